@@ -311,14 +311,39 @@ def check_calibration():
                     f"large batches. Delete {folder} to measure them again")]
 
 
+def check_plugins():
+    """Import each detector that an installed package declares; their absence is no fault."""
+    read = "import json; from gnuradio.mimopack.detectors import plugins; "
+    try:
+        found = probe(f"{read}print(json.dumps([[one.name, plugins.describe(one)] "
+                      "for one in plugins.declared()]))")
+    except ProbeError:
+        return []    # another check reports the cause
+    findings = []
+    for name, declared in found:
+        title = f"detector {name}"
+        try:
+            probe(f"{read}from gnuradio.mimopack import detectors; "
+                  f"assert {name!r} not in list(detectors.REGISTRY), "
+                  "'a detector of gr-mimopack has this name'; "
+                  f"detectors.find({name!r}); print(json.dumps(True))")
+        except ProbeError as error:
+            findings.append(Finding(title, "warning", f"{declared}: {error}",
+                                    "update or uninstall that package"))
+        else:
+            findings.append(Finding(title, "ok", declared))
+    return findings
+
+
 CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_companion, check_sigmf,
-          check_gpu, check_shared_memory, check_calibration)
+          check_gpu, check_shared_memory, check_calibration, check_plugins)
 
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor_command(as_json):
-    """Check the installation: GNU Radio, NumPy, the compiled detectors, Companion, SigMF, GPU.
+    """Check the installation: GNU Radio, NumPy, the compiled detectors, Companion, SigMF, GPU,
+    and detectors of other packages.
 
     The exit status is 1 if a check finds an error. Warnings do not change it.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from .. import sim
 from ..checks import MOST_THREADS
 from ..constellation import BUILT_IN
-from ..detectors import REGISTRY
+from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
 from .interrupt import Interrupt
@@ -127,7 +127,7 @@ _output = heading("Output")
        help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
             "antennas.")
 @_receiver("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
-           help=f"Detector: {', '.join(REGISTRY)}. Its parameters may follow, as in "
+           help=f"Detector: {', '.join(detector_names())}. Its parameters may follow, as in "
                 "nway:num_passes=2, and parameters of the receiver for this detector only: "
                 "iterations=, feedback_scale= and list_bits= (list decoder in the last pass). May "
                 "be given several times; all detectors receive the same frames.")

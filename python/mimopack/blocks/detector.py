@@ -246,8 +246,8 @@ def _make(detector):
 
 
 def make_detector_block(detector):
-    """Return the block class of a detector class registered with ``detectors.register``."""
-    return _make(detector)
+    """Return the block class of a detector class, as ``detectors.register`` takes it."""
+    return _make(detectors.adapted(detector))
 
 
 # {name of the block: its class} for each registered detector.

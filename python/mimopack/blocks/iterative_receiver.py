@@ -61,7 +61,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         num_tx, num_rx: number of transmit and of receive antennas.
         constellation: see ``constellation.get``.
         code: see ``fec_encoder``.
-        detector: name of a detector, a key of ``detectors.REGISTRY``. More than one pass needs a
+        detector: name of a detector, one of ``detectors.names()``. More than one pass needs a
             detector with a-priori LLRs and soft output.
         detector_options: dictionary of further keyword arguments of the detector, such as
             {"num_passes": 2}. The key "device" selects the GPU of detector and decoder, or several
@@ -96,9 +96,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
                  threads=0):
         self._code = coding.get(code)
-        kind = detectors.REGISTRY.get(detector)
+        kind = detectors.find(detector)
         of_detector = options_dict("detector_options", detector_options, OF_DETECTOR)
-        if kind and kind.SUPPORTS_PRIOR and not kind.HARD:
+        if kind.SUPPORTS_PRIOR and not kind.HARD:
             of_detector = {**of_detector, "extrinsic": True}
         of_decoder = options_dict("decoder_options", decoder_options, OF_DECODER)
         if decoder_iterations is not None:
@@ -121,8 +121,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
         device = of_detector.get("device", 0)
         devices = device if isinstance(device, list | tuple) else [device]
-        self._begin(SharedReceiver(make_receiver, devices if backend in ("auto", "cuda") else None,
-                                   threads, backend))
+        on_gpu = backend == "cuda" or backend == "auto" and not kind.IN_PYTHON
+        self._begin(SharedReceiver(make_receiver, devices if on_gpu else None, threads, backend))
         self._erased_vectors = 0
         self.set_noise_var(noise_var)
         self._most = iterations if flag("history_output", history_output) else 1000

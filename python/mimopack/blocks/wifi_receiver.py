@@ -10,9 +10,9 @@ from gnuradio import gr
 
 from .. import wifi
 from .._runtime import listeners, publish
-from ..checks import choice, flag
+from ..checks import flag
 from ..cuda import device
-from ..detectors import REGISTRY
+from ..detectors import find
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from .settings import Controlled
 from .streams import BlockLog
@@ -190,7 +190,7 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        choice("detector", detector, (AUTO, *REGISTRY))
+        find(detector, also=(AUTO,))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
@@ -275,7 +275,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def set_detector(self, detector):
         """Use another detector, or "auto", from the next samples on."""
-        choice("detector", detector, (AUTO, *REGISTRY))
+        find(detector, also=(AUTO,))
         if detector != AUTO:
             DetectorChoice.set_detector(self, detector)
         elif self._detector != AUTO:
@@ -450,7 +450,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        choice("detector", detector, tuple(REGISTRY))
+        find(detector)
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)

@@ -11,9 +11,9 @@ of receive antennas, M the number of constellation points and m = log2(M) the bi
 numbers 000 to 004 stand for papers; docs/references.md lists them.
 """
 
-from ..checks import choice
 from .base import Detector
 from .breadth_first import KBest, Trellis
+from .choosing import Registry, adapted, find, names
 from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
@@ -24,24 +24,24 @@ from .sic import ZFSIC, BitFlip
 from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
 
-# The class of each detector by its name. ``register`` adds detectors from outside.
-REGISTRY = {detector.name: detector for detector in (
+# The class of each detector by its name. ``register`` and installed packages add to them.
+REGISTRY = Registry((detector.name, detector) for detector in (
     ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, KBest, Trellis, SD, ASD, PSD,
-    SoftSphere, MLA, OMAP)}
+    SoftSphere, MLA, OMAP))
 
 
 def create(name, **parameters):
     """Make a detector by its name.
 
     Args:
-        name: a key of ``REGISTRY``, such as "nway".
+        name: one of ``names()``, such as "nway".
         parameters: keyword arguments of the detector's class.
 
     Raises:
         ValueError: there is no detector of this name, or a parameter has a forbidden value.
         TypeError: the detector does not have one of the parameters.
     """
-    return REGISTRY[choice("detector", name, REGISTRY)](**parameters)
+    return find(name)(**parameters)
 
 
 def hard_decisions(llr):
@@ -51,4 +51,4 @@ def hard_decisions(llr):
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
            "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
-           "compile_module", "create", "hard_decisions", "register"]
+           "adapted", "compile_module", "create", "find", "hard_decisions", "names", "register"]

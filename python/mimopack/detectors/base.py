@@ -33,6 +33,7 @@ class Detector(Placed):
         device: index of the GPU, or a tuple of indices if several GPUs share each batch of host
             arrays.
         backend: the backend that the user requested.
+        given: dictionary of the keyword arguments that are not common to all detectors.
         last_backend: the backend that ran the last ``detect``: "cpu", "cuda" or "reference".
         on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
             arrays. The CPU then processes that batch and all later ones. If it is None, backend
@@ -65,6 +66,7 @@ class Detector(Placed):
     # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
     # distribution).
     UNEQUAL_TIME = False
+    IN_PYTHON = False           # a user's class in Python, without kernels (see ``own``)
     GPU_THREADS = 64            # per block
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, backend="auto", threads=0,
@@ -105,12 +107,13 @@ class Detector(Placed):
         for parameter in self.PARAMETERS:
             value = own.get(parameter.name, parameter.default)
             setattr(self, parameter.name, parameter.checked(value, self))
+        self.given = own | ({} if isa == "auto" else {"isa": isa})
         self.pins_buffers = False
         self._erased = 0
         self._complete()
-        self._engines = Engines(self, isa)
+        self._engines = self._make_engines(isa)
         self._placement = Placement(
-            self.backend, calibration.crossover(self, self._engines),
+            self.backend, None if self.IN_PYTHON else calibration.crossover(self, self._engines),
             forget=self._engines.forget_gpus)
         # Report a missing compiled module, CuPy or GPU now instead of in the first call.
         if self.backend in ("auto", "cpu"):
@@ -302,7 +305,7 @@ class Detector(Placed):
 
     def _gpu_of(self, y):
         """Return the index of the GPU that all arrays must be on; None for host arrays."""
-        if self.backend not in ("auto", "cuda") or not is_device_array(y):
+        if self.IN_PYTHON or self.backend not in ("auto", "cuda") or not is_device_array(y):
             return None
         if y.device.id not in self.devices:
             allowed = ", ".join(map(str, self.devices))
@@ -317,6 +320,9 @@ class Detector(Placed):
         if not (getattr(noise_var, "ndim", 0) or isinstance(noise_var, (list, tuple))):
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,), gpu)
+
+    def _make_engines(self, isa):
+        return Engines(self, isa)
 
     def _complete(self):
         """Set the attributes that depend on several parameters.

@@ -66,12 +66,7 @@ class Engines:
         llr, erased = reference.run(
             detector.reference, call.y, call.h, call.noise_var, detector.constellation, call.prior,
             hard=call.hard)
-        if detector.extrinsic and call.has_prior:
-            llr[~erased] -= call.prior[~erased]
-        if call.out.dtype == np.int8:
-            llr = np.clip(np.rint(llr * call.llr_scale), -127, 127)
-        call.out[...] = llr
-        return int(erased.sum())
+        return write(detector, call, llr, erased)
 
     def pin(self, *arrays):
         """Pin host arrays, see ``Detector.pin``."""
@@ -88,3 +83,23 @@ class Engines:
         with suppress(Exception):    # every call fails on a GPU that has failed
             self.release()
         self._gpus = None
+
+
+def write(detector, call, llr, erased):
+    """Write LLRs to ``call.out``: extrinsic and int8 if the detector's parameters ask for that.
+
+    Args:
+        detector: ``Detector``.
+        call: :class:`.call.Call`.
+        llr: (n, nt*m) float64, a-posteriori LLRs, 0 for erased vectors; may be overwritten.
+        erased: (n,) bool.
+
+    Returns:
+        The number of erased vectors.
+    """
+    if detector.extrinsic and call.has_prior:
+        llr[~erased] -= call.prior[~erased]
+    if call.out.dtype == np.int8:
+        llr = np.clip(np.rint(llr * call.llr_scale), -127, 127)
+    call.out[...] = llr
+    return int(erased.sum())

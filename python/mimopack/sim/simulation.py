@@ -11,7 +11,7 @@ from dataclasses import asdict
 from .. import _core
 from ..checks import choice, integer, thread_count
 from ..detectors.parameters import BACKENDS
-from .contender import Contender
+from .contender import Contender, labels
 from .link import BLOCK
 from .store import Store
 from .tally import Tally
@@ -33,7 +33,10 @@ class Simulation:
 
     Args:
         link: the ``Link``.
-        detectors: list of detectors with parameters, see ``Contender``.
+        detectors: list of detectors: texts with parameters, objects or classes, see ``Contender``.
+            Each thread makes its own copy of an object. The attribute ``detectors`` and the results
+            have a label for each: the text, or an object's name with the parameters that differ
+            from their defaults.
         iterations, decoder_iterations, feedback_scale, early_stop: see ``Contender``.
         output: path of a JSON file for the results; an existing file is continued.
         backend: backend of the detectors.
@@ -49,7 +52,8 @@ class Simulation:
     def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
                  early_stop=True, output=None, backend="cpu", threads=0, batch=None):
         self.link = link
-        self.detectors = list(dict.fromkeys(detectors))
+        self._given = labels(detectors)
+        self.detectors = list(self._given)
         if not self.detectors:
             raise ValueError("detectors: got none, must be at least one")
         choice("backend", backend, BACKENDS)
@@ -63,7 +67,7 @@ class Simulation:
                 "feedback_scale": feedback_scale, "early_stop": early_stop}
         self._options = {**told, "backend": backend,
                          "threads": max(1, threads // self._workers)}
-        self._local = threading.local()
+        self._local, self._making = threading.local(), threading.Lock()
         self._passes = {text: self._contender(text).iterations for text in self.detectors}
         self.complete = False
         self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK},
@@ -174,7 +178,8 @@ class Simulation:
         """Return this thread's ``Contender`` for a detector."""
         kept = self._local.__dict__.setdefault("contenders", {})
         if text not in kept:
-            kept[text] = Contender(self.link, text, **self._options)
+            with self._making:    # users' code need not be thread-safe
+                kept[text] = Contender(self.link, self._given[text], **self._options)
         return kept[text]
 
     def _keep(self, text, snr, tally, done):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import detectors
 from ..constellation import get as get_constellation
 from ..detectors.exhaustive import sliced_candidates
-from .iterations import ITERATING
+from .iterations import can_iterate
 
 # Name that stands for the automatic choice.
 AUTO = "auto"
@@ -202,7 +202,7 @@ def ladder(iterations=1):
 
     With iterations > 1, they are only the detectors that take a-priori LLRs.
     """
-    return tuple(name for name in LADDER if iterations == 1 or name in ITERATING)
+    return tuple(name for name in LADDER if iterations == 1 or can_iterate(name))
 
 
 def strongest(backend="auto", threads=1):

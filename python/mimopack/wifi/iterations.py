@@ -7,11 +7,18 @@ import numpy as np
 from .. import coding
 from ..coding import Decoder
 from ..coding.convolutional import MOST_BITS
-from ..detectors import REGISTRY
+from ..detectors import find
 from ..iterative import IterativeReceiver
 
-# Names of the detectors that can iterate with the decoder.
-ITERATING = tuple(name for name, kind in REGISTRY.items() if kind.SUPPORTS_PRIOR and not kind.HARD)
+
+def can_iterate(name):
+    """Return whether a detector can iterate with the decoder.
+
+    Raises:
+        ValueError: there is no detector of this name.
+    """
+    kind = find(name)
+    return kind.SUPPORTS_PRIOR and not kind.HARD
 
 
 class Iterations:

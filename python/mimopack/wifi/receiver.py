@@ -10,10 +10,10 @@ from queue import SimpleQueue
 import numpy as np
 
 from .. import detectors
-from ..checks import choice, flag, integer, positive, thread_count
+from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
 from .decoder import FAILED, FrameDecoder, Settings, batches
-from .iterations import ITERATING
+from .iterations import can_iterate
 from .synchroniser import Synchroniser
 from .workers import Workers
 
@@ -34,7 +34,8 @@ class Receiver:
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or a function that makes a detector. Its arguments are
+        detector: name of the MIMO detector, its class (also one that ``detectors.register`` would
+            take), or a function that makes a detector. The arguments of class and function are
             the number of unknowns (columns of H), the number of rows of H, and the constellation's
             name. With iterations > 1, the function also takes a keyword ``extrinsic``. A space-time
             block code has two unknowns per stream and two rows per antenna. A duplicate frame has
@@ -118,12 +119,15 @@ class Receiver:
             decoder.settings = settings
 
     def _checked(self, detector):
+        if isinstance(detector, type):
+            return detectors.adapted(detector)
         if callable(detector):
             return detector
-        choice("detector", detector, tuple(detectors.REGISTRY))
-        if self._iterations > 1 and detector not in ITERATING:
+        detectors.find(detector)
+        if self._iterations > 1 and not can_iterate(detector):
+            allowed = ", ".join(filter(can_iterate, detectors.REGISTRY))
             raise ValueError(f"detector: got {detector!r}, which takes no a-priori LLRs; with "
-                             f"iterations = {self._iterations} allowed are {', '.join(ITERATING)}")
+                             f"iterations = {self._iterations} allowed are {allowed}")
         return detector
 
     @property

@@ -58,9 +58,9 @@ _suite = heading("Suites")
 
 
 @click.command("bench", cls=HeadedCommand)
-@_setting("--detector", "names", multiple=True, type=click.Choice(list(detectors.REGISTRY)),
+@_setting("--detector", "names", multiple=True, type=click.Choice(detectors.names()),
           metavar="NAME",
-          help=f"Detector to measure; may be given several times: {', '.join(detectors.REGISTRY)}. "
+          help=f"Detector to measure; may be given several times: {', '.join(detectors.names())}. "
                "Default: all.")
 @_setting("--num-tx", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
           help="Transmit antennas.")

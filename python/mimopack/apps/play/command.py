@@ -75,7 +75,7 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
     Args:
         path: path of the recording, see ``recording.Reader``.
-        detectors: names from ``detectors.REGISTRY``. Default: DEFAULT_DETECTORS, or
+        detectors: names from ``detectors.names()``. Default: DEFAULT_DETECTORS, or
             ITERATING_DETECTORS if iterations > 1.
         output: folder for the summary and the pictures; None writes nothing.
         show: detector whose frames are listed and written to ``pcap``; default the last one.
@@ -139,9 +139,11 @@ class _Run:
         """Check the detectors' names and options before anything plays; return the playback."""
         from .playback import Playback
 
-        for name in [*self._names, self._show]:
-            if name not in registry.REGISTRY:
-                refuse(f"detector: got {name!r}, allowed are {', '.join(registry.REGISTRY)}")
+        try:
+            for name in [*self._names, self._show]:
+                registry.find(name)
+        except ValueError as error:
+            refuse(str(error))
         if self._show not in self._names:
             refuse(f"--show: got {self._show!r}, which is not played; allowed are "
                    f"{', '.join(self._names)} (or play it as well: -d {self._show})")
@@ -303,11 +305,11 @@ class _Run:
 @click.command("play")
 @click.argument("path", metavar="RECORDING", type=click.Path(path_type=Path))
 @click.option("-d", "--detector", "detectors", multiple=True,
-              type=click.Choice(list(registry.REGISTRY)), metavar="NAME",
-              help=f"MIMO detector; may be given several times: {', '.join(registry.REGISTRY)}. "
+              type=click.Choice(registry.names()), metavar="NAME",
+              help=f"MIMO detector; may be given several times: {', '.join(registry.names())}. "
                    f"Default: {', '.join(DEFAULT_DETECTORS)}; with --iterations: "
                    f"{', '.join(ITERATING_DETECTORS)}.")
-@click.option("--show", type=click.Choice(list(registry.REGISTRY)), metavar="NAME",
+@click.option("--show", type=click.Choice(registry.names()), metavar="NAME",
               help="Detector whose frames are listed, drawn and written to --pcap. Default: the "
                    "last.")
 @click.option("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)

@@ -126,9 +126,9 @@ _display = heading("Display")
 @_radio("--keep", type=FiniteRange(0, min_open=True), metavar="SECONDS",
         help="With --record: keep only the last seconds, in memory, and write them to FILE-001, "
              "FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
-@_decoding("-d", "--detector", type=click.Choice([AUTO, *registry.REGISTRY]),
+@_decoding("-d", "--detector", type=click.Choice([AUTO, *registry.names()]),
            default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
-           help=f"MIMO detector: {', '.join(registry.REGISTRY)}; or {AUTO}: the strongest of "
+           help=f"MIMO detector: {', '.join(registry.names())}; or {AUTO}: the strongest of "
                 f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
                 f"({DEFAULT_DETECTOR} if {LADDER[0]} would take too long).")
 @_decoding("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What counts as a detector: a name, a class or an object."""
+
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import constellation as constellations
+from . import own, plugins
+from .base import Detector
+
+_LOADING = RLock()
+
+
+class Registry(dict):
+    """The class of each detector by its name.
+
+    It has the built-in detectors and those that ``register`` added. A detector of an installed
+    package (see ``plugins``) joins them when its name is first looked up.
+
+    Raises:
+        ValueError: the detector of an installed package cannot be used.
+    """
+
+    def __missing__(self, name):
+        from .outside import register
+
+        with _LOADING:
+            if name in list(self):    # another thread was faster
+                return self[name]
+            kind = plugins.load(name)
+            if kind is None:
+                raise KeyError(name)
+            if name not in list(self):    # its module may have registered it
+                try:
+                    if getattr(kind, "name", None) != name:
+                        raise ValueError(f"{kind!r} has another name")
+                    register(kind)
+                except ValueError as error:
+                    entry = next(one for one in plugins.declared() if one.name == name)
+                    raise ValueError(plugins.broken(entry, error)) from error
+            return self[name]
+
+    def __contains__(self, name):
+        return self.get(name) is not None
+
+    def get(self, name, default=None):
+        """Return the class with a name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def names():
+    """Return the names of all detectors. Packages' code does not run for that."""
+    from . import REGISTRY
+
+    return tuple(dict.fromkeys([*REGISTRY, *(one.name for one in plugins.declared())]))
+
+
+def find(name, also=()):
+    """Return the class of a detector by its name.
+
+    Args:
+        name: one of ``names()``.
+        also: further names that the caller knows.
+
+    Returns:
+        A subclass of ``Detector``; None for one of the further names.
+
+    Raises:
+        ValueError: there is no detector of this name, or the package that declares it fails.
+    """
+    from . import REGISTRY
+
+    if isinstance(name, str):
+        if name in also:
+            return None
+        if name in REGISTRY:
+            return REGISTRY[name]
+    raise ValueError(f"detector: got {name!r}, allowed are {', '.join((*also, *names()))}")
+
+
+def adapted(kind):
+    """Return a detector's class as a subclass of ``Detector``.
+
+    Args:
+        kind: such a subclass, or a user's class as ``register`` takes it.
+
+    Raises:
+        ValueError: the class is neither.
+    """
+    return kind if issubclass(kind, Detector) and kind.name else own.adapt(kind)
+
+
+class Recipe(NamedTuple):
+    """How to make detectors like a given one.
+
+    Attributes:
+        label: name with the parameters that differ from their defaults, as "nway:num_passes=2".
+        kind: subclass of ``Detector``.
+        keywords: its keyword arguments besides size, constellation, backend and threads.
+    """
+
+    label: str
+    kind: Any
+    keywords: dict
+
+
+def recipe(detector):
+    """Return the :class:`Recipe` of a detector object or class.
+
+    A detector of this package is made again from its arguments. A user's object is copied with
+    ``copy.deepcopy``.
+
+    Raises:
+        ValueError: this is no detector.
+    """
+    if isinstance(detector, type):
+        kind = adapted(detector)
+        return Recipe(kind.name, kind, {})
+    if isinstance(detector, Detector):
+        given = detector.given
+        return Recipe(_label(detector.name, given), type(detector), {
+            **given, **({"extrinsic": True} if detector.extrinsic else {}),
+            "device": detector.device, "llr_type": detector.llr_dtype.name,
+            "llr_scale": detector.llr_scale})
+    kind, parameters = own.adapt_object(detector)
+    return Recipe(_label(kind.name, parameters), kind, {})
+
+
+def check_fit(detector, num_tx, num_rx, constellation):
+    """Check that a detector object, if it says what it was made for, was made for a link.
+
+    Args:
+        detector: any object.
+        num_tx, num_rx, constellation: of the link.
+
+    Raises:
+        ValueError: the detector was made for something else.
+    """
+    name = getattr(detector, "name", None)
+    for what, wanted in (("num_tx", num_tx), ("num_rx", num_rx)):
+        got = getattr(detector, what, wanted)
+        if got != wanted:
+            raise ValueError(f"detector: {name} has {what} = {got}, but the link has {wanted}")
+    got = constellations.get(getattr(detector, "constellation", constellation))
+    if not np.array_equal(got.points, constellation.points):
+        raise ValueError(f"detector: {name} has the constellation {got.name}, but the link has "
+                         f"{constellation.name}")
+
+
+def _label(name, parameters):
+    return ":".join([name, ",".join(f"{key}={value}" for key, value in parameters.items())]
+                    if parameters else [name])

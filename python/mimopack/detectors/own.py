@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Detectors of users in plain Python: a class with a name and a method ``detect``.
+
+``Own`` puts such a class behind the interface of all detectors: it checks arguments and results,
+erases vectors, subtracts a-priori LLRs and converts to int8. docs/own-detector.md shows how.
+"""
+
+import copy
+import inspect
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..checks import LARGEST, SMALLEST
+from ..reference.batch import rank_tolerance
+from .base import Detector
+from .engines import Engines, write
+from .parameters import COMMON, PRIOR, Parameter
+
+_LARGEST = np.finfo(np.float32).max
+_KINDS = {bool: "bool", int: "int", float: "float"}
+_FORM = ("must be a subclass of Detector, or a class with a name and a method "
+         "detect(y, h, noise_var), made as {}(num_tx, num_rx, constellation)")
+
+
+class Own(Detector):
+    """A detector that calls a user's object.
+
+    It runs in Python on the CPU: backends "auto", "cpu" and "reference" do the same, and "cuda" is
+    refused. ``threads`` has no effect.
+    """
+
+    IN_PYTHON = True
+    MAX_TX = 64
+    OF = None    # function that makes the user's object
+
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
+        super().__init__(num_tx, num_rx, constellation, **keywords)
+
+    def _make_engines(self, isa):
+        if self.backend == "cuda":
+            raise ValueError(f"backend: got 'cuda', but {self.name} runs in Python, allowed are "
+                             "auto, cpu, reference")
+        given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
+        with _naming(self.name):
+            own = type(self).OF(self.num_tx, self.num_rx, self.constellation, **given)
+        return _PythonEngines(self, isa, own)
+
+    @property
+    def gpus(self):
+        """None: there is no program for GPUs."""
+        return None
+
+
+@contextmanager
+def _naming(what):
+    """Turn an exception in a user's code into a ValueError that names the detector."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f"{what}: failed with {error!r}") from error
+
+
+class _PythonEngines(Engines):
+    """The only implementation of an :class:`Own`: the user's object."""
+
+    def __init__(self, detector, isa, own):
+        super().__init__(detector, isa)
+        self._own = own
+
+    def core(self):
+        """Return None: there is no C++ detector."""
+        return None
+
+    def on_host(self, call):
+        """Run a :class:`.call.Call` with the user's object; return the number of erased vectors."""
+        if not call.n:
+            return 0
+        erased, y, h, noise_var, prior = _detectable(call)
+        known = {} if prior is None else {"prior": prior}
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):    # erased below
+            with _naming(f"{self._detector.name}.detect"):
+                found = self._own.detect(y, h, noise_var, **known)
+            llr = self._checked(found, call.out.shape)
+            erased |= ~(np.abs(llr) <= _LARGEST).all(axis=1)
+        return write(self._detector, call, np.where(erased[:, None], 0, llr), erased)
+
+    def _checked(self, found, shape):
+        """Return the result of the user's ``detect`` as an array.
+
+        Raises:
+            ValueError: it is no array of real numbers, or has the wrong shape.
+        """
+        name = self._detector.name
+        try:
+            llr = np.asarray(found)
+        except ValueError:    # lists of different lengths
+            llr = np.asarray(None)
+        if llr.dtype.kind not in "biuf":
+            kind = llr.dtype if isinstance(found, np.ndarray) else type(found).__name__
+            raise ValueError(f"{name}.detect: returned {kind}, must return real LLRs of shape "
+                             f"{shape}")
+        if llr.shape != shape:
+            raise ValueError(f"{name}.detect: returned shape {llr.shape}, must return {shape}: "
+                             "(number of vectors, num_tx * bits per symbol)")
+        return llr.astype(np.float64, copy=False)
+
+
+def _detectable(call):
+    """Return (erased, y, h, noise_var, prior) for a user's ``detect``.
+
+    ``erased`` marks the vectors that no detector can detect. Harmless values replace theirs, since
+    one singular matrix makes NumPy refuse a whole batch. The arrays are read-only.
+    """
+    noise_var = np.broadcast_to(call.noise_var, call.n)
+    good = _full_rank(call.h)
+    erased = ~(np.isfinite(call.y).all(axis=1) & (noise_var > np.float32(SMALLEST))
+               & (noise_var < np.float32(LARGEST)) & good.repeat(call.per_channel))
+    if call.prior is not None:
+        erased |= ~np.isfinite(call.prior).all(axis=1)
+    arrays = [call.y, call.h, noise_var, call.prior]
+    if erased.any():
+        identity = np.eye(*call.h.shape[1:], dtype=call.h.dtype)
+        arrays = [array if array is None else np.where(
+            mask.reshape(-1, *[1] * (array.ndim - 1)), harmless, array)
+            for array, mask, harmless in zip(
+                arrays, (erased, ~good, erased, erased),
+                (call.y.dtype.type(0), identity, np.float32(1), np.float32(0)), strict=True)]
+    arrays = [array if array is None else array.view() for array in arrays]
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+    return erased, *arrays
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")    # such matrices are not usable
+def _full_rank(h):
+    """Return which of the matrices are finite and have full column rank.
+
+    This is the test of ``reference.batch.usable`` for many matrices at once.
+    """
+    rest = h.astype(np.complex128)
+    good = np.isfinite(h).all(axis=(1, 2))
+    rest = rest / np.linalg.norm(rest, axis=1, keepdims=True)
+    for column in range(h.shape[2]):
+        q = rest[:, :, column]
+        norm = np.linalg.norm(q, axis=1)
+        good &= norm > rank_tolerance(h.shape[1])
+        q = (q / norm[:, None])[:, :, None]
+        rest = rest - q * np.sum(q.conj() * rest, axis=1, keepdims=True)
+    return good
+
+
+def adapt(kind):
+    """Return the subclass of ``Detector`` that runs a user's class.
+
+    Args:
+        kind: a class with an attribute ``name``, made as ``kind(num_tx, num_rx, constellation)``.
+            Its further arguments need defaults; they become parameters. Its method ``detect(y, h,
+            noise_var)`` takes a-priori LLRs if it has an argument ``prior``.
+
+    Raises:
+        ValueError: the class is not as above.
+    """
+    def refuse(why):
+        raise ValueError(f"detector: got {kind!r}, {why}; {_FORM.format(kind.__name__)}")
+
+    _named(kind, refuse)
+    try:
+        inspect.signature(kind).bind(1, 1, None)
+    except (TypeError, ValueError) as error:
+        refuse(f"which cannot be made like this ({error})")
+    parameters = []
+    for p in list(inspect.signature(kind).parameters.values())[3:]:
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            if p.name in (*(one.name for one in (*COMMON, *PRIOR)), "isa"):
+                refuse(f"whose argument {p.name!r} is one of all detectors")
+            parameters.append(Parameter(p.name, p.name.replace("_", " ").capitalize(), p.default,
+                                        _KINDS.get(type(p.default), "raw"),
+                                        f"An argument of {kind.__name__}."))
+    return _subclass(kind, kind.name, kind, tuple(parameters))
+
+
+def adapt_object(own):
+    """Return (class, parameters) for a user's object: the class makes detectors with copies of it.
+
+    The parameters are the arguments of the object's class with other values than the default. They
+    are known if the object keeps them as attributes, and only serve to name it.
+
+    Raises:
+        ValueError: the object has no name, or no method ``detect``.
+    """
+    def refuse(why):
+        raise ValueError(f"detector: got {own!r}, {why}; must be a name, a detector, or an object "
+                         "with a name and a method detect(y, h, noise_var)")
+
+    _named(own, refuse)
+    try:
+        arguments = list(inspect.signature(type(own)).parameters.values())[3:]
+    except ValueError:    # a class in C
+        arguments = ()
+    given = {p.name: getattr(own, p.name, p.default) for p in arguments}
+    return (_subclass(type(own), own.name, lambda *_: copy.deepcopy(own), ()),
+            {p.name: given[p.name] for p in arguments if given[p.name] is not p.default
+             and repr(given[p.name]) != repr(p.default)})
+
+
+def _named(own, refuse):
+    """Refuse a class or object without a usable name or a usable method ``detect``."""
+    name = getattr(own, "name", None)
+    if not (isinstance(name, str) and name.isidentifier() and name != "auto"):
+        refuse(f"whose name is {name!r}, not a word such as 'my_detector'")
+    if not callable(getattr(own, "detect", None)):
+        refuse("which has no method detect")
+    itself = (None,) if isinstance(own, type) else ()
+    try:
+        inspect.signature(own.detect).bind(*itself, None, None, None)
+    except TypeError as error:
+        refuse(f"whose method detect cannot be called like this ({error})")
+
+
+def _subclass(kind, name, make, parameters):
+    text = inspect.getdoc(kind) if kind.__doc__ else f"{kind.__name__}, a detector in Python."
+    return type(kind.__name__, (Own,), {
+        "name": name, "OF": staticmethod(make), "PARAMETERS": parameters,
+        "SUPPORTS_PRIOR": "prior" in inspect.signature(kind.detect).parameters,
+        "summary": text.splitlines()[0], "__doc__": text, "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__})

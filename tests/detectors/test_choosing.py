@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names, classes and objects of detectors."""
+
+import pytest
+from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack.detectors.choosing import check_fit, recipe
+from own_detectors import OwnZf
+
+
+@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+def test_a_recipe_makes_the_same_detector(name):
+    det = detectors.create(name, num_tx=2, num_rx=3, backend="cpu", isa="baseline",
+                           llr_type="int8", llr_scale=5)
+    label, kind, keywords = recipe(det)
+    again = kind(2, 3, backend="cpu", **keywords)
+    assert kind is type(det) and repr(again) == repr(det) and again.plan() == det.plan()
+    assert (again.llr_dtype, again.llr_scale) == (det.llr_dtype, det.llr_scale)
+    assert label == f"{name}:isa=baseline"
+
+
+def test_labels():
+    assert recipe(detectors.NWay).label == recipe(detectors.NWay(2, 2)).label == "nway"
+    made = detectors.SoftSphere(2, 2, llr_clip=8.0, extrinsic=True)
+    assert recipe(made).label == "softsphere:llr_clip=8.0"
+    assert recipe(made).keywords["extrinsic"] is True
+    assert recipe(OwnZf).label == recipe(OwnZf(2, 2, "qpsk")).label == "own_zf"
+    assert recipe(OwnZf(2, 2, "qpsk", scale=0.5)).label == "own_zf:scale=0.5"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, object(), lambda *size: None, int])
+def test_refusals(wrong):
+    with pytest.raises(ValueError, match="detector: got "):
+        recipe(wrong)
+
+
+@pytest.mark.parametrize("made, message", [
+    ((2, 3, "qpsk"), "detector: own_zf has num_rx = 3, but the link has 2"),
+    ((1, 2, "qpsk"), "detector: own_zf has num_tx = 1, but the link has 2"),
+    ((2, 2, "qam16"), "own_zf has the constellation qam16, but the link has qpsk")])
+def test_fit(made, message):
+    check_fit(OwnZf(2, 2, "qpsk"), 2, 2, constellation.get("qpsk"))
+    with pytest.raises(ValueError, match=message):
+        check_fit(OwnZf(*made), 2, 2, constellation.get("qpsk"))

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A user's class in Python behind the interface of all detectors."""
+
+import numpy as np
+import pytest
+from detector_blocks import play
+from gnuradio import mimopack
+from gnuradio.mimopack import coding, detectors, iterative
+from gnuradio.mimopack.blocks.detector import make_detector_block
+from own_detectors import OwnPrior, OwnZf
+from simulated import problem
+
+
+@pytest.fixture
+def registered():
+    for kind in (OwnZf, OwnPrior):
+        assert detectors.register(kind) is kind
+    yield
+    for kind in (OwnZf, OwnPrior):
+        del detectors.REGISTRY[kind.name]
+
+
+def class_with(**attributes):
+    return type("Mine", (OwnZf,), {"name": "mine", **attributes})
+
+
+@pytest.mark.parametrize("size, points", [
+    ((2, 4), "qam16"), ((1, 1), "bpsk"), ((3, 8), "wlan_qam64")])
+def test_same_llrs_and_erasures_as_zf(registered, size, points):
+    y, h, noise_var, _ = problem(300, *size, points, 12, 3)
+    y[50, 0] = np.nan
+    h[20, 0, 0] = np.inf
+    if size[0] > 1:
+        h[7, :, 1] = h[7, :, 0]    # deficient rank, which NumPy refuses for the whole batch
+    noise = np.full(300, noise_var, np.float32)
+    noise[[3, 4]] = 0, np.nan
+    own, zf = (detectors.create(name, num_tx=size[0], num_rx=size[1], constellation=points)
+               for name in ("own_zf", "zf"))
+    expected, llr = zf.detect(y, h, noise), own.detect(y, h, noise)
+    assert own.erasures == zf.erasures == (9 if size[0] > 1 else 6)
+    np.testing.assert_array_equal(llr.any(axis=1), expected.any(axis=1))
+    np.testing.assert_allclose(llr, expected, rtol=2e-3, atol=1e-3)
+    assert own.last_backend == "cpu" and np.ptp(llr) > 0
+    assert own.detect(y[:0], h[:0], 0.1).shape == (0, own.bits_per_vector)
+
+
+def test_parameters_int8_and_out(registered):
+    y, h, noise_var, _ = problem(100, 2, 2, "qpsk", 12)
+    plain = detectors.create("own_zf", num_tx=2, num_rx=2, constellation="qpsk")
+    half = detectors.create("own_zf", num_tx=2, num_rx=2, constellation="qpsk", scale=0.5,
+                            llr_type="int8", llr_scale=4)
+    out = np.empty((100, 4), np.int8)
+    assert half.detect(y, h, noise_var, out=out) is out
+    np.testing.assert_array_equal(
+        out, np.clip(np.rint(2 * plain.detect(y, h, noise_var)), -127, 127))
+    assert "scale=0.5" in repr(half) and half.candidates == 1
+    with pytest.raises(TypeError, match="passes: OwnZf has no such parameter, it has .*scale"):
+        detectors.create("own_zf", passes=3)
+
+
+def test_a_priori_llrs(registered):
+    y, h, noise_var, bits = problem(100, 2, 2, "qpsk", 12)
+    prior = np.where(bits.reshape(100, 4), 3, -3).astype(np.float32)
+    both, new = (detectors.create("own_prior", num_tx=2, num_rx=2, constellation="qpsk",
+                                  extrinsic=extrinsic) for extrinsic in (False, True))
+    alone = both.detect(y, h, noise_var)
+    np.testing.assert_allclose(both.detect(y, h, noise_var, prior), alone + prior, rtol=1e-5)
+    np.testing.assert_allclose(new.detect(y, h, noise_var, prior), alone, rtol=1e-4, atol=1e-4)
+    prior[4, 1] = np.nan
+    assert not both.detect(y, h, noise_var, prior)[4].any() and both.erasures == 1
+    with pytest.raises(ValueError, match="prior: own_zf takes no a-priori LLRs"):
+        detectors.create("own_zf", num_tx=2, num_rx=2, constellation="qpsk").detect(
+            y, h, noise_var, prior)
+
+
+def test_the_callers_arrays_are_safe():
+    def detect(self, y, h, noise_var):
+        y[:] = 0
+
+    y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
+    with pytest.raises(ValueError, match="mine.detect: failed with .*read-only"):
+        detectors.adapted(class_with(detect=detect))(2, 2, "qpsk").detect(y, h, noise_var)
+    assert y.all()
+
+
+@pytest.mark.parametrize("result, message", [
+    (np.zeros((10, 3)), r"mine.detect: returned shape \(10, 3\), must return \(10, 4\)"),
+    (np.zeros((10, 4), complex), "mine.detect: returned complex128, must return real LLRs"),
+    (None, "mine.detect: returned NoneType, must return real LLRs of shape"),
+    ([[1], [2, 3]], "mine.detect: returned list, must return real LLRs")])
+def test_wrong_results(result, message):
+    y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
+    det = detectors.adapted(class_with(detect=lambda self, y, h, noise_var: result))(2, 2, "qpsk")
+    with pytest.raises(ValueError, match=message):
+        det.detect(y, h, noise_var)
+
+
+def test_exceptions_name_the_detector():
+    def fail(self, *arguments):
+        raise KeyError("table")
+
+    y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
+    det = detectors.adapted(class_with(
+        detect=lambda self, y, h, noise_var: fail(self)))(2, 2, "qpsk")
+    with pytest.raises(ValueError, match=r"mine.detect: failed with KeyError\('table'\)"):
+        det.detect(y, h, noise_var)
+    with pytest.raises(ValueError, match=r"mine: failed with KeyError\('table'\)"):
+        detectors.adapted(class_with(
+            __init__=lambda self, num_tx, num_rx, points: fail(self)))(2, 2, "qpsk")
+
+
+def test_results_that_are_not_finite_are_erased():
+    def detect(self, y, h, noise_var):
+        llr = OwnZf.detect(self, y, h, noise_var)
+        llr[2], llr[5] = np.nan, 1e39    # float32 has no such number
+        return llr
+
+    y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
+    det = detectors.adapted(class_with(detect=detect))(2, 2, "qpsk")
+    assert np.flatnonzero(~det.detect(y, h, noise_var).any(axis=1)).tolist() == [2, 5]
+    assert det.erasures == 2
+
+
+@pytest.mark.parametrize("attributes, message", [
+    ({"name": ""}, "whose name is '', not a word"), ({"name": "a:b"}, "whose name is 'a:b'"),
+    ({"name": "auto"}, "whose name is 'auto'"), ({"detect": None}, "has no method detect"),
+    ({"detect": lambda self, y, h: y}, "whose method detect cannot be called like this"),
+    ({"__init__": lambda self, num_tx: None}, "cannot be made like this"),
+    ({"__init__": lambda self, a, b, c, d: None}, "cannot be made like this"),
+    ({"__init__": lambda self, a, b, c, threads=1: None}, "'threads' is one of all detectors")])
+def test_unusable_classes(attributes, message):
+    with pytest.raises(ValueError) as caught:
+        detectors.register(class_with(**attributes))
+    assert message in str(caught.value) and "Mine" in str(caught.value)
+    assert "mine" not in detectors.REGISTRY
+
+
+def test_names_are_taken_but_a_class_may_be_defined_again(registered):
+    with pytest.raises(ValueError, match="the name 'nway', which is taken"):
+        detectors.register(class_with(name="nway"))
+    with pytest.raises(ValueError, match="the name 'own_zf', which is taken"):
+        detectors.register(class_with(name="own_zf"))
+    again = type("OwnZf", (OwnZf,), {"__module__": OwnZf.__module__, "scale": 2})
+    detectors.register(again)
+    assert detectors.REGISTRY["own_zf"].OF is again
+    with pytest.raises(ValueError, match="must be a class"):
+        detectors.register(OwnZf(2, 2, "qpsk"))
+
+
+def test_it_has_no_gpu(registered):
+    with pytest.raises(ValueError, match="backend: got 'cuda', but own_zf runs in Python"):
+        detectors.create("own_zf", backend="cuda")
+    assert detectors.create("own_zf").gpus is None
+
+
+def test_in_blocks(registered):
+    y, h, noise_var, _ = problem(2000, 2, 4, "qam16", 12)
+    block = make_detector_block(OwnZf)(2, 4, noise_var=noise_var, scale=0.5)
+    llr, _ = play(block, y, h)
+    np.testing.assert_array_equal(
+        llr, detectors.create("own_zf", num_tx=2, scale=0.5).detect(y, h, noise_var))
+    assert block.vectors() == 2000 and block.failures() == 0
+    for backend in ("auto", "cpu"):
+        mimopack.iterative_receiver(detector="own_prior", iterations=2, backend=backend)
+    with pytest.raises(ValueError, match="own_zf"):
+        mimopack.iterative_receiver(detector="own_zf", iterations=2)
+    receiver = mimopack.wifi_receiver(2, detector="own_prior", iterations=2)
+    with pytest.raises(ValueError, match="got 'own_zf', which takes no a-priori LLRs"):
+        receiver.set_detector("own_zf")
+    mimopack.wifi_receiver(2).set_detector("own_zf")
+    mimopack.wifi_decoder(2, detector="own_zf")
+
+
+def test_in_an_iterative_receiver(registered):
+    """The receiver gets the same codewords with the user's detector as with ZF."""
+    code = coding.get("wifi:648:1/2")
+    bits = np.random.default_rng(1).integers(0, 2, (4, code.num_info), np.uint8)
+    layout = iterative.CodewordLayout(code.num_bits, 8)
+    det = detectors.create("own_prior", num_tx=2, num_rx=2, extrinsic=True)
+    x = det.constellation.modulate(layout.spread(code.encode(bits))).reshape(-1, 2)
+    y = (x + 0.05 * np.random.default_rng(2).standard_normal(x.shape)).astype(np.complex64)
+    h = np.tile(np.eye(2, dtype=np.complex64), (len(y), 1, 1))
+    received = iterative.IterativeReceiver(det, code.decoder(), iterations=3).receive(y, h, 0.01)
+    np.testing.assert_array_equal(received.bits, bits)

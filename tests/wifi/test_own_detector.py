@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The receiver with a user's detector in Python, by class, name and factory."""
+
+import pytest
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.wifi import Receiver, can_iterate
+from own_detectors import OwnPrior, OwnZf
+from wifi_air import FRAMES, air
+
+SAMPLES, SENT = air(FRAMES, num_rx=2, gap=120)
+
+
+def received(detector, **options):
+    receiver = Receiver(2, detector=detector, **options)
+    return receiver.process(SAMPLES) + receiver.finish()
+
+
+@pytest.fixture
+def registered():
+    for kind in (OwnZf, OwnPrior):
+        detectors.register(kind)
+    yield
+    for kind in (OwnZf, OwnPrior):
+        del detectors.REGISTRY[kind.name]
+
+
+def test_frames_are_those_sent(registered):
+    sent = [one.psdu for one in SENT]
+    for detector in (OwnZf, "own_zf", detectors.adapted(OwnZf),
+                     lambda *size: OwnZf(*size, scale=0.5)):
+        frames = received(detector, threads=2)
+        assert [frame.psdu for frame in frames] == sent
+    assert "own_zf" in {frame.detector for frame in received(OwnZf)}
+
+
+def test_iterations(registered):
+    assert can_iterate("own_prior") and not can_iterate("own_zf")
+    frames = received("own_prior", iterations=2)
+    assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
+    with pytest.raises(ValueError, match="got 'own_zf', which takes no.*allowed are .*own_prior"):
+        Receiver(2, detector="own_zf", iterations=2)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="int.*, whose name is None, not a word"):
+        Receiver(2, detector=int)
+    with pytest.raises(ValueError, match="detector: got <.*OwnZf object.*, allowed are zf, mmse"):
+        Receiver(2, detector=OwnZf(2, 2, "qpsk"))
