@@ -61,9 +61,9 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
     from the next work() call on.
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
-    detects the current vectors and all later ones. start() compiles the GPU code and, with "auto",
-    compares the speed of GPU and CPU. This takes seconds, or half a minute for the largest
-    searches.
+    detects the current vectors and all later ones, until the flowgraph stops and starts again.
+    start() compiles the GPU code and, with "auto", compares the speed of GPU and CPU. This takes
+    seconds, or half a minute for the largest searches.
 
     While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
     them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
