@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sigmf
 from every_block import MESSAGES, play
 from faults import FILES, MEMORY, THREADS, each_fault, injected
 from flowgraphs import until
@@ -20,6 +21,7 @@ from wifi_frames import FRAMES
 
 rng = np.random.default_rng(5)
 SAMPLES = rng.uniform(-0.9, 0.9, (2, 800, 2)).astype(np.float32).view(np.complex64)[..., 0]
+SAMPLES[0].real.sort()    # to find the place of a sample
 COUNT = SAMPLES.shape[1]
 OPERATIONS = FILES | MEMORY | THREADS
 
@@ -38,7 +40,9 @@ class Folders:
 
 
 @pytest.fixture
-def folders(tmp_path):
+def folders(tmp_path, monkeypatch):
+    # The check against SigMF's schema would take most of the time.
+    monkeypatch.setattr(sigmf.SigMFFile, "validate", lambda metadata: None)
     return Folders(tmp_path)
 
 
@@ -56,19 +60,25 @@ def is_told(error, capfd):
 
 
 def recorded(folder):
-    """Return the number of samples of the recording in a folder, whose samples must be right."""
-    found = [*folder.glob("*.sigmf-collection"), *folder.glob("made*.sigmf-meta")]
-    if not found or not any(one.stem in ("made", "made-001") for one in found):
+    """Return the number of samples of the recording in a folder, which were all sent."""
+    path = next((path for name in ("made.sigmf-meta", "made.sigmf-collection")
+                 if (path := folder / name).exists()), None)
+    if path is None:
         return 0
-    path = next(one for one in found if one.stem in ("made", "made-001"))
-    reader = recording.Reader(path, verify=True)
+    try:
+        reader = recording.Reader(path, verify=True)
+    except ValueError as error:
+        assert "holds no samples" in str(error)
+        return 0
+    found = reader.read()
     assert reader.notes == []
-    assert np.array_equal(reader.read(), SAMPLES[:, :reader.num_samples])
+    # Pieces may be missing, but not samples of one channel only.
+    places = [np.searchsorted(SAMPLES[0].real, one.real) for one in found[:1]]
+    assert np.array_equal(found, SAMPLES[:, places[0]]) and (np.diff(places[0]) > 0).all()
     return reader.num_samples
 
 
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-@pytest.mark.parametrize("overload", recording.OVERLOADS)
+@pytest.mark.parametrize("layout, overload", [*zip(recording.LAYOUTS, recording.OVERLOADS)])
 @pytest.mark.parametrize("operation", ["open", "write", "truncate", "seek", "close", "fsync",
                                        "rename", "arrays", "threads"])
 def test_recording(operation, layout, overload, folders, capfd):
@@ -90,19 +100,20 @@ def test_recording(operation, layout, overload, folders, capfd):
         if kept:    # otherwise there are no metadata
             assert kept == counts["samples"] - counts["dropped"] + block.recorder._dropped
         if overload == "drop":    # with "wait", the flowgraph ends at the error
-            assert counts["samples"] + block.recorder._dropped == COUNT
+            missing = COUNT - counts["samples"] - block.recorder._dropped
+            assert bool(missing) <= counts["failures"] <= 1    # the log has told which samples
 
     each_fault(run)
 
 
-@pytest.mark.parametrize("operation", ["open", "write", "fsync", "rename", "threads"])
+@pytest.mark.parametrize("operation", ["open", "write", "fsync", "rename", "arrays", "threads"])
 def test_ring(operation, folders, capfd):
     def run(fault):
         folder = folders()
         block = mimopack.sigmf_ring_sink(folder / "made", 2)
 
         def trigger():
-            until(lambda: block.ring.snapshot())
+            until(lambda: block.ring._next or block.counts()["failures"])
             attempt(block.trigger)
 
         with injected(OPERATIONS[operation], fault, folder):
@@ -112,12 +123,13 @@ def test_ring(operation, folders, capfd):
         counts, said = block.counts(), is_told(None, capfd)
         # It does not matter if the folder cannot be synchronised.
         assert fault.happened or not said
-        assert counts["written"] + counts["failed"] == 2 and counts["refused"] == 0
-        assert counts["failed"] == said
+        assert counts["written"] + counts["failed"] + counts["refused"] == 2
+        assert counts["refused"] <= counts["failures"]    # no samples had arrived
+        assert counts["failed"] + counts["failures"] == said
         for path in folder.glob("*.sigmf-meta"):
-            reader = recording.Reader(path, verify=True)
-            assert reader.num_samples <= COUNT
-            assert np.isin(reader.read(0, 10), SAMPLES).all()
+            found = recording.Reader(path, verify=True).read()
+            first = np.searchsorted(SAMPLES[0].real, found[0, 0].real)
+            assert np.array_equal(found, SAMPLES[:, first:first + found.shape[1]])
 
     each_fault(run)
 

@@ -115,7 +115,10 @@ class sigmf_multichannel_sink(hierarchical_block):
             OSError: as ``recording.Recorder.close``.
         """
         self._frames.drain()
-        self.recorder.close()
+        try:
+            self.recorder.close()
+        finally:
+            self._has_failed()
 
     # sample_taker calls the following methods.
 

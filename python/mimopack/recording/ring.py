@@ -78,7 +78,8 @@ class Ring:
             samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
                 length n.
             start: position in the stream of the first sample. None continues after the previous
-                samples. Only the first call may choose the position.
+                samples. Only the first call may choose the position, and the call after one that
+                raised an exception other than ValueError: the ring is then empty.
 
         Raises:
             ValueError: the samples have another shape, or ``start`` is not the position after the
@@ -89,8 +90,18 @@ class Ring:
             if self._blocks:
                 raise ValueError(f"start: got {start}, must be {self._next}")
             self._next = integer("start", start, 0, 2**62)
-        count, taken = len(samples[0]), 0
         self.timeline.begin(self._next)
+        try:
+            self._store(samples)
+        except BaseException:
+            # The samples before do not continue after the hole.
+            with self._lock:
+                self._blocks.clear()
+            raise
+        self.timeline.forget(self._next - self._length - self._block_samples)
+
+    def _store(self, samples):
+        count, taken = len(samples[0]), 0
         while taken < count:
             block = self._blocks[-1] if self._blocks else None
             if block is None or block.used == self._block_samples:
@@ -103,7 +114,6 @@ class Ring:
                 block.used += size
                 self._next += size
             taken += size
-        self.timeline.forget(self._next - self._length - self._block_samples)
 
     def annotate(self, start, count, **fields):
         """Annotate count samples of the stream from start on. Any thread may call this.
