@@ -199,7 +199,8 @@ class TestSharing:
         taken.clear()
         shared.prepare(20)
         y, h = np.tile(y, (2, 1)), np.tile(h, (2, 1, 1))
-        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, np.tile(expected, (2, 1)))
+        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits,
+                                      np.tile(expected, (2, 1)))
         assert len(told) == 1 and shared.last_backend == "cuda"
 
     def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):

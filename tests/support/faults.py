@@ -212,3 +212,16 @@ def injected(operation, fault, folder):
     with pytest.MonkeyPatch.context() as patch:
         operation(patch, fault, folder)
         yield
+
+
+class Folders:
+    """Make a new folder for each run."""
+
+    def __init__(self, folder):
+        self._folder, self._number = folder, 0
+
+    def __call__(self):
+        self._number += 1
+        made = self._folder / str(self._number)
+        made.mkdir()
+        return made

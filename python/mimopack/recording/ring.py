@@ -85,23 +85,23 @@ class Ring:
             ValueError: the samples have another shape, or ``start`` is not the position after the
                 previous samples.
         """
-        samples = self.packing.check(samples)
-        if start is not None and start != self._next:
-            if self._blocks:
-                raise ValueError(f"start: got {start}, must be {self._next}")
-            self._next = integer("start", start, 0, 2**62)
-        self.timeline.begin(self._next)
         try:
-            self._store(samples)
+            self._write(self.packing.check(samples), start)
+        except ValueError:    # the ring is as before
+            raise
         except BaseException:
             # The samples before do not continue after the hole.
             with self._lock:
                 self._blocks.clear()
             raise
-        self.timeline.forget(self._next - self._length - self._block_samples)
 
-    def _store(self, samples):
+    def _write(self, samples, start):
+        if start is not None and start != self._next:
+            if self._blocks:
+                raise ValueError(f"start: got {start}, must be {self._next}")
+            self._next = integer("start", start, 0, 2**62)
         count, taken = len(samples[0]), 0
+        self.timeline.begin(self._next)
         while taken < count:
             block = self._blocks[-1] if self._blocks else None
             if block is None or block.used == self._block_samples:
@@ -114,6 +114,7 @@ class Ring:
                 block.used += size
                 self._next += size
             taken += size
+        self.timeline.forget(self._next - self._length - self._block_samples)
 
     def annotate(self, start, count, **fields):
         """Annotate count samples of the stream from start on. Any thread may call this.
