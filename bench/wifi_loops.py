@@ -109,11 +109,15 @@ def received(rng, samples, num_rx):
     return out / np.sqrt(np.mean(np.abs(out)**2))
 
 
-def scene(number):
-    """Return (samples, sample rate, lists of MPDUs) of a stream with frames of all kinds."""
+def scene(number, rate=None, num_rx=None):
+    """Return (samples, sample rate, lists of MPDUs) of a stream with frames of all kinds.
+
+    None makes the sample rate and the number of antennas random.
+    """
     rng = np.random.default_rng([802, number])
-    rate = float(rng.choice(SAMPLE_RATES, p=WEIGHTS))
-    num_rx, parts, sent, at = int(rng.integers(1, 5)), [], [], 400
+    any_rate, any_number = float(rng.choice(SAMPLE_RATES, p=WEIGHTS)), int(rng.integers(1, 5))
+    rate, num_rx = rate or any_rate, num_rx or any_number
+    parts, sent, at = [], [], 400
     for _ in range(SCENE):
         mpdus, samples = random_frame(rng, rate)
         part = received(rng, samples, num_rx) * 10 ** (rng.uniform(0, 38) / 20)

@@ -19,7 +19,12 @@ FEW = 120    # items of each input
 
 def shortened(case, name):
     """Return the inputs of a case, short if the block does not need many items."""
-    return case.inputs if name.startswith("wifi") else tuple(one[:FEW] for one in case.inputs)
+    return case.inputs if name.startswith(("wifi", "llr_meter")) else tuple(one[:FEW] for one in case.inputs)
+
+
+def failures(case, block):
+    """Return the number of exceptions, of those that a count of refused messages leaves out too."""
+    return max(case.failures(block), block.failures() if hasattr(block, "failures") else 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,7 +40,7 @@ def test_allocations(name, tmp_path, monkeypatch, capfd):
         with injected(MEMORY["arrays"], fault, tmp_path):
             got = play(block, outputs, inputs, good)
         told = "injected" in "".join(capfd.readouterr())
-        assert case.failures(block) == told <= fault.happened
+        assert failures(case, block) == told <= fault.happened
         if name in SOURCES:
             return
         assert list(map(len, got.items)) == list(map(len, expected.items)) or not inputs
@@ -81,7 +86,7 @@ def test_messages_and_tags(name, call, tmp_path, monkeypatch, capfd):
             watch(patch, fault, block, call, error)
             got = play(block, outputs, inputs, good)
         told = "injected" in "".join(capfd.readouterr())
-        assert told == fault.happened == (case.failures(block) > 0)
+        assert told == fault.happened == (failures(case, block) > 0)
         if inputs:
             assert list(map(len, got.items)) == list(map(len, expected.items))
         if name == "nway_detector":
@@ -96,6 +101,7 @@ def test_messages_of_the_wifi_receiver(monkeypatch, capfd):
     case = ALL["wifi_receiver"]()
     block, _, outputs = make_with_ports(case, None, monkeypatch)
     expected = play(block, outputs, case.inputs, {}).messages
+    decoded = block.counts()["decoded"]
 
     def run(fault):
         block = case.make(None)
@@ -104,7 +110,7 @@ def test_messages_of_the_wifi_receiver(monkeypatch, capfd):
             got = play(block, outputs, case.inputs, {}).messages
         told = "injected" in "".join(capfd.readouterr())
         assert told == fault.happened == (block.failures() > 0)
-        assert block.counts()["decoded"] == 6
+        assert block.counts()["decoded"] == decoded > 0
         lost = sum(map(len, expected.values())) - sum(map(len, got.values()))
         assert bool(lost) <= fault.happened
 

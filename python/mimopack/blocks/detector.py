@@ -152,10 +152,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         return self._erasures
 
     def failures(self):
-        """Return the number of batches in which an exception was raised.
-
-        All vectors of such a batch are erased.
-        """
+        """Return the number of exceptions: batches whose vectors are erased, and lost messages."""
         return self._failures + self._log.failures
 
     @guarded
@@ -213,9 +210,10 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         self._last_report, self._reported = now, counts
         self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
                        "(NaN, Inf, noise_var, rank of H, or a failure)")
-        self.message_port_pub(STATUS, pmt.to_pmt(
-            {"vectors": self._vectors, "erasures": self._erasures,
-             "failures": self.failures()}))
+        with self._log.guard("a status"):    # in stop(), an exception would end the process
+            self.message_port_pub(STATUS, pmt.to_pmt(
+                {"vectors": self._vectors, "erasures": self._erasures,
+                 "failures": self.failures()}))
 
 
 def _signature(detector):
