@@ -27,6 +27,7 @@ The exit status is 1 if anything was lost.
 """
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -197,6 +198,7 @@ def main():
         counts, states, written = Counter(), {}, 0.0
         for one in function(arguments, pieces):
             counts.update(one)
+            gc.collect()    # flowgraphs are cycles of few objects, which Python finds late
             for name, share in (("tenth", 0.1), ("half", 0.5)):
                 if name not in states and pieces.seconds > share * arguments.seconds:
                     states[name] = state()

@@ -338,7 +338,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def _send_all(self, frames):
         SampleSink._send_all(self, frames)
-        self._messages.send()
+        with self._log.guard("the messages of frames"):    # other frames may be in progress
+            self._messages.send()
 
     def _send(self, frame):
         if frame.symbols is not None:
