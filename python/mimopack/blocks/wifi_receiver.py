@@ -476,7 +476,8 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
-        self._engine.restart()
+        with self._log.guard("the start of the stream"):    # GNU Radio would hang
+            self._engine.restart()
         return gr.basic_block.start(self)
 
     def stop(self):
