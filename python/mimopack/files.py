@@ -150,7 +150,7 @@ def locked(path):
         raise ValueError(f"{path} is in use by another run: wait until it ends, or name another "
                          "file") from None
     except OSError as error:
-        error.filename = str(path)    # flock knows no name
+        error.filename = error.filename or str(lock)    # flock knows no name
         raise
     try:
         yield
