@@ -116,3 +116,15 @@ class TestFailure:
         placement.on_failure = reports.append
         placement.prepare(5, failing)
         assert len(reports) == 1 and work(placement, 5) == "by the CPU"
+
+    @pytest.mark.parametrize("backend", ["auto", "cuda"])
+    def test_the_gpu_comes_back_when_it_is_asked_for(self, backend):
+        reports, placement = [], Placement(backend, Crossover(100))
+        placement.on_failure = reports.append
+        self.fail(placement)
+        assert work(placement, 100) == "by the CPU" and placement.gpu_is_lost
+        placement.prepare(100, failing)
+        assert work(placement, 100) == "by the CPU" and len(reports) == 2
+        placement.prepare(100, lambda: None)
+        assert work(placement, 100) == "by the GPU" and not placement.gpu_is_lost
+        assert len(reports) == 2

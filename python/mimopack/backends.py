@@ -12,8 +12,8 @@
 
 A GPU failure on a batch of host arrays is reported once: ``on_failure`` is called if it is set;
 otherwise "auto" warns and "cuda" raises the exception. After ``on_failure`` or the warning, the CPU
-processes that batch and all later ones. A failure on arrays of a GPU is always raised, because the
-CPU cannot read them.
+processes that batch and all later ones, until ``prepare`` asks for the GPU again. A failure on
+arrays of a GPU is always raised, because the CPU cannot read them.
 """
 
 import sys
@@ -39,11 +39,12 @@ class Placement:
 
     Attributes:
         backend: see above.
-        crossover: None unless the backend is "auto".
+        crossover: None unless the backend is "auto", and while the GPU is lost.
         last: the backend that processed the last batch: "cpu", "cuda" or "reference"; None before
             the first batch.
         on_failure: a function that is called once, with the exception, when a GPU fails; or None.
-        gpu_is_lost: whether a GPU has failed. The CPU then processes all host arrays.
+        gpu_is_lost: whether a GPU has failed. The CPU then processes all host arrays, until
+            :meth:`prepare` asks for the GPU again.
 
     Raises:
         ValueError: the backend is not an allowed one.
@@ -51,7 +52,7 @@ class Placement:
 
     def __init__(self, backend, crossover=None, allowed=BACKENDS, forget=None):
         self.backend = choice("backend", backend, allowed)
-        self.crossover = crossover if backend == "auto" else None
+        self.crossover = self._crossover = crossover if backend == "auto" else None
         self.last = self.on_failure = None
         self.gpu_is_lost = False
         self._forget = forget
@@ -92,11 +93,14 @@ class Placement:
     def prepare(self, n, start_gpu, case=()):
         """Choose the backend for batches of n items now, so that the first batch is fast.
 
+        A GPU that has failed before gets another chance. If it fails again, this is reported again.
+
         Args:
             n: number of items in a batch.
             start_gpu: a function without arguments, called if the GPU is to process such batches.
             case: see ``run``.
         """
+        self.gpu_is_lost, self.crossover = False, self._crossover
         try:
             if self._takes_gpu(n, case, many=True):
                 start_gpu()

@@ -149,10 +149,14 @@ def locked(path):
     except BlockingIOError:
         raise ValueError(f"{path} is in use by another run: wait until it ends, or name another "
                          "file") from None
+    except OSError as error:
+        error.filename = error.filename or str(lock)    # flock knows no name
+        raise
     try:
         yield
     finally:
-        lock.unlink(missing_ok=True)
+        with suppress(OSError):    # a lock file that stays does not matter
+            lock.unlink()
         os.close(handle)
 
 
@@ -162,11 +166,11 @@ def _take(lock):
         handle = os.open(lock, _LOCK, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_open(lock, handle):
+                return handle
         except BaseException:
             os.close(handle)
             raise
-        if _is_open(lock, handle):
-            return handle
         os.close(handle)    # the last holder removed the file after it was opened here
 
 

@@ -179,6 +179,30 @@ class TestSharing:
             np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
         assert len(told) == 1 and shared.last_backend == "cpu"
 
+    def test_a_gpu_that_another_process_has_taken_comes_back(self, on_gpus, monkeypatch):
+        """The second GPU cannot be used when the receivers are made, and later it can."""
+        _, _, y, h, noise_var = transmitted(10, 12)
+        expected = placed("cpu").receive(y, h, noise_var).bits
+        monkeypatch.setattr(crossover, "measure", lambda problem: [(1, 2.0, 1.0)])
+        shared, _ = on_gpus("auto")
+        make, told, taken = shared._make, [], [1]
+
+        def make_unless_taken(*device):
+            if device and device[0] in taken:
+                raise RuntimeError("all CUDA-capable devices are busy or unavailable")
+            return make(*device)
+
+        shared._make, shared.on_gpu_failure = make_unless_taken, told.append
+        shared.prepare(20)
+        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected)
+        assert len(told) == 1 and shared.last_backend == "cpu"
+        taken.clear()
+        shared.prepare(20)
+        y, h = np.tile(y, (2, 1)), np.tile(h, (2, 1, 1))
+        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits,
+                                      np.tile(expected, (2, 1)))
+        assert len(told) == 1 and shared.last_backend == "cuda"
+
     def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):
         _, _, y, h, noise_var = transmitted(4, 12)
         shared, batches = on_gpus("cuda")

@@ -215,7 +215,8 @@ def test_samples_make_room_for_metadata_on_a_full_disk(tmp_path, monkeypatch):
         dump(metadata, handle, annotations)
 
     monkeypatch.setattr(module, "_dump_to", full)
-    writer.close()
+    with pytest.raises(OSError, match="No space"):
+        writer.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.sigmf-data", "r.sigmf-meta"]
     reader = recording.Reader(tmp_path / "r", verify=True)
     # The writer gave up 64 KiB of samples, then four times as much.

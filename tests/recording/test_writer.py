@@ -200,7 +200,12 @@ def test_a_short_recording_makes_room_for_its_metadata(tmp_path, layout, monkeyp
         dump(*arguments)
 
     monkeypatch.setattr(module, "_dump_to", full)
-    writer.close()
+    writer.save()
+    assert writer.error.errno == errno.ENOSPC
+    with pytest.raises(OSError, match="space"):
+        writer.write(SAMPLES[:, 100:200])    # would not follow the samples before
+    with pytest.raises(OSError, match="space"):
+        writer.close()
     assert _assert_valid(tmp_path) == 100 // 8    # a half is given up each time
 
 

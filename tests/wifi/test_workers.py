@@ -7,8 +7,10 @@ import threading
 
 import numpy as np
 import pytest
+from flowgraphs import until
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.wifi import Receiver
+from gnuradio.mimopack.wifi.workers import Workers
 from wifi_air import FRAMES, air
 
 SAMPLES, SENT = air(8 * FRAMES, num_rx=2, gap=120)
@@ -112,3 +114,19 @@ def test_ctrl_c_in_a_frame_that_is_no_longer_wanted_is_raised_once(threads, chan
     receiver.detector = "mmse"
     frames = receiver.process(frame) + receiver.finish()
     assert [one.complete for one in frames] == [True]
+
+
+def test_if_a_thread_cannot_start_the_others_end(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Workers(4)
+    until(lambda: not any(thread.is_alive() for thread in started))
+    assert len(started) == 2

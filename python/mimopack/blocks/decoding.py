@@ -93,7 +93,8 @@ class Decoding(Controlled):
             self._log.warn(None, f"{self._erasures} of {self._codewords} codewords erased so far "
                            f"({self.ERASED})")
         self._last_report, self._reported = now, counts
-        self.message_port_pub(STATUS, pmt.to_pmt(self._status()))
+        with self._log.guard("a status"):    # in stop(), an exception would end the process
+            self.message_port_pub(STATUS, pmt.to_pmt(self._status()))
 
     def _status(self):
         return {"codewords": self._codewords, "undecoded": self._undecoded,

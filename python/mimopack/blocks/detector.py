@@ -61,9 +61,9 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
     from the next work() call on.
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
-    detects the current vectors and all later ones. start() compiles the GPU code and, with "auto",
-    compares the speed of GPU and CPU. This takes seconds, or half a minute for the largest
-    searches.
+    detects the current vectors and all later ones, until the flowgraph stops and starts again.
+    start() compiles the GPU code and, with "auto", compares the speed of GPU and CPU. This takes
+    seconds, or half a minute for the largest searches.
 
     While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
     them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
@@ -152,10 +152,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         return self._erasures
 
     def failures(self):
-        """Return the number of batches in which an exception was raised.
-
-        All vectors of such a batch are erased.
-        """
+        """Return the number of exceptions: batches whose vectors are erased, and lost messages."""
         return self._failures + self._log.failures
 
     @guarded
@@ -213,9 +210,10 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         self._last_report, self._reported = now, counts
         self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
                        "(NaN, Inf, noise_var, rank of H, or a failure)")
-        self.message_port_pub(STATUS, pmt.to_pmt(
-            {"vectors": self._vectors, "erasures": self._erasures,
-             "failures": self.failures()}))
+        with self._log.guard("a status"):    # in stop(), an exception would end the process
+            self.message_port_pub(STATUS, pmt.to_pmt(
+                {"vectors": self._vectors, "erasures": self._erasures,
+                 "failures": self.failures()}))
 
 
 def _signature(detector):

@@ -92,7 +92,8 @@ class fec_decoder(_LlrDecoding, batched_block):
 
     With backend "cuda" or "auto", start() compiles the GPU code and, with "auto", compares the
     speed of GPU and CPU. This takes seconds. A GPU failure while the flowgraph runs is logged once;
-    the CPU then decodes the current codewords and all later ones.
+    the CPU then decodes the current codewords and all later ones, until the flowgraph stops and
+    starts again.
 
     Args:
         code: see ``fec_encoder``.

@@ -54,8 +54,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     codeword without any LLRs is erased: its bits are 0.
 
     A GPU gets each vector once, and sends back only bits. A GPU failure while the flowgraph runs is
-    logged once; the CPU then receives the current codewords and all later ones. start() compiles
-    the GPU code and, with "auto", compares the speed of GPU and CPU. This takes seconds.
+    logged once; the CPU then receives the current codewords and all later ones, until the flowgraph
+    stops and starts again. start() compiles the GPU code and, with "auto", compares the speed of
+    GPU and CPU. This takes seconds.
 
     Args:
         num_tx, num_rx: number of transmit and of receive antennas.

@@ -82,10 +82,12 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
         with self._lock:
             while count and self._channel.num_outputs(count) > space:
                 count -= 1
-            received = np.zeros((len(output_items), self._channel.num_outputs(count)), np.complex64)
+            made = self._channel.num_outputs(count)
+            for out in output_items:    # after an exception
+                out[:made] = 0
             with self._log.guard(f"{count} samples"):
                 received = self._channel.process(np.stack([x[:count] for x in input_items]))
+                for out, samples in zip(output_items, received, strict=True):
+                    out[:made] = samples
         self.consume_each(count)
-        for out, samples in zip(output_items, received, strict=True):
-            out[:len(samples)] = samples
-        return received.shape[1]
+        return made

@@ -115,7 +115,10 @@ class sigmf_multichannel_sink(hierarchical_block):
             OSError: as ``recording.Recorder.close``.
         """
         self._frames.drain()
-        self.recorder.close()
+        try:
+            self.recorder.close()
+        finally:
+            self._has_failed()
 
     # sample_taker calls the following methods.
 
@@ -146,7 +149,6 @@ class sigmf_multichannel_sink(hierarchical_block):
         recorder = self.recorder
         self._frames.drain()
         self._save()
-        self._has_failed()    # the disk may have failed at the last samples
         recorder.stop()
         if recorder.clipped:
             self._log.warn("clipping", f"{recorder.clipped} values exceeded full scale and were "
@@ -178,3 +180,4 @@ class sigmf_multichannel_sink(hierarchical_block):
             self.recorder.save()
         except Exception as error:  # an exception in stop() would end the process
             self._log.error(f"the metadata was not written: {error!r}")
+        self._has_failed()    # the disk may have failed at the last samples

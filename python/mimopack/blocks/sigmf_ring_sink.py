@@ -102,20 +102,26 @@ class sigmf_ring_sink(hierarchical_block):
             description: text for ``core:description``.
 
         Returns:
-            True if writing has begun, False if the trigger was refused.
+            True if writing has begun, False if the trigger was refused or no thread could start.
         """
         with self._lock:
-            busy = self._busy
-            snapshot = None if busy else self.ring.snapshot()
-            if snapshot is not None:
-                self._busy = True
-                self._thread = threading.Thread(
-                    target=self._write, args=(snapshot, description), name="ring", daemon=True)
-                self._thread.start()
-                return True
-            self._refused += 1
-        self._say({"problem": "a recording is being written" if busy
-                   else "no samples have arrived yet"})
+            snapshot = None if self._busy else self.ring.snapshot()
+            if snapshot is None:
+                self._refused += 1
+                problem = ("a recording is being written" if self._busy
+                           else "no samples have arrived yet")
+            else:
+                thread = threading.Thread(target=self._write, args=(snapshot, description),
+                                          name="ring", daemon=True)
+                try:
+                    thread.start()
+                    self._busy, self._thread = True, thread
+                    return True
+                except RuntimeError as error:    # the system has no more threads
+                    snapshot.drop()
+                    self._failed += 1
+                    problem = f"RuntimeError: {error}"
+        self._say({"problem": problem})
         return False
 
     # sample_taker calls the following methods.

@@ -338,7 +338,8 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def _send_all(self, frames):
         SampleSink._send_all(self, frames)
-        self._messages.send()
+        with self._log.guard("the messages of frames"):    # other frames may be in progress
+            self._messages.send()
 
     def _send(self, frame):
         if frame.symbols is not None:
@@ -475,7 +476,8 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
-        self._engine.restart()
+        with self._log.guard("the start of the stream"):    # GNU Radio would hang
+            self._engine.restart()
         return gr.basic_block.start(self)
 
     def stop(self):

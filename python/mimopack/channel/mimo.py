@@ -217,8 +217,8 @@ class MIMOChannel:
         """
         samples = self._check(samples)
         first, count = self._next_out, self.num_outputs(samples.shape[1])
-        self._num_in += samples.shape[1]
         self._buffer = np.concatenate([self._buffer, samples], axis=1)
+        self._num_in += samples.shape[1]    # only now: there may be no memory for the buffer
         try:
             return self._outputs(count)
         finally:

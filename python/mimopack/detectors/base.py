@@ -36,8 +36,9 @@ class Detector(Placed):
         given: dictionary of the keyword arguments that are not common to all detectors.
         last_backend: the backend that ran the last ``detect``: "cpu", "cuda" or "reference".
         on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
-            arrays. The CPU then processes that batch and all later ones. If it is None, backend
-            "auto" warns instead, and backend "cuda" raises the exception.
+            arrays. The CPU then processes that batch and all later ones, until ``prepare`` asks for
+            the GPU again. If it is None, backend "auto" warns instead, and backend "cuda" raises
+            the exception.
         pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. Backend "auto" then
             compares CPU and GPU on arrays in pinned memory.
 
@@ -273,6 +274,8 @@ class Detector(Placed):
 
         These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
         seconds the first time, and next to nothing once their results are stored.
+
+        A GPU that has failed before gets another chance.
 
         Args:
             n: number of vectors in a batch.

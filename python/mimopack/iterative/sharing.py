@@ -165,9 +165,10 @@ class SharedReceiver(Placed):
 
     def _start_gpus(self):
         if not self._there:
-            self._uploads = [Upload() for _ in self._devices]
+            self._uploads, there = [Upload() for _ in self._devices], []
             for device in self._devices:
-                self._add(self._there, device)
+                self._add(there, device)
+            self._there = there    # all or none: a GPU may be in use by another process
 
     def _add(self, receivers, *device):
         made = self._make(*device)

@@ -88,8 +88,8 @@ class Recorder:
         drops: number of times that dropping began.
         annotations_left_out: number of annotations that the last ``save`` did not write, because
             their samples are not in the recording or there are more than a million annotations.
-        error: exception of the disk thread that ended the recording, such as OSError; None if
-            there is none.
+        error: exception that ended the recording, such as an OSError of the disk; None if there is
+            none.
 
     Raises:
         ValueError: an argument is invalid.
@@ -160,18 +160,20 @@ class Recorder:
         count, taken = len(samples[0]), 0
         self.timeline.begin(start)
         self._next = start + count
-        while taken < count and self._has_room():
-            size = min(count - taken, self._block_samples - self._used)
-            self.clipped += self.packing.pack([one[taken:taken + size] for one in samples],
-                                              self._block, self._used)
-            with self._change:
-                self._spans.add(start + taken, self._place, size)
-                self._place += size
-            self._used += size
-            taken += size
-            if self._used == self._block_samples:
-                self._hand_over()
-        self._dropped += count - taken
+        try:
+            while taken < count and self._has_room():
+                size = min(count - taken, self._block_samples - self._used)
+                self.clipped += self.packing.pack([one[taken:taken + size] for one in samples],
+                                                  self._block, self._used)
+                with self._change:
+                    self._spans.add(start + taken, self._place, size)
+                    self._place += size
+                self._used += size
+                taken += size
+                if self._used == self._block_samples:
+                    self._hand_over()
+        finally:
+            self._dropped += count - taken
         self._raise_error()
         return taken
 
@@ -247,6 +249,8 @@ class Recorder:
         self.writer.annotate_later(annotations)
         self.writer.clipped = self.clipped
         self.writer.save()
+        if self.error is None:
+            self.error = self.writer.error
 
     def _raise_error(self):
         if self.error is not None and self.overload == "wait":
@@ -322,8 +326,8 @@ class Recorder:
             if self._free:
                 self._block = self._free.pop()
             elif self._made < self._most_blocks:
-                self._made += 1
                 self._block = self.packing.empty(self._block_samples)
+                self._made += 1
             else:
                 self._dropping = True
                 self.drops += 1
@@ -337,11 +341,21 @@ class Recorder:
         if block is None:
             return
         with self._change:
+            if self._thread is None and not self._begin_thread():
+                self._free.append(block)
+                return
             self._queue.append((block, used))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
-                self._thread.start()
             self._change.notify_all()
+
+    def _begin_thread(self):
+        """Start the disk thread; return whether it runs. If not, the recording ends."""
+        thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._thread = thread    # before it starts: it ends if it is not this one
+        try:
+            thread.start()
+        except RuntimeError as error:    # the system has no more threads
+            self._thread, self.error = None, self.error or error
+        return self._thread is not None
 
     def _run(self):
         me = threading.current_thread()

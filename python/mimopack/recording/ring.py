@@ -78,13 +78,24 @@ class Ring:
             samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
                 length n.
             start: position in the stream of the first sample. None continues after the previous
-                samples. Only the first call may choose the position.
+                samples. Only the first call may choose the position, and the call after one that
+                raised an exception other than ValueError: the ring is then empty.
 
         Raises:
             ValueError: the samples have another shape, or ``start`` is not the position after the
                 previous samples.
         """
-        samples = self.packing.check(samples)
+        try:
+            self._write(self.packing.check(samples), start)
+        except ValueError:    # the ring is as before
+            raise
+        except BaseException:
+            # The samples before do not continue after the hole.
+            with self._lock:
+                self._blocks.clear()
+            raise
+
+    def _write(self, samples, start):
         if start is not None and start != self._next:
             if self._blocks:
                 raise ValueError(f"start: got {start}, must be {self._next}")

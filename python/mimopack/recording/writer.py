@@ -38,7 +38,8 @@ class Writer:
 
     If the disk fails or fills up, or Ctrl-C interrupts a call, the samples written so far stay: all
     datasets are cut to the same length. If the disk is too full for the metadata, samples at the
-    end are deleted to make room. If nothing can stay, the files are deleted.
+    end are deleted to make room, and no more can be written. If nothing can stay, the files are
+    deleted.
 
     Args:
         path: path of the files without extension (a SigMF extension is removed).
@@ -66,6 +67,8 @@ class Writer:
             written.
         captures: list of the capture segments, dictionaries as in SigMF.
         clipped: number of real and imaginary parts that exceeded full scale or were NaN.
+        error: the OSError for which samples were deleted, to make room for the metadata; None if
+            there is none.
 
     Raises:
         ValueError: an argument is invalid.
@@ -115,7 +118,7 @@ class Writer:
         # (number of samples, checksums of the datasets or None), set in one step: an interrupt
         # between two would leave a checksum of other samples.
         self._written = 0, None
-        self._failed = False
+        self._failed, self.error = False, None
         self.clipped = 0
         self._annotations, self._extra = [], []
         self._global = {
@@ -211,6 +214,8 @@ class Writer:
 
     def _write_row(self, row):
         """Append stored samples, an array for each file; keep those that all files took."""
+        if self.error is not None:
+            raise self.error
         size = self.packing.sample_bytes // self.packing.num_files
         groups = [memoryview(one).cast("B") for one in row]
         took, error = [], None
@@ -300,6 +305,7 @@ class Writer:
                 # A closed Writer has no datasets to cut.
                 if error.errno not in _FULL or self._closed:
                     raise
+                self.error = error    # the recording ends here
                 kept = max(self.num_samples - -(-room // self.packing.sample_bytes),
                            self.num_samples // 2)
                 if not kept:
@@ -381,11 +387,15 @@ class Writer:
             save: whether to write the metadata.
 
         Raises:
-            OSError: as in :meth:`save`.
+            OSError: as in :meth:`save`; or samples were deleted, to make room for the metadata, and
+                no earlier call has raised that the disk is full.
         """
         try:
             if save and not self._closed:
                 self.save()
+                if self.error is not None and not self._failed:
+                    self._failed = True
+                    raise self.error
         finally:
             self._close()
 

@@ -300,6 +300,7 @@ class PcapWriter:
 
     Opening a FIFO blocks until the FIFO has a reader. If the reader goes away, or a write to the
     disk fails, the call raises an exception, and the writer is ``closed`` and accepts nothing more.
+    A file then ends with the last whole record.
     If the reader of a FIFO stalls for longer than ``patience``, calls raise TimeoutError at once
     and lose their records until the reader continues.
 
@@ -325,6 +326,7 @@ class PcapWriter:
             raise ValueError(f"patience: got {patience}, allowed are 0 to 10^6 seconds, or None")
         self._patience, self._full_since = patience, None
         self._rest = b""    # remainder of a record that a FIFO accepted in part
+        self._size = 0    # bytes of whole records in a file
         self.records = 0
         self.closed = False
         self._references = 0
@@ -427,10 +429,14 @@ class PcapWriter:
             self.close()
             raise BrokenPipeError(error.errno, "the reader has gone away", self._name) from error
         except OSError:
+            if self._owned:
+                with suppress(OSError):    # a FIFO cannot be cut
+                    self._file.truncate(self._size)
             self.close()
             raise
         if late:
             raise TimeoutError(f"{self._name}: the reader has stalled")
+        self._size += len(data)
 
     def _wait_to_write(self, data):
         """Write data; return True if the reader of a FIFO stalls before any of it is written."""

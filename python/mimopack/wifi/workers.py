@@ -81,11 +81,12 @@ class Workers:
         self._tasks = SimpleQueue()
         self._alone = threads == 1
         self._at_work = [False] * (threads - 1)
+        # Register the end first: if a thread cannot start, the threads before it end all the same.
+        weakref.finalize(self, _close, self._tasks, threads - 1)
         for index in range(threads - 1):
             # The threads hold no reference to this object, so that its end can finish them.
             threading.Thread(target=_serve, args=(self._tasks, self._at_work, index),
                              name=f"wifi_worker_{index}", daemon=True).start()
-        weakref.finalize(self, _close, self._tasks, threads - 1)
 
     def submit(self, function, *arguments):
         """Queue a function call for any of the threads; return the :class:`Task`."""
