@@ -24,12 +24,17 @@ ROOT = Path(__file__).resolve().parent.parent
 FINDING = re.compile(r"^(\S+?):(\d+):\d+: (?:warning|error): (.*?) \[([\w.+=-]+)\]"
                      r"(?: \[-Wanalyzer\S+)?$", re.M)
 COMMON = ["-std=gnu++17", "-DMIMOPACK_SANITIZE", "-DMIMOPACK_ISA=avx2", "-mavx2", "-mfma",
-          "-Ilib", "-Ibuild/lib", "-Isoapy", "-isystem", sysconfig.get_path("include")]
+          "-fopenmp", "-Ilib", "-Isoapy", "-isystem", sysconfig.get_path("include"),
+          *(f"-I{path.parent.parent}" for path in ROOT.glob("build*/lib/cpu/builds.h"))]
+OPENMP = subprocess.run(["g++", "-print-file-name=include"], capture_output=True, text=True,
+                        check=True).stdout.strip()    # for omp.h
 ANALYZERS = {
-    # clang lacks g++'s shuffle. Its analyser does not follow the values of vectors anyway.
+    # clang lacks g++'s shuffle, and an attribute of g++'s omp.h. Its analyser does not follow the
+    # values of vectors anyway.
     "clang": ["clang++", "--analyze", "--analyzer-output", "text", "-Wno-everything",
-              "-D__builtin_shuffle(x,...)=(x)", *COMMON],
-    "g++": ["g++", "-fanalyzer", "-w", "-c", "-fopenmp", *COMMON],
+              "-D__builtin_shuffle(x,...)=(x)", "-D__malloc__(free)=__malloc__",
+              "-idirafter", OPENMP, *COMMON],
+    "g++": ["g++", "-fanalyzer", "-w", "-c", *COMMON],
 }
 LIMIT_SECONDS = 300
 

@@ -32,7 +32,8 @@ ADDRESS_TESTS = """
 # Tests in which threads share something: teams of drivers, the receiver's pool, blocks.
 THREAD_TESTS = """
     tests/detectors/test_every_detector.py tests/detectors/test_sphere.py
-    tests/detectors/test_sic.py tests/coding/test_viterbi_decoder.py tests/coding/test_convolutional.py
+    tests/detectors/test_sic.py tests/coding/test_viterbi_decoder.py
+    tests/coding/test_convolutional.py
     tests/coding/ldpc/test_decoder.py tests/coding/turbo/test_decoder.py
     tests/wifi/test_workers.py tests/wifi/test_losses.py tests/runtime tests/blocks
 """.split()
