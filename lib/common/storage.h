@@ -24,8 +24,8 @@ struct extent<0> {
 };
 
 /* Hands out pieces of one allocation. An arena without memory counts what is taken.
- * AddressSanitizer sees a single allocation, so an element behind each piece tells it where
- * the piece ends. */
+ * AddressSanitizer sees a single allocation, so an element behind each piece tells it
+ * where the piece ends. */
 template <class F>
 struct arena {
     F* memory = nullptr;

@@ -6,8 +6,8 @@
  *
  * Threads take the shares of a loop in turn. A common counter would order the shares and
  * hide races between them, and a fast thread would leave nothing to the others. */
-#include <algorithm>
 #include <condition_variable>
+#include <algorithm>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -34,8 +34,8 @@ struct barrier {
     }
 };
 
-/* Two barriers take turns. With one, a thread that is late to leave it would lock the mutex
- * after a thread that waits again, and so come after that thread's work. */
+/* Two barriers take turns. With one, a thread that is late to leave it would lock the
+ * mutex after a thread that waits again, and so come after that thread's work. */
 struct team {
     const unsigned size;
     barrier barriers[2];
