@@ -83,9 +83,10 @@ std::size_t drive_codewords(const codeword_batch& b,
 #pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)
     {
         arena<simd> space;
+        space.take(num_bits);
         make(space);
         void* memory = nullptr;
-        if (posix_memalign(&memory, 64, (space.used + num_bits) * sizeof(simd))) {
+        if (posix_memalign(&memory, 64, space.used * sizeof(simd))) {
             failed = 1;
             memory = nullptr;
         }

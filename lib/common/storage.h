@@ -3,6 +3,9 @@
 /* Sizes known when compiling (N > 0) or when running (N = 0), and storage for both. */
 #pragma once
 #include "common/config.h"
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -20,7 +23,9 @@ struct extent<0> {
     MP_FN operator int() const { return n; }
 };
 
-/* Hands out pieces of one allocation. An arena without memory counts what is taken. */
+/* Hands out pieces of one allocation. An arena without memory counts what is taken.
+ * AddressSanitizer sees a single allocation, so an element behind each piece tells it
+ * where the piece ends. */
 template <class F>
 struct arena {
     F* memory = nullptr;
@@ -29,6 +34,11 @@ struct arena {
     {
         F* piece = memory ? memory + used : nullptr;
         used += count;
+#ifdef __SANITIZE_ADDRESS__
+        if (memory)
+            __asan_poison_memory_region(memory + used, sizeof(F));
+        ++used;
+#endif
         return piece;
     }
 };

@@ -177,7 +177,6 @@ struct lane_sizes {
     MP_FN int y() const { return 2 * nr; }
     MP_FN int llr() const { return nt * bits; }
     MP_FN int longest() const { return h() > llr() ? h() : llr(); }
-    MP_FN std::size_t all() const { return h() + y() + 4 * llr() + longest(); }
 };
 
 /* Inputs and results of the vectors in a thread's lanes, between batch and kernel. */
@@ -309,11 +308,11 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
 #pragma omp parallel num_threads(division.threads) \
     reduction(+ : erased, failed) if (division.threads > 1)
     {
-        arena<simd> space;
-        make(space); /* an arena without memory counts the lanes that the kernel takes */
-        const std::size_t needed = space.used + lane_sizes<NT, NR>(p).all();
+        arena<simd> space; /* without memory, it counts what is taken */
+        lane_data<NT, NR>(p, b, space);
+        make(space);
         void* memory = nullptr;
-        if (posix_memalign(&memory, 64, needed * sizeof(simd))) {
+        if (posix_memalign(&memory, 64, space.used * sizeof(simd))) {
             failed = 1;
             memory = nullptr;
         }

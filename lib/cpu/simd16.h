@@ -32,7 +32,11 @@ struct simd16 {
 
     simd16() = default;
     MP_FN simd16(raw v_) : v(v_) {}
-    MP_FN explicit simd16(float x) : v(raw{} + static_cast<short>(x)) {}
+    MP_FN explicit simd16(float x)
+    {
+        const auto word = static_cast<short>(x); /* g++ -fsanitize needs it by itself */
+        v = raw{} + word;
+    }
     /* Round two vectors of floats to the nearest integers. The integers must fit. */
     MP_FN simd16(simd low, simd high)
     {

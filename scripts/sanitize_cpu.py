@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compile with the sanitizers of g++ and run tests under them.
+
+    scripts/sanitize_cpu.py address [--isas ISAS] [--jobs N] [pytest arguments]
+    scripts/sanitize_cpu.py thread [--isas ISAS] [--jobs N] [pytest arguments]
+
+address is AddressSanitizer with UndefinedBehaviorSanitizer, thread is ThreadSanitizer. Each has a
+build folder of its own, build-address and build-thread. The script needs what scripts/setup.sh
+--tests installs. It prints each report, and exits with 1 if there is one or if a test fails.
+For kernels on GPUs, see sanitize.py.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = ROOT / ".venv/bin/python"
+SUPPRESSIONS = ROOT / "scripts/sanitize"
+
+# Tests that call the compiled code. Each detector and each code has small sizes here.
+ADDRESS_TESTS = """
+    tests/detectors tests/coding tests/wifi tests/recording tests/runtime tests/test_llr_health.py
+    tests/blocks/test_wifi_receiver.py tests/blocks/test_wifi_receiver_changes.py
+    tests/blocks/test_sigmf_multichannel.py tests/soapy
+""".split()
+# Tests in which threads share something: teams of drivers, the receiver's pool, blocks.
+THREAD_TESTS = """
+    tests/detectors/test_every_detector.py tests/detectors/test_sphere.py
+    tests/detectors/test_sic.py tests/coding/test_viterbi_decoder.py
+    tests/coding/test_convolutional.py
+    tests/coding/ldpc/test_decoder.py tests/coding/turbo/test_decoder.py
+    tests/wifi/test_workers.py tests/wifi/test_losses.py tests/runtime tests/blocks
+""".split()
+
+OPTIONS = {
+    "address": {
+        # Python does not free everything at its end. Tests ask for more memory than there is.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:suppressions={SUPPRESSIONS}/undefined.supp",
+        "PYTHONMALLOC": "malloc",    # so that the ends of Python's objects are seen too
+    },
+    "thread": {
+        # Reports make the script fail, not the processes that tests start.
+        "TSAN_OPTIONS": "exitcode=0:die_after_fork=0:second_deadlock_stack=1:"
+                        f"suppressions={SUPPRESSIONS}/thread.supp",
+    },
+}
+LIBRARIES = {"address": ["libasan.so", "libubsan.so", "libstdc++.so"],
+             "thread": ["libtsan.so", "libstdc++.so"]}
+COMPILED = {"address": "address,undefined", "thread": "thread"}
+TESTS = {"address": ADDRESS_TESTS, "thread": THREAD_TESTS}
+
+
+def build(sanitizer, isas, jobs):
+    """Configure and compile; return the build folder."""
+    folder = ROOT / f"build-{sanitizer}"
+    subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", folder,
+                    f"-DMIMOPACK_SANITIZE={COMPILED[sanitizer]}", f"-DMIMOPACK_ISAS={isas}",
+                    f"-DPYTHON_EXECUTABLE={PYTHON}"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", folder, "-j", str(jobs)], check=True)
+    return folder
+
+
+def environment(sanitizer, folder):
+    """Return the variables with which Python runs the instrumented modules."""
+    options = dict(OPTIONS[sanitizer])
+    for name in options:
+        if name.endswith("OPTIONS"):
+            options[name] += f":log_path={folder}/reports/{name[:-len('_OPTIONS')].lower()}"
+    # Python itself is not instrumented, so the libraries must be there before it. They take over
+    # functions of the C++ library, which must be there too.
+    libraries = [subprocess.run(["g++", f"-print-file-name={name}"], check=True, text=True,
+                                capture_output=True).stdout.strip()
+                 for name in LIBRARIES[sanitizer]]
+    return {**os.environ, **options, "LD_PRELOAD": ":".join(libraries),
+            "PYTHONPATH": str(folder / "python"), "PYTHONNOUSERSITE": "1"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sanitizer", choices=OPTIONS)
+    parser.add_argument("--isas", default="native", help="instruction sets, as MIMOPACK_ISAS")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    arguments, tests = parser.parse_known_args()
+    start = time.monotonic()
+    folder = build(arguments.sanitizer, arguments.isas, arguments.jobs)
+    compiled = time.monotonic()
+    reports = folder / "reports"
+    reports.mkdir(exist_ok=True)
+    for old in reports.iterdir():
+        old.unlink()
+    # ThreadSanitizer of g++ 12 needs addresses that are not random.
+    fixed = ["setarch", "-R"] if arguments.sanitizer == "thread" else []
+    tests = tests or [*TESTS[arguments.sanitizer], "-q"]
+    done = subprocess.run([*fixed, PYTHON, "-m", "pytest", "-m", "not gpu", "-p",
+                           "no:cacheprovider", *tests], cwd=ROOT,
+                          env=environment(arguments.sanitizer, folder))
+    found = sorted(reports.iterdir())
+    for report in found:
+        print(f"== {report}\n{report.read_text(errors='replace')}")
+    print(f"{arguments.sanitizer}: {len(found)} processes with reports; compiled in "
+          f"{compiled - start:.0f} s, tested in {time.monotonic() - compiled:.0f} s")
+    return int(bool(found) or done.returncode != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
