@@ -27,7 +27,8 @@ def registered():
 
 def test_frames_are_those_sent(registered):
     sent = [one.psdu for one in SENT]
-    for detector in (OwnZf, "own_zf", detectors.adapted(OwnZf),
+    nameless = type("Nameless", (OwnZf,), {"name": None})
+    for detector in (OwnZf, "own_zf", detectors.adapted(OwnZf), nameless,
                      lambda *size: OwnZf(*size, scale=0.5)):
         frames = received(detector, threads=2)
         assert [frame.psdu for frame in frames] == sent
@@ -43,7 +44,7 @@ def test_iterations(registered):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="int.*, whose name is None, not a word"):
-        Receiver(2, detector=int)
+    with pytest.raises(ValueError, match="Bad.*, whose name is 'two words', not a word"):
+        Receiver(2, detector=type("Bad", (), {"name": "two words"}))
     with pytest.raises(ValueError, match="detector: got <.*OwnZf object.*, allowed are zf, mmse"):
         Receiver(2, detector=OwnZf(2, 2, "qpsk"))

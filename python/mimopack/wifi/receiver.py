@@ -119,7 +119,8 @@ class Receiver:
             decoder.settings = settings
 
     def _checked(self, detector):
-        if isinstance(detector, type):
+        # A class without a name is a function like any other.
+        if isinstance(detector, type) and getattr(detector, "name", None):
             return detectors.adapted(detector)
         if callable(detector):
             return detector
