@@ -63,7 +63,10 @@ void start_threads(int count)
 
 int most_threads()
 {
-    return std::max(16l, 4 * sysconf(_SC_NPROCESSORS_ONLN));
+    /* sysconf() reads a file, and each call of a detector asks for this number. */
+    static const int most =
+        static_cast<int>(std::max(16l, 4 * sysconf(_SC_NPROCESSORS_ONLN)));
+    return most;
 }
 
 void watch_forks()

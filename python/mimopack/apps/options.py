@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What options of several commands share: help under headings, texts, and output files."""
+"""Options that several commands share: help under headings, texts, and output files."""
 
 import math
 import os

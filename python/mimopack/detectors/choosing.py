@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What counts as a detector: a name, a class or an object."""
+"""Find the detector that a name, a class or an object means."""
 
 from threading import RLock
 from typing import Any, NamedTuple
