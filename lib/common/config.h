@@ -50,6 +50,13 @@ MP_FN int lowest_bit(unsigned bits)
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
 constexpr float no_metric = 1e30f;             /* a hypothesis without candidates */
 constexpr float largest_prior = 1e30f;         /* limit of a vector's sum of |LLR| */
+/* Limits of |y|^2 and of a column's |h|^2. The metric of any candidate for up to 60 points
+ * of magnitude 1.6 stays below no_metric. */
+constexpr float largest_energy = 1e26f;
+constexpr float least_energy = 1e-37f;
+/* noise_var is from 1e-37 to 1e37. Both ends are allowed, but lanes can compare only by <. */
+constexpr float least_noise = 0.9999e-37f;
+constexpr float largest_noise = 1.0001e37f;
 constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: rounds a sum */
 constexpr int max_list_option = 32;            /* entries of an option's list */
 constexpr int max_bits_per_symbol = 10;

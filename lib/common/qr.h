@@ -76,9 +76,9 @@ struct unscaled_qr {
         for (int c = 0; c < nt; ++c) {
             F* const v = &q[2 * nr * c];
             const F sum = c ? energy(v, nr) : norm2[0];
-            /* Also false for NaN and Inf: norm2 < 1e37 holds for neither. */
+            /* Also false for NaN and Inf: norm2 < largest_energy holds for neither. */
             usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
-                     (norm2[c] < F(1e37f)) & (F(1e-37f) < sum);
+                     (norm2[c] < F(largest_energy)) & (F(least_energy) < sum);
             length2[c] = sum;
             inverse2[c] = reciprocal(sum);
             MP_UNROLL
@@ -102,7 +102,7 @@ struct unscaled_qr {
         MP_UNROLL
         for (int c = 0; c < nt; ++c)
             project(&q[2 * nr * c], y, nr, z[2 * c], z[2 * c + 1]);
-        return energy(y, nr) < F(1e37f);
+        return energy(y, nr) < F(largest_energy);
     }
 
     /* The same with y as one more column of the decomposition: what a column explains is
@@ -117,7 +117,7 @@ struct unscaled_qr {
     MP_FN mask rotate_stepwise(F* y, F* z, Weight inverse_length2) const
     {
         const int nt = d_nt, nr = d_nr;
-        const mask finite = energy(y, nr) < F(1e37f);
+        const mask finite = energy(y, nr) < F(largest_energy);
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
             const F* const v = &q[2 * nr * c];

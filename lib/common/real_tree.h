@@ -108,7 +108,8 @@ public:
                     y[l] = fma(d_turn[i * size + l], d_z[i % nt * 2 + i / nt], y[l]);
             }
         }
-        usable = d_qr.usable & finite & (F(1e-37f) < noise_var) & (noise_var < F(1e37f));
+        usable = d_qr.usable & finite & (F(least_noise) < noise_var) &
+                 (noise_var < F(largest_noise));
         if (known) {
             F sum(0.0f);
             MP_UNROLL_DEVICE

@@ -58,7 +58,7 @@ struct sorted_qr : qr<F, NT, NR> {
             for (int i = 0; i < 2 * nr; ++i)
                 sum = fma(v[i], v[i], sum);
             usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
-                     (norm2[c] < F(1e37f)) & (F(1e-37f) < sum);
+                     (norm2[c] < F(largest_energy)) & (F(least_energy) < sum);
             const F inv = rsqrt(sum);
             inverse[c] = inv;
             diagonal[c] = sum * inv;

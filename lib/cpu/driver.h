@@ -242,7 +242,7 @@ struct lane_data {
             load_lanes(b.noise_var, at.full(), place, 1, scratch, &loaded);
             noise_var = loaded;
         }
-        auto usable = (simd(1e-37f) < noise_var) & (noise_var < simd(1e37f));
+        auto usable = (simd(least_noise) < noise_var) & (noise_var < simd(largest_noise));
         if (b.prior) {
             load_lanes(b.prior, at.full(), place, size.llr(), scratch, prior);
             usable = usable & order_prior(p.points, size.nt, prior, canonical_prior);

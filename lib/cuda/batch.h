@@ -49,7 +49,7 @@ struct batch {
 
     MP_FN static lane::mask allowed(lane noise)
     {
-        return (lane(1e-37f) < noise) & (noise < lane(1e37f));
+        return (lane(least_noise) < noise) & (noise < lane(largest_noise));
     }
 
     MP_FN void store(unsigned long long vector, const lane* ordered) const

@@ -124,7 +124,7 @@ public:
                 demap_points(
                     x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
         }
-        return d_qr.usable & (d_qr.energy(y, nr) < F(1e37f));
+        return d_qr.usable & (d_qr.energy(y, nr) < F(largest_energy));
     }
 
 private:

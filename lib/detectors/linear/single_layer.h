@@ -27,7 +27,7 @@ public:
         d_strength = qr::energy(h, d_nr);
         d_inverse = F(1.0f) / d_strength;
         /* Also false for NaN and Inf */
-        d_usable = (d_strength < F(1e37f)) & (F(1e-37f) < d_strength);
+        d_usable = (d_strength < F(largest_energy)) & (F(least_energy) < d_strength);
     }
 
     MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
@@ -37,7 +37,7 @@ public:
         x[0] = x[0] * d_inverse;
         x[1] = x[1] * d_inverse;
         demap_axes<WIDTH>(x, d_strength / noise_var, d_scale, llr);
-        return d_usable & (qr::energy(y, d_nr) < F(1e37f));
+        return d_usable & (qr::energy(y, d_nr) < F(largest_energy));
     }
 
 private:

@@ -8,6 +8,7 @@ from ..checks import LARGEST, SMALLEST
 from .qr import modified_gram_schmidt
 
 _LARGEST = np.finfo(np.float32).max
+_LARGEST_ENERGY = 1e26    # of y, and of a column of H: largest_energy in lib/common/config.h
 
 
 def rank_tolerance(num_rx):
@@ -22,12 +23,12 @@ def rank_tolerance(num_rx):
 
 
 def usable(y, h, noise_var):
-    """Return whether y and h are finite, noise_var is allowed, and h has full column rank."""
+    """Return whether y, h and noise_var are in range, and h has full column rank."""
     if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h))
-            and np.float32(SMALLEST) < noise_var < np.float32(LARGEST)):
+            and np.float32(SMALLEST) <= noise_var <= np.float32(LARGEST)):
         return False
     norms = np.linalg.norm(h, axis=0)
-    if not np.all(norms > 0):
+    if not (np.all(norms > 0) and max(np.linalg.norm(y), *norms) ** 2 < _LARGEST_ENERGY):
         return False
     _, r = modified_gram_schmidt(h / norms)
     return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
