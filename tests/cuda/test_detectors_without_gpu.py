@@ -228,11 +228,15 @@ def test_teams(own, tmp_path, monkeypatch):
     ("ep", {"num_tx": 12, "num_rx": 16}, 1, 15),
     ("ep", {"num_tx": 17, "num_rx": 34, "constellation": "qpsk"}, 14, 5)])
 def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
-    """A thread for each layer; teams of a part of a warp and of a whole one."""
+    """A thread for each layer; teams of a part of a warp and of a whole one.
+
+    Rounding may decide whether EP updates a Gaussian.
+    """
     det = detectors.create(name, backend="cpu", **own)
     prior = det.SUPPORTS_PRIOR and period == 1
     launch = launcher(det, tmp_path, matrix_each=period == 1, has_prior=prior)
-    compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db, known=2 * prior)
+    compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db, known=2 * prior,
+            ties=2 * (name == "ep"))
 
 
 def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
