@@ -25,6 +25,7 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
+REFERENCES = GRC.parent / "docs/references.md"
 # Hand-written blocks, with the parameters whose menus are generated.
 BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
@@ -129,8 +130,6 @@ def documentation(detector, parameters):
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
     lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), E|x_i|^2 = 1, with nt transmit "
              "and nr receive antennas and M constellation points."]
-    if re.search(r"\b00[0-4]\b", text):
-        lines.append("The numbers 000 to 004 are papers, which docs/references.md lists.")
     lines += ["", "Ports:",
               "  y: received vectors, one after another; Vectors per Channel vectors per item.",
               "  h: the channel matrix of these vectors, nr x nt, row by row."]
@@ -144,7 +143,19 @@ def documentation(detector, parameters):
               "detected) and failures, sent after erasures.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
-    return "\n".join(lines)
+    return with_papers("\n".join(lines))
+
+
+def with_papers(text):
+    """Return a text with the short names of papers for their numbers, and with their titles."""
+    table = REFERENCES.read_text(encoding="utf-8")
+    titles = []
+    for number, name, paper in re.findall(r"(?m)^\| (00\d) \| (.+?) \| (.+?) \|", table):
+        named = re.sub(rf"\b{number}\b", name, text)
+        if named != text:
+            titles.append(f"  {name}: {paper}")
+            text = named
+    return "\n".join([text, "", "Papers:", *titles]) if titles else text
 
 
 def block_yaml(detector):

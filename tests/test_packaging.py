@@ -98,37 +98,6 @@ def test_readme_says_what_the_demo_decodes():
          f"of {sent.count(snr)}" for snr in snrs] for name in ("zf", "mmse", "nway", "mla")]
 
 
-@pytest.fixture(scope="module")
-def users_folder(tmp_path_factory):
-    """Folder in which a user would try the documented commands, beside the examples."""
-    folder = tmp_path_factory.mktemp("user")
-    (folder / "examples").symlink_to(ROOT / "examples")
-    for path in (ROOT / "docs").glob("*.md"):    # code that readers are told to save
-        for name, code in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", path.read_text(),
-                                     re.DOTALL):
-            (folder / name).write_text(code)
-    run_there(folder, ["-c", "from gnuradio.mimopack.apps.cli import main; main()", "wifi",
-                       "examples/recordings/wifi_4x4_ht", "--csi", "channels.npz"])
-    return folder
-
-
-def run_there(folder, arguments):
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
-                          timeout=300, env={**os.environ, "PYTHONPATH": str(PACKAGES),
-                                            "MPLBACKEND": "Agg"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize("code", [
-    pytest.param(code, id=f"{path.name}-{number}")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))])
-def test_documents_code_runs(code, users_folder):
-    said = run_there(users_folder, ["-c", code])
-    assert said or "savefig" in code or re.match(r"# \w+\.py\n", code)
-
-
 def test_links_lead_somewhere():
     texts = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     broken = [f"{path.name}: {link}" for path in texts

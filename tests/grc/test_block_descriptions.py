@@ -104,6 +104,15 @@ def test_detector_blocks_are_up_to_date():
     assert not changed, "run scripts/generate_grc.py"
 
 
+def test_documentation_names_papers():
+    texts = {path.name: yaml.safe_load(path.read_text(encoding="utf-8"))["documentation"]
+             for path in BLOCKS}
+    assert [name for name, text in texts.items() if re.search(r"\b00[0-4]\b (eq|§|table|fig)", text)
+            or re.search(r"[( ]00[0-4][),;:.]", text)] == []
+    nway = texts["mimopack_nway_detector.block.yml"]
+    assert "(Wu et al. 2012 eq. 6)" in nway and "Wu et al. 2012: M. Wu, B. Yin, J. R." in nway
+
+
 @pytest.mark.parametrize("path", BLOCKS, ids=lambda path: path.name)
 def test_block_description(path):
     description = yaml.safe_load(path.read_text(encoding="utf-8"))
