@@ -168,6 +168,7 @@ if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
+    need pandas pandas    # a program of docs/simulation.md
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 

@@ -20,6 +20,7 @@ _COMMANDS = {
     "bench": ("bench", "bench_command", "Measure the speed of the MIMO detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
     "play": ("play", "play_command", "Compare detectors on a recording of Wi-Fi frames."),
+    "schema": ("schema", "schema_command", "Print the JSON Schema of a command's output."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
     "wifi": ("wifi", "wifi_command", "Decode Wi-Fi frames of a recording, or live from a radio."),
 }
