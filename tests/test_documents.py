@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The code of README.md and of the pages in docs/: it runs, or the page says why it does not.
 
-docs/architecture.md#documents explains the marks.
+CONTRIBUTING.md explains the marks.
 """
 
 import os
