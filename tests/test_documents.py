@@ -131,6 +131,14 @@ def test_what_is_not_run_parses(block, tmp_path):
         assert [text for words in found if (text := complaint(words, tmp_path, environment))] == []
 
 
+def test_pages_say_how_a_checkout_finds_the_command():
+    bare = {block.path for block in BLOCKS if block.language == "sh"
+            and re.search(r"(?m)^mimopack ", block.code + block.left_out)}
+    assert len(bare) > 5
+    assert [path.name for path in bare
+            if "`source .venv/bin/activate`" not in path.read_text(encoding="utf-8")] == []
+
+
 def test_little_is_not_run():
     assert Counter(block.reason for block in BLOCKS if block.left_out) == NOT_RUN
 
