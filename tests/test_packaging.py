@@ -134,12 +134,6 @@ def test_links_lead_somewhere():
     assert broken == []
 
 
-def test_modtool_knows_the_module():
-    done = subprocess.run(["gr_modtool", "info"], cwd=ROOT, capture_output=True, text=True,
-                          timeout=60)
-    assert "Module name: mimopack" in done.stdout, done.stderr
-
-
 def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
     # GNU Radio's CMake package sets another Python each time CMake runs.
     python = tmp_path / "python"

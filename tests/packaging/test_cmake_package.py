@@ -47,20 +47,21 @@ def test_a_project_compiles_a_detector_that_the_package_runs(prefix, tmp_path):
                    timeout=120, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
 
 
-@pytest.mark.parametrize("wanted, found", [("0.1", 1), ("0.2", 0), ("0.0", 0), ("1.0", 0)])
-def test_before_1_0_only_the_second_number_asked_for_is_found(prefix, tmp_path, wanted, found):
-    (tmp_path / "CMakeLists.txt").write_text(f"""
+def test_before_1_0_only_the_second_number_asked_for_is_found(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text("""
 cmake_minimum_required(VERSION 3.16)
 project(consumer CXX)
-find_package(gnuradio-mimopack {wanted} QUIET)
-if(gnuradio-mimopack_FOUND)
-  add_library(consumer INTERFACE)
-  target_link_libraries(consumer INTERFACE gnuradio::gnuradio-mimopack)
-endif()
-message(WARNING "found: ${{gnuradio-mimopack_FOUND}} ${{gnuradio-mimopack_VERSION}}")
+foreach(asked 0.0 0.1 0.2 1.0)
+  unset(gnuradio-mimopack_DIR CACHE)
+  find_package(gnuradio-mimopack ${asked} QUIET)
+  if(gnuradio-mimopack_FOUND)
+    list(APPEND found ${asked})
+  endif()
+endforeach()
+message(WARNING "found: ${found}.")
 """)
     said = configure(tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", source=tmp_path)
-    assert ("found: 1 0.1.0" if found else "found: 0") in said
+    assert "found: 0.1.\n" in said
 
 
 def test_ctest_runs_every_folder_of_tests(tmp_path):
