@@ -165,6 +165,7 @@ if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
+    need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 
