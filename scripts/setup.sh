@@ -169,6 +169,7 @@ if [ $tests = yes ]; then
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
     need pandas pandas    # a program of docs/simulation.md
+    need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 

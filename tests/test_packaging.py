@@ -18,8 +18,8 @@ from gnuradio.mimopack import _core, detectors, recording
 from source_tree import PACKAGES, ROOT
 
 CODE = sorted(
-    path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "python", "scripts",
-                        "tests", ".ci")
+    path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "packaging", "python",
+                        "scripts", "tests", ".ci")
     for path in (ROOT / folder).rglob("*")
     if (path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
         or path.name in {"CMakeLists.txt", "run"})
