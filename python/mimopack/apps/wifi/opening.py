@@ -81,7 +81,8 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
 def own_files(reader):
     """Return the paths of a recording's files."""
     if isinstance(reader, recording.Reader):
-        return [reader.path, *(stream.dataset.path for stream in reader.streams)]
+        return [reader.path, *(path for stream in reader.streams
+                               for path in (stream.meta, stream.dataset.path))]
     return [reader.path]
 
 
