@@ -6,14 +6,16 @@ Dask gives the tasks of a lost worker to others. A worker whose gr-mimopack is a
 nothing.
 """
 
+import asyncio
 import logging
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from warnings import warn
 
+from .checks import integer
 from .identity import identity
 
 ALLOWED = "local, local:WORKERS, or the address of a scheduler, such as tcp://HOST:8786"
@@ -41,7 +43,7 @@ def packed(value):
 
 
 @contextmanager
-def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None):
+def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None):
     """Context manager: connect to a scheduler, or start one with workers on this machine.
 
     Args:
@@ -49,6 +51,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None):
             the address of a scheduler.
         tls_ca, tls_cert, tls_key: paths of PEM files for TLS: the certificate of the authority, and
             the client's certificate and key. Without them, Dask's configuration applies.
+        timeout: seconds to wait for the scheduler; None takes Dask's configuration.
 
     Yields:
         ``distributed.Client``.
@@ -59,36 +62,42 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None):
         OSError: the scheduler does not answer.
     """
     distributed = _distributed()
-    kind, _, count = scheduler.partition(":")
-    if kind != "local" and "://" not in scheduler:
-        raise ValueError(f"scheduler: got {scheduler!r}, allowed are {ALLOWED}")
+    count = _local_workers(scheduler)
     # A lost connection is an error of this program, not lines of Dask's log.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    if kind == "local":
-        with _local(distributed, scheduler, count) as cluster, distributed.Client(
-                cluster) as client:
-            yield client
-        return
+    with ExitStack() as stack:
+        if "://" in scheduler:
+            client = _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key)
+        else:
+            client = distributed.Client(stack.enter_context(distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=True,
+                dashboard_address=":0" if _has_dashboard() else None,
+                silence_logs=logging.CRITICAL)))
+        yield stack.enter_context(client)
+
+
+def _local_workers(scheduler):
+    """Return how many workers to start on this machine, None for its cores; check the name."""
+    kind, colon, count = scheduler.partition(":")
+    try:
+        if "://" in scheduler or kind == "local" and not colon:
+            return None
+        if kind == "local":
+            return integer("workers", int(count), 1, 4096)
+    except ValueError:
+        pass
+    raise ValueError(f"scheduler: got {scheduler!r}, allowed are {ALLOWED}")
+
+
+def _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key):
     try:
         security = distributed.Security(
             tls_ca_file=tls_ca, tls_client_cert=tls_cert, tls_client_key=tls_key,
             require_encryption=True) if tls_ca or tls_cert or tls_key else None
-        client = distributed.Client(scheduler, security=security, name="mimopack")
+        return distributed.Client(scheduler, security=security, timeout=timeout or "30s",
+                                  name="mimopack")
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         raise OSError(f"scheduler: {scheduler} cannot be used: {error}") from None
-    with client:
-        yield client
-
-
-def _local(distributed, scheduler, count):
-    try:
-        if count and not 0 < int(count) <= 4096:
-            raise ValueError
-    except ValueError:
-        raise ValueError(f"scheduler: got {scheduler!r}, allowed are {ALLOWED}") from None
-    return distributed.LocalCluster(
-        n_workers=int(count) if count else None, threads_per_worker=1, processes=True,
-        dashboard_address=":0" if _has_dashboard() else None, silence_logs=logging.CRITICAL)
 
 
 def _has_dashboard():
@@ -132,7 +141,7 @@ class Cluster:
             raise ValueError(f"client: got {client!r}, must be a distributed.Client")
         self._client, self._say = client, say or (lambda line: warn(line, stacklevel=2))
         self._expected = identity()
-        self._back = SimpleQueue()    # futures that have ended
+        self._back = SimpleQueue()    # see ``_ended``
         self._pending = {}    # {key: _Task}
         self._checks = {}    # {key of a future: address of the worker that it checks}
         self._present = {}    # {address: information of the scheduler}
@@ -175,22 +184,20 @@ class Cluster:
             Exception: as a task has raised, on two workers.
         """
         self._look()
-        tasks = []
-        for future in self._ended(timeout):
-            if future.key in self._checks:
-                self._checked(self._checks.pop(future.key), future)
-                continue
-            task = self._pending.pop(future.key, None)
-            if task is None:    # discarded
-                continue
-            if future.status == "finished":
-                tasks.append(task)
-            elif future.status == "error":
-                self._failed(task)
+        results, computed = [], []
+        for tasks, ended in self._ended(timeout):
+            if tasks is None:
+                computed += self._computed(ended)
+            elif ended.cancelled() or ended.exception():
+                # Of one of them, perhaps, and of no other.
+                computed += [task for task in tasks if self._is_computed(task)]
             else:
-                raise self._lost()
-        return [(task.tag, *result)
-                for task, result in zip(tasks, self._gather(tasks), strict=True)]
+                for task, result in zip(tasks, ended.result(), strict=True):
+                    if self._pending.pop(task.future.key, None):
+                        results.append((task.tag, *result))
+        if computed:
+            self._fetch(computed)
+        return results
 
     def discard(self, unwanted):
         """Drop the tasks for whose tag a function returns True."""
@@ -211,25 +218,50 @@ class Cluster:
         future = self._client.submit(_work, self._expected, task.function, task.arguments, key=key,
                                      pure=False, **where)
         self._pending[key] = task._replace(future=future, bound=bound)
-        future.add_done_callback(self._back.put)
+        future.add_done_callback(self._has_ended)
+
+    def _has_ended(self, future):
+        self._back.put((None, future))
 
     def _ended(self, timeout):
-        """Return the futures that have ended, after waiting for one."""
-        futures = []
+        """Wait; return a list of (None, future of a task) or (tasks, future of their results)."""
+        found = []
         try:
-            futures.append(self._back.get(timeout=timeout))
+            found.append(self._back.get(timeout=timeout))
             while True:
-                futures.append(self._back.get_nowait())
+                found.append(self._back.get_nowait())
         except Empty:
-            return futures
+            return found
 
-    def _gather(self, tasks):
-        if not tasks:
-            return []
-        try:
-            return self._client.gather([task.future for task in tasks])
-        except (_distributed().client.FuturesCancelledError, OSError):
-            raise self._lost() from None
+    def _computed(self, future):
+        """Return the task of a future that has ended in a list, if its result can be fetched."""
+        address = self._checks.pop(future.key, None)
+        if address is not None:
+            self._checked(address, future)
+        task = self._pending.get(future.key)    # otherwise the task was discarded
+        return [task] if task and self._is_computed(task) else []
+
+    def _is_computed(self, task):
+        """Return whether the result of a task can be fetched; handle the failure of a task.
+
+        Raises:
+            OSError, Exception: as for ``finished``.
+        """
+        if task.future.key not in self._pending:
+            return False
+        if task.future.status == "error":
+            del self._pending[task.future.key]
+            self._failed(task)
+        elif task.future.status in ("cancelled", "lost"):
+            raise self._lost()
+        return task.future.status == "finished"
+
+    def _fetch(self, tasks):
+        """Fetch results without waiting: they are gone if their worker is, and computed again."""
+        fetching = asyncio.run_coroutine_threadsafe(
+            self._client.gather([task.future for task in tasks], asynchronous=True),
+            self._client.loop.asyncio_loop)
+        fetching.add_done_callback(lambda ended: self._back.put((tasks, ended)))
 
     def _failed(self, task):
         """Try a task once more, on a worker that was checked; else raise its exception."""
@@ -256,7 +288,7 @@ class Cluster:
                 identity, key=f"identity-{uuid.uuid4().hex}", workers=[address],
                 allow_other_workers=False, pure=False, priority=1)
             self._checks[future.key] = address
-            future.add_done_callback(self._back.put)
+            future.add_done_callback(self._has_ended)
         self._count_slots()
         for key, task in list(self._pending.items()):
             if task.bound and not any(address in self._present for address in task.bound):

@@ -50,22 +50,25 @@ class _Point:
     def done(self):
         return self.tally.frame_errors >= self._errors or self.tally.blocks >= self.most
 
-    def missing(self):
-        """Return the estimated number of blocks to hand out, infinite without an error so far."""
-        early = [sums["frame_errors"][-1] for blocks in self._back.values() for sums in blocks]
-        errors, blocks = self.tally.frame_errors + sum(early), self.tally.blocks + len(early)
-        if self.done or errors >= self._errors or self.next >= self.most:
-            return 0
-        if not errors:
-            return math.inf
-        return max(0, math.ceil(
-            _MARGIN * (self._errors - errors) * blocks / errors) - (self.next - blocks))
-
     def may_need_more(self):
         """Return whether blocks beyond those handed out may be needed, likely or not."""
-        early = sum(sums["frame_errors"][-1] for blocks in self._back.values() for sums in blocks)
-        return (not self.done and self.next < self.most
-                and self.tally.frame_errors + early < self._errors)
+        return not self.done and self.next < self.most and self._known()[0] < self._errors
+
+    def missing(self):
+        """Return the number of blocks to hand out that the error rate so far lets expect."""
+        if not self.may_need_more():
+            return 0
+        left = self.most - self.next
+        errors, blocks = self._known()
+        if not errors:
+            return left
+        expected = math.ceil(_MARGIN * (self._errors - errors) * blocks / errors)
+        return min(left, max(0, expected - (self.next - blocks)))
+
+    def _known(self):
+        """Return the numbers of frame errors and of blocks in all results."""
+        early = [sums["frame_errors"][-1] for blocks in self._back.values() for sums in blocks]
+        return self.tally.frame_errors + sum(early), self.tally.blocks + len(early)
 
     def take(self, first, blocks):
         """Take the sums of blocks, and count those whose turn it is; return whether any was."""
@@ -150,8 +153,7 @@ class Plan:
         if not seconds or not self._pace:
             return batch
         count = max(1, min(int(seconds / self._pace), _MOST_BLOCKS))
-        if missing < math.inf:    # let all workers share them
-            count = min(count, max(batch, math.ceil(missing / slots)))
+        count = min(count, max(batch, math.ceil(missing / slots)))    # let all workers share them
         return count if count < batch else count - count % batch
 
     def take(self, task, found, seconds, worker):
