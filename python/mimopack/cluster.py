@@ -8,6 +8,7 @@ nothing.
 
 import asyncio
 import logging
+import pickle
 import time
 import uuid
 from contextlib import ExitStack, contextmanager
@@ -71,7 +72,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
         else:
             client = distributed.Client(stack.enter_context(distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, processes=True,
-                dashboard_address=":0" if _has_dashboard() else None,
+                dashboard_address=":0" if has_dashboard() else None,
                 silence_logs=logging.CRITICAL)))
         yield stack.enter_context(client)
 
@@ -100,12 +101,23 @@ def _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key):
         raise OSError(f"scheduler: {scheduler} cannot be used: {error}") from None
 
 
-def _has_dashboard():
+def has_dashboard():
+    """Return whether a scheduler of this machine can show its dashboard."""
     try:
         import bokeh  # noqa: F401
     except ImportError:
         return False
     return True
+
+
+class _Call:
+    """What pickle calls when it loads this object: a (function, arguments)."""
+
+    def __init__(self, call):
+        self._call = call
+
+    def __reduce__(self):
+        return self._call
 
 
 class _Task(NamedTuple):
@@ -214,11 +226,20 @@ class Cluster:
         if task.resource:
             where["resources"] = {task.resource: 1}
         key = f"{task.function.__name__}-{uuid.uuid4().hex}"
-        # The order of submission is the order of need, for all clients of the scheduler.
-        future = self._client.submit(_work, self._expected, task.function, task.arguments, key=key,
-                                     pure=False, **where)
+        call = _work, (self._expected, task.function, task.arguments)
+        future = self._submit(key, call, **where)
         self._pending[key] = task._replace(future=future, bound=bound)
+
+    def _submit(self, key, call, **where):
+        """Let a worker call a (function, arguments); return the ``distributed.Future``.
+
+        The call is bytes for Dask: a worker without this package would end on reading it, and the
+        scheduler needs the package neither.
+        """
+        future = self._client.submit(pickle.loads, packed(_Call(call)), key=key, pure=False,
+                                     **where)
         future.add_done_callback(self._has_ended)
+        return future
 
     def _has_ended(self, future):
         self._back.put((None, future))
@@ -268,7 +289,8 @@ class Cluster:
         if task.again:
             raise task.future.exception()
         self._look(now=True)
-        self._start(task._replace(again=True, bound=tuple(self._accepted())))
+        accepted = tuple(self._accepted())
+        self._start(task._replace(again=bool(accepted), bound=accepted))
 
     def _accepted(self):
         return {address: worker for address, worker in self._present.items()
@@ -284,11 +306,9 @@ class Cluster:
         except OSError:
             raise self._lost() from None
         for address in self._present.keys() - self._found.keys() - set(self._checks.values()):
-            future = self._client.submit(
-                identity, key=f"identity-{uuid.uuid4().hex}", workers=[address],
-                allow_other_workers=False, pure=False, priority=1)
+            future = self._submit(f"identity-{uuid.uuid4().hex}", (identity, ()), workers=[address],
+                                  allow_other_workers=False, priority=1)
             self._checks[future.key] = address
-            future.add_done_callback(self._has_ended)
         self._count_slots()
         for key, task in list(self._pending.items()):
             if task.bound and not any(address in self._present for address in task.bound):

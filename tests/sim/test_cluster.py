@@ -4,17 +4,16 @@
 
 import json
 import signal
-import sys
 import time
 
-import numpy as np
 import pytest
-from clusters import Processes, until
+from clusters import BARE, Processes, until
 from distributed import Client
-from gnuradio.mimopack import cluster, detectors, sim
+from gnuradio.mimopack import cluster, detectors, identity, sim
 from gnuradio.mimopack.files import locked
 from gnuradio.mimopack.sim import simulation as simulation_module
 from limits import small_files
+from own_detectors import OwnLoud, OwnPrior, OwnZf
 
 LINK = sim.Link(2, 2, "qam16", "wifi:648:1/2")
 DETECTORS = ["mmse", "mmsepic:iterations=3"]
@@ -40,7 +39,7 @@ def short_tasks(monkeypatch):
 
 @pytest.fixture
 def processes(tmp_path):
-    with Processes(tmp_path / "cluster") as running:
+    with Processes(tmp_path / "cluster", patience=5) as running:
         running.workers("a", "b", "c")
         yield running
 
@@ -165,7 +164,7 @@ class TestOtherVersions:
             "from gnuradio import mimopack\nmimopack.__version__ = '9.9'\n"
             "from gnuradio.mimopack import identity\nidentity.__version__ = '9.9'\n")
         processes.worker("other", "--preload", "other.py")
-        processes.worker("bare", path=[one for one in sys.path if "site-packages" in one])
+        processes.worker("bare", path=BARE)
         processes.wait("other", "bare")
         said = []
         assert made(client).run(*RUN, say=said.append) == expected
@@ -175,48 +174,29 @@ class TestOtherVersions:
         assert "worker bare (tcp://" in said and "gr-mimopack cannot be used: " in said
 
     def test_all_are_refused(self, lasting, monkeypatch):
-        monkeypatch.setattr(cluster, "identity", lambda: {"gr-mimopack": "1.0", "commit": "abc"})
+        monkeypatch.setattr(identity, "__version__", "1.0")
         with pytest.raises(ValueError, match="all workers are refused: worker . .*: has "
-                                             "gr-mimopack .*, this program has 1.0; has commit"):
+                                             "gr-mimopack .*, this program has 1.0; worker"):
             made(lasting).run(*RUN, say=lambda line: None)
-
-
-class Loud:
-    """A detector that fails at its work."""
-
-    name = "loud"
-
-    def detect(self, y, h, noise_var):
-        raise ArithmeticError("too loud")
-
-
-class Plain:
-    """A matched filter."""
-
-    name = "plain"
-
-    def detect(self, y, h, noise_var):
-        llr = np.zeros((len(y), 8), np.float32)
-        z = np.einsum("nij,ni->nj", np.repeat(h, len(y) // len(h), axis=0).conj(), y)
-        llr[:, ::4], llr[:, 2::4] = -z.real, -z.imag
-        return llr
 
 
 class TestTasks:
     def test_an_error_of_a_detector_ends_the_run(self, lasting):
-        with pytest.raises(ArithmeticError, match="too loud"):
-            sim.Simulation(LINK, [Loud], client=lasting).run(*RUN)
+        with pytest.raises(ValueError, match="own_loud.detect: failed with .*too loud"):
+            sim.Simulation(LINK, [OwnLoud], client=lasting).run(*RUN)
 
     def test_own_detectors(self, lasting):
         """Objects and classes go to the workers with their parameters."""
-        given = [detectors.NWay(2, 2, num_passes=1), Plain]
+        given = [detectors.NWay(2, 2, num_passes=1), OwnZf,
+                 OwnPrior(2, 2, "qam16", scale=0.5)]
         rows = [sim.Simulation(LINK, given, client=client).run([11], 20, 160)
                 for client in (None, lasting)]
         assert rows[0] == rows[1] and [row["detector"] for row in rows[0]] == [
-            "nway:num_passes=1", "plain"]
+            "nway:num_passes=1", "own_zf", "own_prior:scale=0.5"]
 
     def test_resources(self, lasting):
         """A task that needs a GPU goes to a worker with one, others go anywhere."""
+        workers = lasting.scheduler_info(n_workers=-1)["workers"]
         with cluster.Cluster(lasting) as crew:
             for resource in ("GPU", None):
                 until(lambda resource=resource: crew.finished(0.1) or crew.room(resource) == (
@@ -228,8 +208,8 @@ class TestTasks:
                 while len(crew):
                     found += crew.finished(1)
                 assert sorted(tag for tag, *_ in found) == list(range(12))
-                names = {lasting.scheduler_info(n_workers=-1)["workers"][worker]["name"]
-                         for *_, worker in found}
+                names = {worker["name"] for address, worker in workers.items()
+                         if address in {one for *_, one in found}}
                 assert names == ({"c"} if resource else {"a", "b", "c"})
 
     def test_no_gpu_here(self, lasting):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+BARE = [folder for folder in sys.path if folder.endswith("-packages")]
 WAIT = 60.0    # seconds for a process to start
 
 
@@ -25,14 +26,20 @@ def until(happened):
 class Processes:
     """A scheduler and its workers. Use it as a context manager: it kills them all.
 
-    A worker that does not answer is given up after three seconds.
+    The scheduler cannot import gr-mimopack: it has no need to.
+
+    Args:
+        folder: new folder for the files of the cluster.
+        options: options of all processes.
+        patience: seconds after which the scheduler gives up a worker that does not answer.
     """
 
-    def __init__(self, folder, *options):
-        self.folder, self._options = folder, options
+    def __init__(self, folder, *options, patience=60):
         folder.mkdir()
+        self.folder, self._options, self._patience = folder, options, patience
         self.processes = {}
-        self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", self._file)
+        self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", self._file,
+                    path=BARE)
 
     def __enter__(self):
         self.address = until(self._address)
@@ -58,7 +65,7 @@ class Processes:
     def _start(self, name, *arguments, kind="scheduler", path=None):
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(sys.path if path is None else path),
-            "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "3s"}
+            "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{self._patience}s"}
         with open(self.folder / f"{name}.log", "w") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", "dask", kind, *self._options, *arguments],

@@ -4,7 +4,6 @@
 
 import os
 import time
-from contextlib import contextmanager
 
 # Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
 # before NumPy is loaded.
@@ -19,11 +18,11 @@ from ..constellation import BUILT_IN
 from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
 from ..sim import channels, codes
+from .clusters import describe_cluster, scheduler_options
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
 from .options import BACKEND, FiniteRange, HeadedCommand, OutputFile, heading
-
-_SHARES = 1000    # steps of the progress bar
+from .points import showing
 
 
 class _Values(click.ParamType):
@@ -43,46 +42,19 @@ class _Values(click.ParamType):
                       param, context)
 
 
-@contextmanager
-def _progress(points, errors, max_frames, quiet):
-    """Show a progress bar; yield the ``progress`` function for ``Simulation.run``, or None."""
-    if quiet:
-        yield None
-        return
-    shares = {}
-
-    def describe_point(item):
-        return item and "{} at {:g} dB: {} frames, {} wrong".format(*item)
-
-    with click.progressbar(length=_SHARES, label="simulating",
-                           item_show_func=describe_point) as bar:
-        shown = 0
-
-        def grown(detector, at_db, tally):
-            nonlocal shown
-            shares[detector, at_db] = min(1.0, max(tally.frame_errors / errors,
-                                                   tally.frames / max_frames))
-            now = int(_SHARES * sum(shares.values()) / points)
-            bar.update(now - shown, (detector, at_db, tally.frames, tally.frame_errors))
-            shown = now
-
-        yield grown
-
-
-def _simulate(simulation, run, at, errors, max_frames, seconds, quiet):
+def _simulate(simulation, run, arguments, quiet):
     """Run the simulation until its end or Ctrl-C.
 
     ``run`` describes the run in the file. Return None, or the OSError if the file cannot be
-    written.
+    written or the cluster is lost.
     """
     simulation.store.runs.append(run)
     start = time.perf_counter()
-    points = len(at) * len(simulation.detectors)
-    with Interrupt() as interrupt, _progress(points, errors, max_frames, quiet) as progress:
+    with Interrupt() as interrupt, showing(quiet) as show:
         try:
             try:
                 with interrupt.allowed():
-                    simulation.run(at, errors, max_frames, seconds, progress)
+                    simulation.run(*arguments, show.following(simulation, *arguments), show.say)
             except KeyboardInterrupt:
                 pass
             run["seconds"] = round(time.perf_counter() - start, 3)
@@ -153,12 +125,14 @@ _output = heading("Output")
           metavar="N", help="CPU threads; 0 takes all cores.")
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
           help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
+@scheduler_options
 @_output("-o", "--output", type=OutputFile(),
          help="JSON file for the results. A further run continues it.")
 @_output("--plot", type=OutputFile(), help="PNG file for the curves.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
-                errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
+                errors, max_frames, seconds, backend, threads, batch, scheduler, output, plot,
+                quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
     Give at least one detector, and either --snr or --ebn0. Each detector has a point for each SNR.
@@ -173,15 +147,18 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         raise click.UsageError("give either --snr or --ebn0")
     at = ebn0 if snr is None else snr
     try:
-        machine = describe()
-        if backend == "cuda":
-            machine["gpu"] = describe_gpu()
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
-        simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
-                                    early_stop, output, backend, threads, batch)
-        run = {"machine": machine, "backend": backend, "seconds": 0.0}
-        with simulation.store.held():
-            failure = _simulate(simulation, run, at, errors, max_frames, seconds, quiet)
+        with scheduler.client() as client:
+            machine = describe()
+            if client is not None:
+                machine["cluster"] = describe_cluster(client)
+            elif backend == "cuda":
+                machine["gpu"] = describe_gpu()
+            simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
+                                        early_stop, output, backend, threads, batch, client)
+            run = {"machine": machine, "backend": backend, "seconds": 0.0}
+            with simulation.store.held():
+                failure = _simulate(simulation, run, (at, errors, max_frames, seconds), quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     rows = simulation.store.rows

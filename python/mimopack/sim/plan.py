@@ -111,8 +111,6 @@ class Plan:
                                 errors, most)
                   for label in simulation.detectors}
             for snr in sorted({float(snr) for snr in snrs})}
-        for label in simulation.detectors:
-            self._begin(label)
 
     @property
     def complete(self):
@@ -174,14 +172,15 @@ class Plan:
             clear = {label for label in clear if points[label].tally.frame_errors}
         return found
 
-    def _begin(self, label):
-        """Show what is stored, and whether it is complete now."""
-        for snr, points in self._points.items():
-            point = points[label]
-            if point.tally.frames:
-                self._note(label, snr, point)
-            if point.done and not point.tally.frame_errors:
-                break
+    def begin(self):
+        """Report what is stored, and whether it is complete now."""
+        for label in self.simulation.detectors:
+            for snr, points in self._points.items():
+                point = points[label]
+                if point.tally.frames:
+                    self._note(label, snr, point)
+                if point.done and not point.tally.frame_errors:
+                    break
 
     def _note(self, label, snr, point):
         self.simulation.keep(label, snr, point.tally, point.done)

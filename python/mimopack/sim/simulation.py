@@ -118,6 +118,7 @@ class Simulation:
         """Make the ``plan`` of a run, whose arguments these are, inside of ``store.held()``."""
         self.complete, self._saved = False, time.monotonic()
         self.plan = Plan(self, snrs, errors, max_frames, progress)
+        self.plan.begin()
 
     def finish(self, work):
         """Call a function that carries out the plan, and write the results whatever happens."""
