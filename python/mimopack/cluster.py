@@ -24,6 +24,8 @@ _LOOK = 2.0    # seconds after which the list of workers is read again
 _PATIENCE = 3.0    # seconds without a worker after which a line says so
 _AHEAD = 2    # tasks for each slot: one computes, one waits on the worker
 _SLOTS_PER_SECOND = 200    # tasks per second that a scheduler handles with ease
+# Ctrl-C in a terminal reaches all processes: only the program shall end, and then end the others.
+_NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _SECONDS = 2.0    # length of a task on a small cluster
 
 
@@ -64,8 +66,9 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
     """
     distributed = _distributed()
     count = _local_workers(scheduler)
-    # A lost connection is an error of this program, not lines of Dask's log.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # A lost connection, or Ctrl-C while Dask waits, is no matter for logs: this program handles it.
+    for name in ("distributed", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         if "://" in scheduler:
             client = _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key)
@@ -73,7 +76,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
             client = distributed.Client(stack.enter_context(distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, processes=True,
                 dashboard_address=":0" if has_dashboard() else None,
-                silence_logs=logging.CRITICAL)))
+                silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])))
         yield stack.enter_context(client)
 
 

@@ -10,18 +10,17 @@ import time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import click
-import numpy as np
 
 from .. import sim
 from ..checks import MOST_THREADS
 from ..constellation import BUILT_IN
 from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
-from ..sim import channels, codes
+from ..sim import campaign, channels, codes
 from .clusters import describe_cluster, scheduler_options
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
-from .options import BACKEND, FiniteRange, HeadedCommand, OutputFile, heading
+from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, heading
 from .points import showing
 
 
@@ -30,16 +29,9 @@ class _Values(click.ParamType):
 
     def convert(self, value, param, context):
         try:
-            if ":" not in value:
-                return [float(part) for part in value.split(",")]
-            first, last, step = (float(part) for part in value.split(":"))
-            if not 0 < step < np.inf or not 0 <= (last - first) / step < 10_000:
-                raise ValueError
-            count = int((last - first) / step + 1e-9) + 1
-            return [round(first + i * step, 6) for i in range(count)]
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas",
-                      param, context)
+            return campaign.snr_values(value)
+        except ValueError as error:
+            self.fail(str(error), param, context)
 
 
 def _simulate(simulation, run, arguments, quiet):
@@ -64,7 +56,8 @@ def _simulate(simulation, run, arguments, quiet):
     return None
 
 
-def _table(rows):
+def table(rows):
+    """Return the lines of a table of results."""
     width = max(len(row["detector"]) for row in rows)
     yield (f"{'detector':<{width}} {'dB':>7} {'frames':>8} {'FER':>9} {'95 % interval':>20} "
            f"{'BER':>9} {'before dec.':>11}")
@@ -82,7 +75,12 @@ _machine = heading("Machine")
 _output = heading("Output")
 
 
-@click.command("sim", cls=HeadedCommand)
+class _Sim(CommandWithOthers):
+    OTHERS = {"campaign": ("campaign", "campaign_command"),
+              "status": ("campaign", "status_command")}
+
+
+@click.command("sim", cls=_Sim)
 @_link("--code", default="none", show_default=True, metavar="NAME", help=f"{codes.allowed()}.")
 @_link("--channel", default="rayleigh", show_default=True, metavar="NAME",
        help=f"{channels.ALLOWED}.")
@@ -139,9 +137,13 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
     The point is complete after --errors wrong frames or --max-frames frames. All data are
     simulated; the receiver knows channel and noise variance. See docs/simulation.md.
 
+    Two other commands: mimopack sim campaign FILE runs the simulations of a campaign file, and
+    mimopack sim status FILE shows how far a file of results or a campaign is.
+
     \b
-    Example:
+    Examples:
       mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
+      mimopack sim -d mmse --snr 9:13:1 -o sim.json --scheduler tcp://host:8786
     """
     if (snr is None) == (ebn0 is None):
         raise click.UsageError("give either --snr or --ebn0")
@@ -165,7 +167,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
                f"channel {link.channel}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
-    for line in _table(rows) if rows else ():
+    for line in table(rows) if rows else ():
         click.echo(line)
     if output and failure is None:
         click.echo(f"written: {output}")

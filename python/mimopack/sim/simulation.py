@@ -3,6 +3,7 @@
 """Run a simulation over SNRs, frames and detectors."""
 
 import time
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from .. import _core
@@ -60,13 +61,13 @@ class Simulation:
             raise ValueError("detectors: got none, must be at least one")
         choice("backend", backend, BACKENDS)
         threads = thread_count(threads) or _core.max_threads()
-        self._threads = threads if backend in _BATCH else min(threads, _GPU_WORKERS)
+        self.threads = threads if backend in _BATCH else min(threads, _GPU_WORKERS)
         batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(
             "batch", batch, 1, 2**20)
         self.batch = -(-batch // BLOCK)
         told = {"iterations": iterations, "decoder_iterations": decoder_iterations,
                 "feedback_scale": feedback_scale, "early_stop": early_stop}
-        options = {**told, "backend": backend, "threads": max(1, threads // self._threads)}
+        options = {**told, "backend": backend, "threads": max(1, threads // self.threads)}
         receivers = Receivers(link, self._given, options, self.batch)
         self.call = (receivers.count,)
         self.resource = None
@@ -110,8 +111,8 @@ class Simulation:
         deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
         with self.store.held():
             self.prepare(snrs, errors, max_frames, progress)
-            with self._crew(say) as crew:
-                self.finish(lambda: carry_out([self.plan], crew, deadline))
+            with self.finishing(), self.crew(say) as crew:
+                carry_out([self.plan], crew, deadline)
         return self.store.rows
 
     def prepare(self, snrs, errors=100, max_frames=100_000, progress=None):
@@ -120,17 +121,19 @@ class Simulation:
         self.plan = Plan(self, snrs, errors, max_frames, progress)
         self.plan.begin()
 
-    def finish(self, work):
-        """Call a function that carries out the plan, and write the results whatever happens."""
+    @contextmanager
+    def finishing(self):
+        """Context manager around the work on the plan: write the results whatever happens."""
         try:
-            work()
+            yield
         finally:
             self.complete = self.plan.complete
             self.store.write()
 
-    def _crew(self, say):
+    def crew(self, say=None):
+        """Return the crew that computes: a context manager, see ``carry_out``."""
         if self._client is None:
-            return Threads(self._threads)
+            return Threads(self.threads)
         from ..cluster import Cluster
 
         return Cluster(self._client, say)
