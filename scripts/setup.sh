@@ -163,7 +163,7 @@ if [ $docs = yes ] &&
         /usr/bin/python3 -m venv --clear --system-site-packages build/docs-venv
     step "pip install -r scripts/docs/requirements.txt" \
         build/docs-venv/bin/python -m pip install --disable-pip-version-check \
-        --constraint build/constraints.txt -r scripts/docs/requirements.txt
+        --constraint .venv/constraints.txt -r scripts/docs/requirements.txt
     cp scripts/docs/requirements.txt build/docs-venv/requirements.txt
 fi
 
