@@ -55,9 +55,10 @@ def checkout(folder):
     for name, text in (("python", _PYTHON), ("python3", _PYTHON), ("mimopack", _MIMOPACK)):
         (binaries / name).write_text(text.format(sys.executable))
         (binaries / name).chmod(0o755)
-    grc = folder / ".venv/share/gnuradio/grc/blocks"
-    grc.parent.mkdir(parents=True)
-    grc.symlink_to(ROOT / "grc")
+    for place, meant in ((".venv/share/gnuradio/grc/blocks", ROOT / "grc"),
+                         ("build/soapy", PACKAGES.parent / "soapy")):
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).symlink_to(meant)
     path = [str(PACKAGES), str(folder / "packages"), str(folder)]
     return {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "HOME": str(home),
             "PYTHONPATH": os.pathsep.join(path), "MPLBACKEND": "Agg"}
