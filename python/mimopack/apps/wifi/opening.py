@@ -25,6 +25,14 @@ def refuse(message):
     raise Refusal(recording.printable(message))
 
 
+def refuse_without_blocks(asked):
+    """Raise :class:`Refusal` if GNU Radio's blocks, which the asked option needs, are missing."""
+    try:
+        from ... import blocks  # noqa: F401
+    except ImportError as error:
+        refuse(f"{asked}: {error}")
+
+
 def refuse_receiver(error):
     """Raise :class:`Refusal` for an error of the receiver, with the name of the option."""
     words = str(error)
