@@ -116,8 +116,8 @@ class wifi_receiver(sample_block):
             equalised points per stream, ordered by stream. With overload "drop", only some frames
             have such a PDU.
         ``status``: a dictionary for each second with samples, and one at the end. Its keys:
-            samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures: as in
-                ``counts``, but since the last status.
+            samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures,
+                refused_settings: as in ``counts``, but since the last status.
             seconds: time since the last status.
             load: share of this time in which the receiver worked.
             waiting: seconds of samples in the queue.
@@ -207,7 +207,7 @@ class wifi_receiver(sample_block):
         from being decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
         antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
-        (exceptions).
+        (exceptions), ``refused_settings`` (messages at port ``control`` that were refused).
         """
         return sample_block.counts(self)
 
@@ -469,7 +469,8 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     def counts(self):
         """Return a dictionary of counts since the block was made, see ``wifi.Receiver.counts``."""
         counts = _counts_of(self._engine)
-        return counts | {"failures": counts["failures"] + self._log.failures}
+        return counts | {"failures": counts["failures"] + self._log.failures,
+                         "refused_settings": self.refused_settings()}
 
     def failures(self):
         """Return the number of messages without a frame plus the number of decoding exceptions."""

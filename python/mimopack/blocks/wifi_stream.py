@@ -171,10 +171,10 @@ class SampleSink(Controlled):
         self._threshold = threshold
 
     def counts(self):
-        """Return a dictionary: the engine's counts, and gaps, lost, dropped and failures."""
+        """Return the engine's counts, and gaps, lost, dropped, failures and refused_settings."""
         counts = self._counts()
         return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
-                "dropped": self._queue.dropped,
+                "dropped": self._queue.dropped, "refused_settings": self.refused_settings(),
                 "failures": counts.get("failures", 0) + self._log.failures}
 
     def listen_status(self, function):
@@ -358,6 +358,10 @@ class sample_block(hierarchical_block):
     def failures(self):
         """Return the number of exceptions, each of which lost samples, a message or a tag."""
         return self._sink.counts()["failures"]
+
+    def refused_settings(self):
+        """Return the number of messages at port ``control`` that were refused."""
+        return self._sink.refused_settings()
 
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
