@@ -149,8 +149,12 @@ then
 fi
 
 # The distribution's GNU Radio was compiled against the distribution's NumPy: pip must not install
-# another version (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04).
-/usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > build/constraints.txt
+# another version (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04), whoever runs it. pip
+# takes a path with a blank for two, but not a URL.
+/usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > .venv/constraints.txt
+"$venv_python" -c 'import pathlib, sys
+print("[install]\nconstraint =", pathlib.Path(sys.prefix, "constraints.txt").as_uri())' \
+    > .venv/pip.conf
 
 # Sphinx needs newer versions of the distribution's packages, which .venv keeps.
 if [ $docs = yes ] &&
@@ -168,8 +172,7 @@ need() {
     local module=$1
     shift
     "$venv_python" -c "import $module" 2> /dev/null ||
-        step "pip install $*" "$venv_python" -m pip install --disable-pip-version-check \
-            --constraint build/constraints.txt "$@"
+        step "pip install $*" "$venv_python" -m pip install --disable-pip-version-check "$@"
 }
 
 need sigmf "sigmf>=1.2"
@@ -179,6 +182,8 @@ if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
+    need pandas pandas    # a program of docs/simulation.md
+    need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 
