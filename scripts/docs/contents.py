@@ -13,7 +13,7 @@ SIDEBAR = {
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
                "docs/iterative", "docs/simulation"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
-                     "docs/reproduction", "bench/README"],
+                     "docs/coding-measurements", "docs/reproduction", "bench/README"],
     "Reference": ["docs/blocks/index", "docs/api/index", "soapy/README", "docs/references"],
     "Project": ["CHANGELOG", "docs/reliability", "SECURITY", "CONTRIBUTING", "docs/architecture",
                 "packaging/README"],
