@@ -165,6 +165,8 @@ if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
+    need distributed "distributed>=2025.7"    # Dask, for simulations on a cluster
+    need dask_jobqueue dask-jobqueue    # for the example with SLURM
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 
