@@ -173,7 +173,10 @@ void bind_tasks(py::module_& m)
 {
     using unlocked = py::call_guard<py::gil_scoped_release>;
     py::class_<task, std::shared_ptr<task>>(
-        m, "Task", R"(A function call, made by a thread of a TaskQueue or with run().
+        m,
+        "Task",
+        py::module_local(),
+        R"(A function call, made by a thread of a TaskQueue or with run().
 
 Attributes:
     done: whether the call has ended.
@@ -191,7 +194,7 @@ Attributes:
              &task::value,
              "Return the result of a finished call, or raise its exception.");
     py::class_<task_queue, std::shared_ptr<task_queue>>(
-        m, "TaskQueue", "Tasks that wait for a thread.")
+        m, "TaskQueue", py::module_local(), "Tasks that wait for a thread.")
         .def(py::init<>())
         .def_property_readonly("overloaded",
                                &task_queue::overloaded,

@@ -415,7 +415,7 @@ private:
 
 void bind_wifi_demodulator(py::module_& m)
 {
-    py::class_<demodulator>(m, "Demodulator")
+    py::class_<demodulator>(m, "Demodulator", py::module_local())
         .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
              py::arg("format"),
              py::arg("smoother"))

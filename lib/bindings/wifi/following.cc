@@ -370,7 +370,7 @@ private:
 
 void bind_wifi_following(py::module_& m)
 {
-    py::class_<follower>(m, "Follower")
+    py::class_<follower>(m, "Follower", py::module_local())
         .def(py::init([](std::shared_ptr<header_reader> reader,
                          py::object whiten,
                          std::int64_t block,

@@ -292,7 +292,8 @@ void bind_wifi_headers(py::module_& m)
     kinds["third_turned"] = +wifi_third_turned;
     kinds["repeated"] = +wifi_repeated;
     m.attr("signal_kinds") = kinds;
-    py::class_<header_reader, std::shared_ptr<header_reader>>(m, "HeaderReader")
+    py::class_<header_reader, std::shared_ptr<header_reader>>(
+        m, "HeaderReader", py::module_local())
         .def(py::init([](int fft,
                          const float_array& sequence,
                          std::shared_ptr<smoother> s,

@@ -85,8 +85,8 @@ class DataField:
         self.source = np.argsort(self.order)
         self._threads = threads
         if f.coding == "ldpc":
-            matching = f.ldpc_matching
-            name = f"wifi:{matching.code.num_bits}:{f.code_rate}"
+            self._matching = f.ldpc_matching
+            name = f"wifi:{self._matching.code.num_bits}:{f.code_rate}"
             kept = {} if ldpc_decoders is None else ldpc_decoders
             if name not in kept:
                 code = coding.get(name)
@@ -95,7 +95,7 @@ class DataField:
                                                 backend="cpu")
             self._code, decoder = kept[name]
             # The frame decoder picks the payload bits itself, so it needs whole codewords.
-            self.decoder = ldpc.WifiFrameDecoder(matching, decoder.decoder)
+            self.decoder = ldpc.WifiFrameDecoder(self._matching, decoder.decoder)
         else:
             self._code = ConvolutionalCode(f.code_rate)
             # The decoder stops after the tail: only zeros or padding follow it.
@@ -147,7 +147,7 @@ class DataField:
         """
         f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
-            coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._code)
+            coded = np.stack([self._matching.encode(np.ascontiguousarray(one), self._code)
                               for one in bits])
             return coded.reshape(n, f.num_symbols, -1)
         bits = bits.copy()

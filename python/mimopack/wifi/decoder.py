@@ -19,6 +19,7 @@ from .demodulator import Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import Iterations
+from .kept import Kept, size_of
 from .points import (
     error_vectors,
     in_time,
@@ -33,12 +34,14 @@ from .windows import FrameSamples
 _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
-# share the frames in batches of at least _LEAST_SYMBOLS, because the Python part of a batch runs in
-# one thread at a time.
+# share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
+# thread that searches.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
-_KEPT_OBJECTS = 256
+# Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
+# each coded bit of a frame, so this is about 64 MiB.
+_MOST_KEPT = 256
 # A detector uses several threads from this number of candidates per batch on. Waking threads takes
 # long if other blocks occupy the cores.
 _SHARED_WORK = 8_000_000
@@ -163,7 +166,8 @@ class FrameDecoder:
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._fields, self._loops = {}, {}, {}, {}
+        self._detectors, self._demodulators, self._fields, self._loops = (
+            Kept(_MOST_KEPT) for _ in range(4))
         self._ldpc_decoders = {}
         self.settings = settings
         self.seconds = Counter()
@@ -317,9 +321,8 @@ class FrameDecoder:
     def _setup(self, group):
         """Return the :class:`_Setup` of frames of one format."""
         f, centre = group[0].header.format, group[0].header.centre
-        demodulator = self._kept(self._demodulators, (f.symbols_key, centre),
-                                 lambda: Demodulator(f, self.settings.scale, centre,
-                                                     self.settings.smoothing))
+        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
+            f, self.settings.scale, centre, self.settings.smoothing))
         samples = self._samples(group)
         lower = None
         if self._whitens:
@@ -328,8 +331,8 @@ class FrameDecoder:
         detector = field = None
         refusal, behind = "", {}
         if f.num_symbols:
-            field = self._kept(self._fields, f.key,
-                               lambda: DataField(f, ldpc_decoders=self._ldpc_decoders))
+            field = self._fields.get(f.key, lambda: DataField(
+                f, ldpc_decoders=self._ldpc_decoders), size_of(f))
             try:
                 rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
                 detector = self._detector(f, rows)
@@ -430,8 +433,8 @@ class FrameDecoder:
         passes = self.settings.iterations
         if passes == 1 or not left or not Iterations.takes(f):
             return payloads
-        loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: Iterations(
-            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes))
+        loop = self._loops.get((f.key, demodulated.y.shape[3]), lambda: Iterations(
+            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes), size_of(f))
         found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
                             None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
@@ -454,7 +457,7 @@ class FrameDecoder:
         try:
             key = unknowns, rows, f.constellation, *options
             with _MAKING:
-                return self._kept(self._detectors, key, make)
+                return self._detectors.get(key, make)
         except ValueError as error:
             asked = self.settings.detector
             name = "the detector" if callable(asked) else asked
@@ -477,14 +480,6 @@ class FrameDecoder:
         self._share_threads(detector, noise.size)
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
-
-    @staticmethod
-    def _kept(kept, key, make):
-        if key not in kept:
-            if len(kept) >= _KEPT_OBJECTS:
-                kept.pop(next(iter(kept)))
-            kept[key] = make()
-        return kept[key]
 
     def _found(self, group):
         """Return the report fields known from synchronisation: one dictionary per frame."""

@@ -18,7 +18,14 @@ from ..interrupt import STATUS, Interrupt
 from ..machine import describe
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS
 from ..progress import Progress
-from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
+from ..wifi.opening import (
+    introduce,
+    open_reader,
+    own_files,
+    refuse,
+    refuse_receiver,
+    refuse_without_blocks,
+)
 from ..wifi.outputs import OutputError, is_fifo, make_folder, naming, pcap_time, replacement
 from ..wifi.words import plural
 from .table import frame_line, table
@@ -137,6 +144,7 @@ class _Run:
 
     def _check(self, backend):
         """Check the detectors' names and options before anything plays; return the playback."""
+        refuse_without_blocks("play")
         from .playback import Playback
 
         try:

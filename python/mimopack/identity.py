@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What this installation is: version and commit."""
+
+import numpy as np
+
+from . import __version__
+
+
+def commit():
+    """Return the commit that the package was built from; None if the build did not know it."""
+    try:
+        from ._commit import COMMIT  # cmake/commit.cmake writes it
+    except ImportError:
+        return None
+    return COMMIT
+
+
+def identity():
+    """Return {name: version} of all that results depend on: the package, its commit, NumPy.
+
+    NumPy's random numbers may change from one version to the next.
+    """
+    return {"gr-mimopack": __version__, "commit": commit(), "NumPy": np.__version__}
