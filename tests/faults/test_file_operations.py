@@ -84,6 +84,8 @@ def test_recording(operation, layout, overload, folders, capfd):
             assert fault.happened
         else:    # such as a folder that cannot be synchronised
             assert kept == counts["samples"] == COUNT
+        if operation in ("fsync", "rename"):    # samples that are on disk get metadata
+            assert kept == COUNT
         if kept:    # otherwise there are no metadata
             assert kept == counts["samples"] - counts["dropped"] + block.recorder._dropped
         if overload == "drop":    # with "wait", the flowgraph ends at the error

@@ -23,6 +23,9 @@ from .machine import describe, describe_gpu
 from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, heading
 from .points import showing
 
+DEFAULT_DETECTORS = ("mmse", "nway")
+DEFAULT_SNRS = "8:24:4"
+
 
 class _Values(click.ParamType):
     name = "FIRST:LAST:STEP"
@@ -92,15 +95,16 @@ class _Sim(CommandWithOthers):
        show_default=True, help="Permutation of the coded bits of a frame.")
 @_link("--snr", type=_Values(),
        help="SNR per receive antenna (num_tx / noise_var) in dB: FIRST:LAST:STEP, or values "
-            "separated by commas.")
+            f"separated by commas. Default: {DEFAULT_SNRS}.")
 @_link("--ebn0", type=_Values(),
        help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
             "antennas.")
-@_receiver("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
+@_receiver("-d", "--detector", "names", multiple=True, metavar="NAME[:KEY=VALUE]",
            help=f"Detector: {', '.join(detector_names())}. Its parameters may follow, as in "
                 "nway:num_passes=2, and parameters of the receiver for this detector only: "
                 "iterations=, feedback_scale= and list_bits= (list decoder in the last pass). May "
-                "be given several times; all detectors receive the same frames.")
+                "be given several times; all detectors receive the same frames. Default: "
+                f"{', '.join(DEFAULT_DETECTORS)}.")
 @_receiver("--iterations", default=1, show_default=True, metavar="N",
            help="Passes of detector and decoder; 1 means no feedback.")
 @_receiver("--decoder-iterations", default=20, show_default=True, metavar="N",
@@ -133,8 +137,8 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
                 quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
-    Give at least one detector, and either --snr or --ebn0. Each detector has a point for each SNR.
-    The point is complete after --errors wrong frames or --max-frames frames. All data are
+    Without options, two detectors of uncoded 4x4 16-QAM are compared. Each detector has a point for
+    each SNR. The point is complete after --errors wrong frames or --max-frames frames. All data are
     simulated; the receiver knows channel and noise variance. See docs/simulation.md.
 
     Two other commands: mimopack sim campaign FILE runs the simulations of a campaign file, and
@@ -145,9 +149,13 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
       mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
       mimopack sim -d mmse --snr 9:13:1 -o sim.json --scheduler tcp://host:8786
     """
-    if (snr is None) == (ebn0 is None):
+    if snr is not None and ebn0 is not None:
         raise click.UsageError("give either --snr or --ebn0")
-    at = ebn0 if snr is None else snr
+    assumed = [f"-d {name}" for name in DEFAULT_DETECTORS if not names]
+    if snr is None and ebn0 is None:
+        assumed.append(f"--snr {DEFAULT_SNRS}")
+        snr = _Values().convert(DEFAULT_SNRS, None, None)
+    names, at = names or DEFAULT_DETECTORS, ebn0 if snr is None else snr
     try:
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
         with scheduler.client() as client:
@@ -164,6 +172,8 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     rows = simulation.store.rows
+    if assumed:
+        click.echo(f"by default: {' '.join(assumed)} (mimopack sim --help lists all options)")
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
                f"channel {link.channel}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))

@@ -22,7 +22,7 @@ from ..clusters import scheduler_options
 from ..interrupt import STATUS, Interrupt
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, FiniteRange, HeadedCommand, heading
 from ..progress import Progress
-from .opening import RATES, open_reader, refuse, refuse_receiver
+from .opening import RATES, open_reader, refuse, refuse_receiver, refuse_without_blocks
 from .options import Address, Format, Gain, Names, Number
 from .outputs import (
     CsiFile,
@@ -273,6 +273,7 @@ def _source(interrupt, path, radio, options):
                                               allow_outside)
         return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
                                                        **receiver)
+    refuse_without_blocks("--radio")
     from .live import Live
     from .radio import RadioSettings, open_radio
 
