@@ -23,7 +23,7 @@ ALLOWED = "local, local:WORKERS, or the address of a scheduler, such as tcp://HO
 _LOOK = 2.0    # seconds after which the list of workers is read again
 _PATIENCE = 3.0    # seconds without a worker after which a line says so
 _AHEAD = 2    # tasks for each slot: one computes, one waits on the worker
-_SLOTS_PER_SECOND = 200    # tasks per second that a scheduler handles with ease
+_TASKS_PER_SECOND = 100    # that a scheduler handles with ease, see docs/campaigns.md
 # Ctrl-C in a terminal reaches all processes: only the program shall end, and then end the others.
 _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _SECONDS = 2.0    # length of a task on a small cluster
@@ -322,7 +322,7 @@ class Cluster:
     def _count_slots(self):
         accepted = self._accepted().values()
         self.slots = max(1, sum(worker["nthreads"] for worker in accepted))
-        self.task_seconds = max(_SECONDS, self.slots / _SLOTS_PER_SECOND)
+        self.task_seconds = max(_SECONDS, self.slots / _TASKS_PER_SECOND)
         if self._present and not accepted and not self._checks:
             raise ValueError("scheduler: all workers are refused: " + "; ".join(
                 filter(None, self._found.values())))

@@ -96,6 +96,8 @@ class OutputFile(click.Path):
             folder = regular(value).parent
         except (ValueError, OSError) as error:
             self.fail(str(error), param, ctx)
+        if not folder.is_dir():
+            self.fail(f"{value}: there is no folder {folder}", param, ctx)
         if not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"{value}: files cannot be written in the folder {folder}", param, ctx)
         return value

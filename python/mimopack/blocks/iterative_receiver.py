@@ -45,9 +45,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         message in ``control``: dictionary with the keys ``noise_var``, ``iterations`` and
             ``threads``, or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
-            ``erasures``, ``failures`` and ``erased_vectors``, and with ``mean_iterations``, at most
-            once a second. After the end of the stream, the methods of these names return the
-            totals.
+            ``erasures``, ``failures``, ``refused_settings`` and ``erased_vectors``, and with
+            ``mean_iterations``, at most once a second. After the end of the stream, the methods of
+            these names return the totals.
 
     Each input item gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
     noise power from the tag's item on; the method ``set_noise_var`` sets the noise power from the

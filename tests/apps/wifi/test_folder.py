@@ -120,7 +120,7 @@ def test_workers_killed(recordings, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("a", "b"), "several RECORDINGs need --scheduler, such as --scheduler local"),
+    (("a", "b"), "got a second RECORDING, b: several need --scheduler, such as"),
     (("a", "--scheduler", "local"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("--scheduler", "local", "-o", "out"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("a", "--scheduler", "local", "--json", "x"), "--json: not with --scheduler"),
