@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run tasks on the workers of a Dask cluster. Dask is needed only here.
 
-Dask gives the tasks of a lost worker to others. A worker whose gr-mimopack is another one computes
-nothing.
+Dask gives the tasks of a lost worker to others. A worker computes nothing if its gr-mimopack or its
+NumPy has another version than here, or if its instruction set is not that of the other workers.
 """
 
 import asyncio
@@ -156,6 +156,7 @@ class Cluster:
             raise ValueError(f"client: got {client!r}, must be a distributed.Client")
         self._client, self._say = client, say or (lambda line: warn(line, stacklevel=2))
         self._expected = identity()
+        del self._expected["instruction set"]    # that of the first worker, see ``_checked``
         self._back = SimpleQueue()    # see ``_ended``
         self._pending = {}    # {key: _Task}
         self._checks = {}    # {key of a future: address of the worker that it checks}
@@ -337,6 +338,8 @@ class Cluster:
             reason = f"gr-mimopack cannot be used: {future.exception()!r}"
         else:
             reason = _difference(self._expected, future.result())
+            if not reason:
+                self._expected = future.result()
         self._found[address] = reason and f"worker {name}: {reason}"
         if reason:
             self._say(f"refused {self._found[address]}")
@@ -359,7 +362,7 @@ class Cluster:
 
 
 def _difference(expected, found):
-    return "; ".join(f"has {name} {found.get(name)}, this program has {version}"
+    return "; ".join(f"has {name} {found.get(name)} instead of {version}"
                      for name, version in expected.items() if found.get(name) != version)
 
 

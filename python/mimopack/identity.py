@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from . import __version__
+from . import __version__, _core
 
 
 def commit():
@@ -17,8 +17,10 @@ def commit():
 
 
 def identity():
-    """Return {name: version} of all that results depend on: the package, its commit, NumPy.
+    """Return {name: version} of all that results depend on.
 
-    NumPy's random numbers may change from one version to the next.
+    NumPy's random numbers may change from one version to the next. The last digits of LLRs differ
+    between instruction sets.
     """
-    return {"gr-mimopack": __version__, "commit": commit(), "NumPy": np.__version__}
+    return {"gr-mimopack": __version__, "commit": commit(), "NumPy": np.__version__,
+            "instruction set": _core.isa()}

@@ -3,6 +3,7 @@
 """A simulation on a Dask cluster counts as one process does, whatever happens to the cluster."""
 
 import json
+import re
 import signal
 import time
 
@@ -170,13 +171,25 @@ class TestOtherVersions:
         assert made(client).run(*RUN, say=said.append) == expected
         assert len(said) == 2
         said = " ".join(said)
-        assert "worker other (tcp://" in said and "has gr-mimopack 9.9, this program has" in said
+        assert "worker other (tcp://" in said and "has gr-mimopack 9.9 instead of " in said
         assert "worker bare (tcp://" in said and "gr-mimopack cannot be used: " in said
+
+    def test_other_instruction_sets(self, processes, client, expected):
+        """Workers of two kinds would give results that depend on who computed what."""
+        (processes.folder / "other.py").write_text(
+            "from types import SimpleNamespace\nfrom gnuradio.mimopack import identity\n"
+            "identity._core = SimpleNamespace(isa=lambda: 'mmx')\n")
+        said = []
+        events = Events(n2=lambda: processes.worker("old", "--preload", "other.py"),
+                        n4=lambda: processes.wait("old"))
+        assert made(client).run(*RUN, progress=events, say=said.append) == expected
+        assert len(said) == 1 and re.search(
+            r"worker old \(tcp://.*\): has instruction set mmx instead of ", said[0])
 
     def test_all_are_refused(self, lasting, monkeypatch):
         monkeypatch.setattr(identity, "__version__", "1.0")
         with pytest.raises(ValueError, match="all workers are refused: worker . .*: has "
-                                             "gr-mimopack .*, this program has 1.0; worker"):
+                                             "gr-mimopack .* instead of 1.0; worker"):
             made(lasting).run(*RUN, say=lambda line: None)
 
 
