@@ -14,7 +14,6 @@ from pathlib import Path
 
 import click
 import generated
-from gnuradio.mimopack import __version__
 from gnuradio.mimopack.apps.cli import main as mimopack
 from gnuradio.mimopack.checks import MOST_THREADS
 
@@ -57,7 +56,7 @@ def page(name, command, summary, parent):
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     title = context.command_path.replace(" ", "-")
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    lines = [f'.TH {title.upper()} 1 "" "gr-mimopack {__version__}"',
+    lines = [f'.TH {title.upper()} 1 "" "gr-mimopack"',
              ".SH NAME", escaped(f"{title} - {summary.removesuffix('.')}"),
              ".SH SYNOPSIS", escaped(usage),
              ".SH DESCRIPTION", paragraphs(command.help), ".SH OPTIONS"]

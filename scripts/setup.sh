@@ -163,7 +163,7 @@ if [ $docs = yes ] &&
         /usr/bin/python3 -m venv --clear --system-site-packages build/docs-venv
     step "pip install -r scripts/docs/requirements.txt" \
         build/docs-venv/bin/python -m pip install --disable-pip-version-check \
-        --constraint build/constraints.txt -r scripts/docs/requirements.txt
+        --constraint .venv/constraints.txt -r scripts/docs/requirements.txt
     cp scripts/docs/requirements.txt build/docs-venv/requirements.txt
 fi
 
@@ -184,6 +184,8 @@ if [ $tests = yes ]; then
     need scapy scapy    # reads captures, like tshark
     need pandas pandas    # a program of docs/simulation.md
     need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
+    need distributed "distributed>=2025.7"    # Dask, for simulations on a cluster
+    need dask_jobqueue dask-jobqueue    # for the example with SLURM
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 

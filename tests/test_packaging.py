@@ -43,6 +43,9 @@ def test_manifests_say_the_same():
     for key in ("title", "brief", "tags", "author", "copyright_owner", "license"):
         assert old[key] == new[key], key
     assert old["gr_supported_version"] == ", ".join(new["gr_supported_version"])
+    repo, = {line for name in ("MANIFEST.md", "MANIFEST.yml")
+             for line in (ROOT / name).read_text().splitlines() if re.match("#?repo:", line)}
+    assert repo in ("#repo: (no public address yet)", f"repo: {new.get('repo')}")
 
 
 def test_licence_lines():

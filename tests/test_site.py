@@ -89,4 +89,5 @@ def test_docstrings_become_restructured_text():
         "Use it:\n\n::\n\n    x = 1\n      y\n\nEnd.")
     assert converted("It has\n\n    num: a number\n        of two lines.\n    b: more.") == (
         "It has\n\n- **num**: a number of two lines.\n- **b**: more.")
+    assert converted("See docs/live.md.") == "See :doc:`docs/live.md </docs/live>`."
     assert converted("- one *\n  more\n- two") == "- one \\*\n  more\n- two"

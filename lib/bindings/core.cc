@@ -294,6 +294,7 @@ PYBIND11_MODULE(_core, m)
     bind_convolutional(m);
     bind_ldpc(m);
     bind_recording(m);
+    bind_tasks(m); /* before the modules whose functions return tasks */
     bind_turbo(m);
     bind_viterbi(m);
     bind_wifi(m);

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Settings of Sphinx for the site; scripts/docs.sh builds it."""
 
-import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+import docstrings
+from contents import ROOT_PAGE, SOURCES, toctrees
+from gnuradio import mimopack
+from sphinx.addnodes import pending_xref
 
-import docstrings  # noqa: E402
-from contents import ROOT_PAGE, SOURCES, toctrees  # noqa: E402
-from gnuradio import mimopack  # noqa: E402
+HERE = Path(__file__).parent
 
 project = "gr-mimopack"
 author = "The gr-mimopack authors"
@@ -39,13 +38,24 @@ html_copy_source = False
 linkcheck_anchors = False
 
 
+def read_source(app, page, content):
+    if page == ROOT_PAGE:
+        content[0] += toctrees()
+
+
+def read_docstring(app, what, name, described, options, lines):
+    lines[:] = docstrings.converted(lines)
+
+
+def unlink_folders(app, page):
+    """Keep only the text of links to folders, which a forge shows and the site does not."""
+    here = Path(app.env.doc2path(app.env.docname)).parent
+    for link in list(page.findall(pending_xref)):
+        if link.get("reftype") == "myst" and (here / link["reftarget"]).is_dir():
+            link.replace_self(link.children)
+
+
 def setup(app):
-    def read_source(app, page, content):
-        if page == ROOT_PAGE:
-            content[0] += toctrees()
-
-    def read_docstring(app, what, name, described, options, lines):
-        lines[:] = docstrings.converted(lines)
-
     app.connect("source-read", read_source)
     app.connect("autodoc-process-docstring", read_docstring)
+    app.connect("doctree-read", unlink_folders)

@@ -13,9 +13,10 @@ SIDEBAR = {
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
                "docs/iterative", "docs/simulation"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
-                     "docs/reproduction", "bench/README"],
+                     "docs/coding-measurements", "docs/reproduction", "bench/README"],
     "Reference": ["docs/blocks/index", "docs/api/index", "soapy/README", "docs/references"],
-    "Project": ["CHANGELOG", "docs/reliability", "SECURITY", "CONTRIBUTING", "docs/architecture"],
+    "Project": ["CHANGELOG", "docs/reliability", "SECURITY", "CONTRIBUTING", "docs/architecture",
+                "packaging/README"],
 }
 # Titles in the sidebar that differ from the page's heading
 TITLES = {"README": "The README"}

@@ -14,10 +14,10 @@ _ENTRY = re.compile(r"(?P<name>[^:]{1,60}(?:\{[^}]*\})?): (?P<text>.*)", re.DOTA
 
 
 def escaped(text):
-    """Return plain text with ``code`` and roles as reStructuredText."""
-    parts = _MARKUP.split(text)
-    return "".join(part if _MARKUP.fullmatch(part) else re.sub(r"([\\`*_|])", r"\\\1", part)
-                   for part in parts)
+    """Return plain text with ``code``, roles and names of pages as reStructuredText."""
+    parts = [part if _MARKUP.fullmatch(part) else re.sub(r"([\\`*_|])", r"\\\1", part)
+             for part in _MARKUP.split(text)]
+    return re.sub(r"\bdocs/([\w-]+)\.md\b", r":doc:`docs/\1.md </docs/\1>`", "".join(parts))
 
 
 def indent(line):

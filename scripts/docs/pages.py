@@ -6,6 +6,7 @@ The blocks come from grc/*.block.yml, the API from the names in ``__all__`` of t
 """
 
 import hashlib
+import inspect
 import json
 import re
 from importlib import import_module
@@ -18,6 +19,8 @@ GRC = ROOT / "grc"
 PICTURES = ROOT / "docs" / "images" / "blocks"
 # The text in a picture that holds the ``appearance`` of its block
 PICTURE_OF = "appearance"
+# Size on the page: the pictures have twice the size of Companion, for screens with small pixels
+PICTURE_SIZE = 0.6
 
 # Modules of the API, with the title of their page. A page may have several modules.
 API = {
@@ -45,10 +48,14 @@ def appearance(description):
 
 
 def escaped(text):
-    """Return plain text as Markdown. Text in pairs of double backticks stays code."""
+    """Return plain text as Markdown.
+
+    Text in pairs of double backticks stays code, and names of pages become links.
+    """
     parts = re.split(r"(``.*?``)", text)
-    return "".join(part if part.startswith("``") else re.sub(r"([\\`*_<>\[\]|~#])", r"\\\1", part)
-                   for part in parts)
+    parts = [part if part.startswith("``") else re.sub(r"([\\`*_<>\[\]|~#])", r"\\\1", part)
+             for part in parts]
+    return re.sub(r"\bdocs/([\w-]+\.md)\b", r"[docs/\1](../\1)", "".join(parts))
 
 
 def described(parameter):
@@ -77,7 +84,8 @@ def document(description):
         elif re.fullmatch(r"\w+:", line):
             lines += ["", f"**{line[:-1]}**", ""]
         else:
-            lines.append(escaped(line.strip()))
+            after_list = lines and lines[-1].startswith("- ")
+            lines += [""] * bool(after_list) + [escaped(line.strip())]
     rest = [described(one) for label, one in by_label.items()
             if label not in told and one.get("hide") != "all"]
     if rest:
@@ -85,15 +93,24 @@ def document(description):
     return "\n".join(lines)
 
 
+def width(path):
+    """Return the number of columns of a PNG file."""
+    return int.from_bytes(path.read_bytes()[16:20], "big")
+
+
 def block_page(name, description):
     """Return the Markdown of a block's page."""
+    picture = PICTURES / f"{name}.png"
     return f"""\
 # {escaped(description["label"])}
 
 In Companion the block is under **{escaped(description["category"].replace("/", " / "))}**. In
 Python it is {{py:class}}`gnuradio.mimopack.{name}`.
 
-![{name} in GNU Radio Companion](../images/blocks/{name}.png)
+```{{image}} ../images/blocks/{picture.name}
+:alt: {name} in GNU Radio Companion
+:width: {round(PICTURE_SIZE * width(picture))}px
+```
 
 {document(description)}
 """
@@ -134,7 +151,7 @@ def entry(module, name):
     """Return the directive of one name."""
     value = getattr(import_module(module), name)
     if isinstance(value, type):
-        return f".. autoclass:: {module}.{name}\n   :members:\n   :show-inheritance:\n"
+        return f".. autoclass:: {module}.{name}\n   :members:\n"
     if callable(value):
         return f".. autofunction:: {module}.{name}\n"
     return f".. py:data:: {module}.{name}\n\n   {summary(value)}\n"
@@ -158,14 +175,28 @@ def api_index():
         ".. toctree::\n   :maxdepth: 1\n", *(f"   {name}" for name in API), ""])
 
 
+def detector_blocks():
+    """Return the entries of the detector blocks, which share one description."""
+    module = "gnuradio.mimopack.blocks.detector"
+    blocks = import_module(module).DETECTOR_BLOCKS
+    parts = [f".. autoclass:: {module}.detector_block\n   :members:\n"]
+    for name, block in blocks.items():
+        detector = f":class:`~gnuradio.mimopack.detectors.{block.DETECTOR.__name__}`"
+        parts.append(f".. py:class:: gnuradio.mimopack.{name}{inspect.signature(block)}\n\n"
+                     f"   The block of the detector {detector}.\n")
+    return parts
+
+
 def blocks_api():
     """Return the reStructuredText of the page with all blocks."""
     package = "gnuradio.mimopack"
-    names = public_names(import_module(f"{package}.blocks"))
+    names = [name for name in public_names(import_module(f"{package}.blocks"))
+             if not name.endswith("_detector")]
     return "\n".join([
         heading(API["blocks"][0]),
         "The blocks of GNU Radio. :doc:`/docs/blocks/index` shows them in Companion.\n",
-        *(entry(package, name) for name in names)])
+        *(entry(package, name) for name in names),
+        heading("Detector blocks", "-"), *detector_blocks()])
 
 
 def write(folder):

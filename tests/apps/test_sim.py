@@ -129,7 +129,7 @@ class TestOutput:
                            ("/dev/zero", "a device")):
             assert f"{path} is {kind}, must be a regular file" in self.refused(option, path)
         said = self.refused(option, tmp_path / "no" / "out.json")
-        assert f"files cannot be written in the folder {tmp_path / 'no'}" in said
+        assert f"there is no folder {tmp_path / 'no'}" in said
 
     def test_a_link_at_the_temporary_name_is_not_followed(self, tmp_path):
         victim = tmp_path / "victim"

@@ -136,7 +136,8 @@ def complaint(words, folder, environment):
         return f"not in the source tree: {', '.join(missing)}"
     if words[0].endswith("bin/python") and not words[1].startswith("-"):
         del words[0]
-    program = folder / (words[0] if words[0] != "mimopack" else ".venv/bin/mimopack")
+    ours = Path(words[0]).name == "mimopack"    # in whatever environment
+    program = folder / (".venv/bin/mimopack" if ours else words[0])
     if program.suffix == ".sh" and program.exists():
         usage = program.read_text(encoding="utf-8")
         if "-m pytest" in usage:
@@ -151,7 +152,7 @@ def complaint(words, folder, environment):
             if unknown:
                 return f"unknown options: {', '.join(unknown)}"
             check = ["bash", "-n", program]
-    elif program.name == "mimopack" or program.suffix == ".py" and program.exists():
+    elif ours or program.suffix == ".py" and program.exists():
         check = [sys.executable, "-c", _PARSE, program, *words[1:]]
     else:
         return ""

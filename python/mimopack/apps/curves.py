@@ -10,7 +10,7 @@ _AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
 _MARKERS = "osD^v<>ph*"
 
 
-def draw(rows, parameters, path):
+def draw(rows, parameters, path, title=None):
     """Draw frame and bit error rates with their 95 % intervals into a file.
 
     Without a code there are only bit error rates: a frame is then just a number of vectors. Points
@@ -20,6 +20,7 @@ def draw(rows, parameters, path):
         rows: result rows of ``sim.Simulation.run``.
         parameters: ``parameters`` of the simulation's ``store``.
         path: path of the file.
+        title: title of the figure; None describes the link.
 
     Raises:
         ValueError, OSError: as for ``style.save``.
@@ -52,8 +53,8 @@ def draw(rows, parameters, path):
                      xlabel=_AXES[parameters["snr_kind"]])
             axis.grid(True, which="both", alpha=0.25)
         first.legend(fontsize=8)
-        figure.suptitle("Simulated: {num_tx}x{num_rx} {constellation}, code {code}, channel "
-                        "{channel}".format(**parameters))
+        figure.suptitle(title or "Simulated: {num_tx}x{num_rx} {constellation}, code {code}, "
+                        "channel {channel}".format(**parameters))
         save(figure, path)
 
 

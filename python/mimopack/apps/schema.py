@@ -10,11 +10,11 @@ from .. import schemas
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(list(schemas.NAMES)))
+@click.argument("name", type=click.Choice(list(schemas.NAMES)), metavar="NAME")
 def schema_command(name):
     """Print the JSON Schema of a command's output.
 
-    The schema describes each key of the JSON that bench, play, sim or wifi writes. Programs can
-    validate a file with it.
+    NAME is bench, play, sim or wifi. The schema describes each key of the JSON that this command
+    writes. Programs can validate a file with it.
     """
     click.echo(json.dumps(schemas.load(name), indent=1, ensure_ascii=False))

@@ -36,9 +36,6 @@ _KEPT = 1 << 22
 # thread is busy. Without pacing, a radio would cause thousands of small calls. At 80 MS/s, the
 # upstream buffers hold more than twice the maximum.
 _PACE = 3e-4, 1e-3
-# Seconds to wait for further samples before sending frames that other threads decode. A radio may
-# be silent for a long time.
-_PATIENCE = 1e-3
 
 
 class StreamTimes(Timeline):
@@ -238,10 +235,15 @@ class SampleSink(Controlled):
 
     def _take_each(self):
         while True:
-            # Frames from other threads go out with the next samples, if these come soon.
-            if self._in_flight() and not self._queue.wait(_PATIENCE):
+            # Send what other threads have decoded, until there are samples.
+            while self._in_flight() and not self._queue.has_more:
+                begun, helped = time.monotonic(), False
                 with self._guard("frames that other threads decode", self._next):
-                    self._send_all(self._rest())
+                    frames, helped = self._ready()
+                    self._send_all(frames)
+                self._status.add_busy(time.monotonic() - begun)
+                if not helped and self._in_flight() and self._queue.wait():
+                    break
             taken = self._queue.take()
             if taken is None:
                 return
@@ -306,13 +308,9 @@ class SampleSink(Controlled):
         """Whether other threads still decode frames."""
         return False
 
-    def _rest(self):
-        """Wait for the frames that other threads decode; return them."""
-        return []
-
-    def _is_behind(self):
-        """Whether more samples are waiting."""
-        return self._queue.has_more
+    def _ready(self):
+        """Return (items that other threads have finished, whether the call has helped them)."""
+        return [], False
 
     def _prepare(self):
         """Pass settings to the engine, in the thread that uses it."""

@@ -197,35 +197,36 @@ class DataField:
             self.decoder.decode(coded.reshape(len(coded), -1))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
         bits = self.viterbi.decode(llr, self._threads)
-        return self.payloads(bits, [None] * len(bits))
+        return self.payloads(bits)
 
-    def payloads(self, scrambled, holds):
+    def payloads(self, scrambled, holds=None):
         """Descramble frames.
 
         Args:
             scrambled: uint8 (n, num_scrambled), decoded bits. With the convolutional code, the tail
                 and the padding after it may be missing.
-            holds: n values of ``Payload.checks_hold``.
+            holds: n values of ``Payload.checks_hold``; None with the convolutional code.
 
         Returns:
             list of n :class:`Payload`.
         """
         return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
 
-    def taken_apart(self, psdus, scrambled, places, holds):
+    def taken_apart(self, psdus, scrambled, places, holds=None):
         """Make payloads from the results of ``descrambler``.
 
         Args:
             psdus: uint8 (n, length), bytes of the PSDUs.
             scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
             places: n pairs (places, complete), the arguments of :func:`mac.at_places`.
-            holds: as for :meth:`payloads`.
+            holds: as for :meth:`payloads`; None with the convolutional code.
 
         Returns:
             list of n :class:`Payload`.
         """
         found = []
-        for psdu, row, of_one, ok in zip(psdus, scrambled, places, holds, strict=True):
+        for psdu, row, of_one, ok in zip(psdus, scrambled, places,
+                                         holds or [None] * len(psdus), strict=True):
             psdu, seed = psdu.tobytes(), _SEED_OF[row[:7].tobytes()]
             found.append(Payload(psdu, seed, ok, row, *mac.at_places(psdu, *of_one)))
         return found
