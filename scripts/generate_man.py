@@ -87,7 +87,7 @@ def pages():
         for other in getattr(command, "OTHERS", ()):    # such as mimopack sim status
             own = command.make_context(name, [other], context, resilient_parsing=True).command
             found[f"mimopack-{name}-{other}.1"] = page(
-                f"{name} {other}", own, own.help.split("\n")[0], context)
+                f"{name} {other}", own, own.help.split(".")[0], context)
     return found
 
 
