@@ -7,7 +7,9 @@
         [--workers 10,100,1000] [--tasks 3000] [--output FILE.json]
 
 First, the same simulation runs in turn with --slots threads of one process and with --slots worker
-processes of "--scheduler local". The start of the workers does not count: a run has it once.
+processes of "--scheduler local". The start of the workers does not count: a run has it once. The
+CPU time of a frame counts the program, the scheduler and the workers: where all cores are busy, its
+ratio is that of the speeds, and programs beside it disturb it less.
 
 Second, a scheduler in a process of its own gets 10, 100 and 1000 workers, which share four
 processes and compute nothing: their tasks return at once. Tasks go through the same code as a
@@ -36,15 +38,17 @@ PROCESSES = 4    # that share the idle workers
 
 
 def simulate(frames, slots, client=None):
-    """Return the frames per second of a simulation."""
+    """Return the frames per second of a simulation, and the CPU milliseconds of each frame."""
+    processes = [os.getpid()] + ([] if client is None else list(client.run(os.getpid).values()))
     simulation = sim.Simulation(sim.Link(**LINK), DETECTORS, threads=slots, client=client)
-    begin = time.perf_counter()
+    begin, spent = time.perf_counter(), sum(map(cpu_seconds, processes))
     simulation.run([SNR], 10**9, frames)
-    return frames / (time.perf_counter() - begin)
+    spent = sum(map(cpu_seconds, processes)) - spent
+    return frames / (time.perf_counter() - begin), 1e3 * spent / frames
 
 
 def overhead(slots, frames, rounds):
-    """Return the speeds with and without Dask, and their ratio."""
+    """Return the speeds with and without Dask, and their ratios."""
     found = {"threads": [], "workers": []}
     with cluster.connected(f"local:{slots}") as client:
         simulate(64, slots)
@@ -52,10 +56,12 @@ def overhead(slots, frames, rounds):
         for _ in range(rounds):
             found["threads"].append(simulate(frames, slots))
             found["workers"].append(simulate(frames, slots, client))
-    medians = {name: round(float(np.median(speeds)), 1) for name, speeds in found.items()}
+    speed, cpu = ({name: round(float(np.median([one[index] for one in values])), 3)
+                   for name, values in found.items()} for index in (0, 1))
     return {"slots": slots, "frames": frames, "detectors": DETECTORS, **LINK, "snr_db": SNR,
-            "frames_per_s": medians, "rounds": found,
-            "ratio": round(medians["workers"] / medians["threads"], 3)}
+            "frames_per_s": speed, "cpu_ms_per_frame": cpu, "rounds": found,
+            "speed_ratio": round(speed["workers"] / speed["threads"], 3),
+            "cpu_ratio": round(cpu["threads"] / cpu["workers"], 3)}
 
 
 async def serve(address, count):

@@ -75,7 +75,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
         else:
             client = distributed.Client(stack.enter_context(distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, processes=True,
-                dashboard_address=":0" if has_dashboard() else None,
+                dashboard_address=":0",
                 silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])))
         yield stack.enter_context(client)
 

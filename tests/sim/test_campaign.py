@@ -3,8 +3,10 @@
 """A campaign file is several simulations, each with the results that it has alone."""
 
 import pytest
+from documents import blocks
 from gnuradio.mimopack import sim
 from gnuradio.mimopack.sim.campaign import Campaign, snr_values
+from source_tree import ROOT
 
 TEXT = """
 title = "Two links"
@@ -99,6 +101,15 @@ def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=message):
         Campaign(path).simulations()
+
+
+def test_the_campaign_of_the_documents(tmp_path):
+    text, = (block.code for block in blocks(ROOT / "docs" / "campaigns.md")
+             if block.language == "toml")
+    (tmp_path / "figure.toml").write_text(text)
+    campaign = Campaign(tmp_path / "figure.toml")
+    assert [part.output.name for part in campaign.parts] == ["half.json", "two thirds.json"]
+    assert len(campaign.simulations()) == 2
 
 
 def test_snr_values():
