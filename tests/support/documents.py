@@ -23,7 +23,8 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 _FENCE = re.compile(r"( *)```(.*)")
 _MARK = re.compile(r" *<!-- not run(?: \((?P<text>.+?)\))?: (?P<reason>.+) -->")
-# Parse the arguments of a program that uses click or argparse, and do nothing else.
+# Parse the arguments of a program that uses click or argparse, and do nothing else. Files that the
+# arguments name may be missing.
 _PARSE = """
 import argparse, pathlib, runpy, sys
 import click
@@ -32,6 +33,7 @@ argparse.ArgumentParser.parse_args = lambda *given, **named: (parse(*given, **na
 invoke = click.Command.invoke
 click.Command.invoke = lambda self, context: (
     invoke(self, context) if isinstance(self, click.Group) else None)
+click.Path.convert = lambda self, value, parameter, context: value
 del sys.argv[0]
 sys.path[0] = str(pathlib.Path(sys.argv[0]).resolve().parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
