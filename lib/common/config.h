@@ -13,7 +13,6 @@
  * compiler takes far more than twice as long for a function of twice the length.
  * MP_UNROLL_DEVICE: unroll on a GPU only, where an array stays in registers if its
  * indices are known.
- * MP_UNROLL_IF(N): the same as MP_UNROLL, but on a GPU only if the size N is known.
  * MP_ROLLED: do not unroll on a GPU, where compiling takes long. */
 #ifdef __CUDACC__
 #define MP_FN __device__ __forceinline__
@@ -21,8 +20,6 @@
 #define MP_STEP MP_FN
 #define MP_UNROLL _Pragma("unroll")
 #define MP_UNROLL_DEVICE _Pragma("unroll")
-#define MP_PRAGMA(text) _Pragma(#text)
-#define MP_UNROLL_IF(n) MP_PRAGMA(unroll((n) > 0 ? 1024 : 1))
 #define MP_ROLLED _Pragma("unroll 1")
 #else
 #ifdef MIMOPACK_SANITIZE
@@ -34,7 +31,6 @@
 #define MP_STEP MP_CALLED
 #define MP_UNROLL _Pragma("GCC unroll 16")
 #define MP_UNROLL_DEVICE
-#define MP_UNROLL_IF(n) MP_UNROLL
 #define MP_ROLLED
 #endif
 

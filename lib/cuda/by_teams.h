@@ -174,8 +174,9 @@ struct team_kernel {
     using teams = by_teams<Method>;
     static constexpr int team_threads = teams::team_threads;
     /* They limit registers, mostly those of the CPU's form, which may spill. */
-    static constexpr int least_blocks =
-        asked::num_tx <= 16 ? 8 : Method::axes == 1 ? 6 : 4;
+    static constexpr int least_blocks = asked::num_tx <= 16 ? 8
+                                        : Method::axes == 1 ? 6
+                                                            : 4;
 
     MP_FN static auto make_serial(arena<lane>& a) { return Method::make_serial(a); }
 };

@@ -130,9 +130,9 @@ public:
         const int nt = d_nt;
         d_noise_var = F(0.0f);
         d_qr.decompose(h);
-        MP_UNROLL_IF(NT)
+        MP_UNROLL
         for (int j = 0; j < nt; ++j) {
-            MP_UNROLL_IF(NT)
+            MP_UNROLL
             for (int i = 0; i < j; ++i)
                 for (int part = 0; part < 2; ++part)
                     d_r[2 * (j * nt + i) + part] = d_qr.r[2 * (i * nt + j) + part];
