@@ -11,7 +11,8 @@ A table stands between two comments. The first comment names the kind of table a
     <!-- end of measured -->
 
 The kinds are the tables of the suites (bench/suites/tables.py) and those of other scripts, defined
-below. With --check, the script writes nothing and exits with 1 if a document would change. It needs
+below. The kind "headlines" (bench/headlines.py) takes its figures from several files and names
+none. With --check, the script writes nothing and exits with 1 if a document would change. It needs
 an importable gnuradio.mimopack.
 """
 
@@ -22,14 +23,15 @@ import sys
 from pathlib import Path
 
 from gnuradio.mimopack.apps.bench.table import Table, markdown, number, spelled, thread_count
+from headlines import headlines
 from suites import tables as of_suites
 from suites.tables import NAMES, missing
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "docs" / name for name in ("detectors.md", "performance.md")]
+DOCUMENTS = [ROOT / "docs" / name for name in ("README.md", "detectors.md", "performance.md")]
 
-MARKED = re.compile(r"(<!-- measured: (\w+) (\S+\.json) -->\n).*?(<!-- end of measured -->)",
+MARKED = re.compile(r"(<!-- measured: (\w+)(?: (\S+\.json))? -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)
 
 
@@ -101,7 +103,9 @@ OTHERS = {kind.__name__: kind for kind in (gpu_picture, gpu_profile, recording_f
 
 
 def render(kind, name):
-    """Return a table and a caption, which says where and how its figures were measured."""
+    """Return a table, and where and how its figures were measured."""
+    if kind == "headlines":
+        return f"{markdown(headlines(RESULTS))}\n"
     if not (RESULTS / name).exists():
         return f"Not measured yet: there is no bench/results/{name}.\n"
     results = json.loads((RESULTS / name).read_text())

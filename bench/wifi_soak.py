@@ -18,6 +18,7 @@ import numpy as np
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.wifi import HT, NonHT, Transmitter, mac
+from memory import resident_mib
 
 GAP = 400_000
 LEVEL, SNR_DB = 0.1, 30.0
@@ -33,11 +34,6 @@ def stream(antennas):
     clean = np.concatenate(parts)
     noise = rng.standard_normal((2, antennas, clean.size)) * 10 ** (-SNR_DB / 20) / np.sqrt(2)
     return (LEVEL * (clean + noise[0] + 1j * noise[1])).astype(np.complex64)
-
-
-def resident_mib():
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096 / 2**20
 
 
 def main():
@@ -62,7 +58,7 @@ def main():
         counts = receiver.counts()
         rows.append({"seconds": round(time.perf_counter() - start, 1),
                      "samples": counts["samples"], "frames": counts["frames"],
-                     "decoded": counts["decoded"], "resident_mib": round(resident_mib(), 1)})
+                     "decoded": counts["decoded"], "resident_mib": resident_mib()})
         print(rows[-1], flush=True)
     top.wait()
     counts = receiver.counts()

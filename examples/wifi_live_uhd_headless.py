@@ -53,7 +53,8 @@ def main():
     parser.add_argument("--bandwidth", type=float,
                         help="bandwidth of the analogue filters in Hz, default: unchanged")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
-    parser.add_argument("--capture", default="wifi_live.pcap", help="default wifi_live.pcap")
+    parser.add_argument("--capture", default="wifi_live_uhd.pcap",
+                        help="default wifi_live_uhd.pcap")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
     options = parser.parse_args()
     try:

@@ -12,12 +12,11 @@ and codes, and the explanation of the names of codes.
 --check writes nothing, lists the outdated files, and exits with 1 if there are any.
 """
 
-import argparse
 import inspect
 import re
-import sys
 from pathlib import Path
 
+import generated
 import yaml
 from gnuradio.mimopack import coding, constellation, detectors
 from gnuradio.mimopack.backends import BACKENDS
@@ -25,6 +24,7 @@ from gnuradio.mimopack.blocks import DETECTOR_BLOCKS
 from gnuradio.mimopack.detectors.parameters import Parameter
 
 GRC = Path(__file__).resolve().parent.parent / "grc"
+REFERENCES = GRC.parent / "docs/references.md"
 # Hand-written blocks, with the parameters whose menus are generated.
 BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
@@ -129,8 +129,6 @@ def documentation(detector, parameters):
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
     lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), E|x_i|^2 = 1, with nt transmit "
              "and nr receive antennas and M constellation points."]
-    if re.search(r"\b00[0-4]\b", text):
-        lines.append("The numbers 000 to 004 are papers, which docs/references.md lists.")
     lines += ["", "Ports:",
               "  y: received vectors, one after another; Vectors per Channel vectors per item.",
               "  h: the channel matrix of these vectors, nr x nt, row by row."]
@@ -144,7 +142,19 @@ def documentation(detector, parameters):
               "detected) and failures, sent after erasures.", "",
               "Parameters:"]
     lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
-    return "\n".join(lines)
+    return with_papers("\n".join(lines))
+
+
+def with_papers(text):
+    """Return a text with the short names of papers for their numbers, and with their titles."""
+    table = REFERENCES.read_text(encoding="utf-8")
+    titles = []
+    for number, name, paper in re.findall(r"(?m)^\| (00\d) \| (.+?) \| (.+?) \|", table):
+        named = re.sub(rf"\b{number}\b", name, text)
+        if named != text:
+            titles.append(f"  {name}: {paper}")
+            text = named
+    return "\n".join([text, "", "Papers:", *titles]) if titles else text
 
 
 def block_yaml(detector):
@@ -233,29 +243,8 @@ def out_of_date(write):
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
     wanted |= {name: completed_yaml(name) for name in BY_HAND}
-    changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
-               if path.name not in wanted]
-    if write:
-        for name in changed:
-            (GRC / name).unlink()
-    for name, text in wanted.items():
-        path = GRC / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            changed.append(name)
-            if write:
-                path.write_text(text, encoding="utf-8")
-    return sorted(changed)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing, exit with 1")
-    check = parser.parse_args().check
-    changed = out_of_date(write=not check)
-    for name in changed:
-        print(f"{name}: {'out of date' if check else 'written'}")
-    sys.exit(1 if check and changed else 0)
+    return generated.update(GRC, "mimopack_*_detector.block.yml", wanted, write)
 
 
 if __name__ == "__main__":
-    main()
+    generated.main(__doc__.splitlines()[0], out_of_date)

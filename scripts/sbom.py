@@ -47,6 +47,12 @@ def named():
     return found
 
 
+def version():
+    """Return the version of gr-mimopack, which is written in one place."""
+    text = (ROOT / "python/mimopack/__init__.py").read_text()
+    return re.search(r'^__version__ = "(.+)"$', text, re.M).group(1)
+
+
 def project_name(requirement):
     """Return the normalised name in a requirement such as "sigmf>=1.2"."""
     return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement).group()).lower()
@@ -90,10 +96,8 @@ def component(kind, requirement, option):
 
 def document():
     """Return the bill of materials as a dictionary; equal installations give equal documents."""
-    parts = [re.search(rf"set\(VERSION_{part}\s+(\d+)\)", (ROOT / "CMakeLists.txt").read_text())
-             for part in ("MAJOR", "API", "ABI")]
     own = {"type": "library", "bom-ref": "gr-mimopack", "name": "gr-mimopack",
-           "version": ".".join(part.group(1) for part in parts),
+           "version": version(),
            "licenses": [{"license": {"id": "GPL-3.0-or-later"}}]}
     components = sorted((component(*package, option) for package, option in named().items()),
                         key=lambda entry: entry["bom-ref"])

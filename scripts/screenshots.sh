@@ -3,18 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Make the screenshots of README and docs on a virtual screen: GNU Radio Companion with
-# wifi_loopback.grc, the windows of wifi_recording.grc and wifi_live_view.grc, and the terminal with
-# mimopack wifi --view. The script needs xvfb from the distribution. Arguments: the screenshots to
-# make (loopback, recording, live, terminal); default all.
+# wifi_loopback.grc, the windows of wifi_recording.grc and wifi_live_view.grc, the terminal with
+# mimopack wifi --view, and each block as Companion draws it. The script needs xvfb from the
+# distribution. Arguments: the screenshots to make (loopback, recording, live, terminal, blocks);
+# default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 for one in "$@"; do
     case $one in
-        loopback | recording | live | terminal) ;;
-        *) echo "usage: scripts/screenshots.sh [loopback] [recording] [live] [terminal]" >&2; exit 2 ;;
+        loopback | recording | live | terminal | blocks) ;;
+        *)
+            echo "usage: scripts/screenshots.sh [loopback] [recording] [live] [terminal] [blocks]" >&2
+            exit 2
+            ;;
     esac
 done
-wanted=" ${*:-loopback recording live terminal} "
+wanted=" ${*:-loopback recording live terminal blocks} "
 if ! command -v xvfb-run > /dev/null; then
     echo "screenshots: xvfb-run is missing: apt-get install xvfb" >&2
     exit 1
@@ -155,6 +159,10 @@ for one in $wanted; do
             (cd "$home" && "$python" "$home/terminal.py" "$root/$image" wifi --radio \
                 driver=mimopack,recording=traffic,repeat=1,speed=0.5 --frequency 5.18e9 \
                 --antennas 2 --threads 0 --duration 6 --view)
+            ;;
+        blocks)
+            image=docs/images/blocks
+            screen scripts/docs/block_pictures.py
             ;;
     esac
     echo "screenshots: $image"

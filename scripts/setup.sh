@@ -8,10 +8,11 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--tests] [--fuzzers] [--with-cupy] [--isas native|all]
+usage: scripts/setup.sh [--tests] [--docs] [--fuzzers] [--with-cupy] [--isas native|all]
 
   --tests       also install pytest, Hypothesis, ruff, and the programs that the tests use (tshark,
-                scapy, h5py)
+                scapy, h5py, and those of --docs)
+  --docs        also install Sphinx into build/docs-venv, for scripts/docs.sh
   --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
@@ -20,12 +21,14 @@ EOF
 }
 
 tests=no
+docs=no
 fuzzers=no
 cupy=no
 isas=
 while [ $# -gt 0 ]; do
     case $1 in
-        --tests) tests=yes ;;
+        --tests) tests=yes docs=yes ;;
+        --docs) docs=yes ;;
         --fuzzers) fuzzers=yes ;;
         --with-cupy) cupy=yes ;;
         --isas)
@@ -146,16 +149,30 @@ then
 fi
 
 # The distribution's GNU Radio was compiled against the distribution's NumPy: pip must not install
-# another version (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04).
-/usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > build/constraints.txt
+# another version (NumPy 2 breaks the GNU Radio of Debian 12 and Ubuntu 24.04), whoever runs it. pip
+# takes a path with a blank for two, but not a URL.
+/usr/bin/python3 -c 'import numpy; print(f"numpy=={numpy.__version__}")' > .venv/constraints.txt
+"$venv_python" -c 'import pathlib, sys
+print("[install]\nconstraint =", pathlib.Path(sys.prefix, "constraints.txt").as_uri())' \
+    > .venv/pip.conf
+
+# Sphinx needs newer versions of the distribution's packages, which .venv keeps.
+if [ $docs = yes ] &&
+    ! cmp -s scripts/docs/requirements.txt build/docs-venv/requirements.txt; then
+    step "make build/docs-venv" \
+        /usr/bin/python3 -m venv --clear --system-site-packages build/docs-venv
+    step "pip install -r scripts/docs/requirements.txt" \
+        build/docs-venv/bin/python -m pip install --disable-pip-version-check \
+        --constraint .venv/constraints.txt -r scripts/docs/requirements.txt
+    cp scripts/docs/requirements.txt build/docs-venv/requirements.txt
+fi
 
 # Arguments: a module to import, then the arguments for pip to install it.
 need() {
     local module=$1
     shift
     "$venv_python" -c "import $module" 2> /dev/null ||
-        step "pip install $*" "$venv_python" -m pip install --disable-pip-version-check \
-            --constraint build/constraints.txt "$@"
+        step "pip install $*" "$venv_python" -m pip install --disable-pip-version-check "$@"
 }
 
 need sigmf "sigmf>=1.2"
@@ -165,6 +182,10 @@ if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
+    need pandas pandas    # a program of docs/simulation.md
+    need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
+    need distributed "distributed>=2025.7"    # Dask, for simulations on a cluster
+    need dask_jobqueue dask-jobqueue    # for the example with SLURM
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 

@@ -66,7 +66,8 @@ def test_the_bill_has_the_form_of_cyclonedx(bill):
     assert len(set(references)) == len(references)
     own = bill["metadata"]["component"]
     assert bill["dependencies"] == [{"ref": own["bom-ref"], "dependsOn": references}]
-    assert f"## Unreleased ({own['version']})" in (ROOT / "CHANGELOG.md").read_text()
+    latest = re.search(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M).group(1)
+    assert own["version"] in latest
 
 
 def test_a_release_pins_what_setup_takes_from_pypi():

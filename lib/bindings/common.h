@@ -50,6 +50,7 @@ public:
 void bind_convolutional(py::module_& m);
 void bind_ldpc(py::module_& m);
 void bind_recording(py::module_& m);
+void bind_tasks(py::module_& m);
 void bind_turbo(py::module_& m);
 void bind_viterbi(py::module_& m);
 void bind_wifi(py::module_& m);
@@ -85,25 +86,31 @@ private:
     void look();
 };
 
-/* Run a batch without the GIL, in a way that Ctrl-C can end. Return how many of its parts
- * were erased. */
+/* Run a batch in a way that Ctrl-C can end. Return how many of its parts were erased. The
+ * caller must not hold the GIL. */
 template <class Batch, class Run>
-std::size_t run_batch(Batch& b, int threads, Run run)
+std::size_t run_unlocked(Batch& b, int threads, Run run)
 {
     b.threads = team_size(threads);
     signal_watch signals;
     b.stop = signal_watch::ask;
     b.stop_context = &signals;
-    std::size_t erased;
-    {
-        py::gil_scoped_release release;
-        erased = run(b);
-    }
-    if (signals.raised())
+    const std::size_t erased = run(b);
+    if (signals.raised()) {
+        const py::gil_scoped_acquire gil;
         throw py::error_already_set();
+    }
     if (erased == out_of_memory)
         throw std::bad_alloc();
     return erased;
+}
+
+/* Run a batch without the GIL, which the caller holds. */
+template <class Batch, class Run>
+std::size_t run_batch(Batch& b, int threads, Run run)
+{
+    const py::gil_scoped_release release;
+    return run_unlocked(b, threads, run);
 }
 
 /* Return the number of messages of n codewords, in groups of `lanes` codewords. */

@@ -79,7 +79,7 @@ private:
 
 void bind_convolutional(py::module_& m)
 {
-    py::class_<convolutional_decoder>(m, "ConvolutionalDecoder")
+    py::class_<convolutional_decoder>(m, "ConvolutionalDecoder", py::module_local())
         .def(py::init<int, const std::string&, float, bool, const std::string&>(),
              py::kw_only(),
              py::arg("num_info"),

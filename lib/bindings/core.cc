@@ -288,10 +288,13 @@ PYBIND11_MODULE(_core, m)
             "gr-mimopack was compiled for instruction sets that this processor lacks: "
             "build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
-    py::class_<cpu_detector>(m, "CpuDetector");
+    /* Classes are module_local: the packages mimopack and gnuradio.mimopack may be loaded
+     * together, each with its own copy of this module. */
+    py::class_<cpu_detector>(m, "CpuDetector", py::module_local());
     bind_convolutional(m);
     bind_ldpc(m);
     bind_recording(m);
+    bind_tasks(m); /* before the modules whose functions return tasks */
     bind_turbo(m);
     bind_viterbi(m);
     bind_wifi(m);
@@ -329,7 +332,7 @@ PYBIND11_MODULE(_core, m)
           py::arg("threads"));
     m.def("max_threads",
           [] { return std::min(omp_get_max_threads(), most_threads()); });
-    py::class_<detector, cpu_detector>(m, "Detector")
+    py::class_<detector, cpu_detector>(m, "Detector", py::module_local())
         .def(py::init<const py::dict&, const std::string&>(),
              py::arg("plan"),
              py::arg("isa") = "auto")

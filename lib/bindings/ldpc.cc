@@ -71,7 +71,7 @@ private:
 
 void bind_ldpc(py::module_& m)
 {
-    py::class_<ldpc_decoder>(m, "LdpcDecoder")
+    py::class_<ldpc_decoder>(m, "LdpcDecoder", py::module_local())
         .def(py::init<int,
                       const std::vector<int>&,
                       const std::vector<int>&,

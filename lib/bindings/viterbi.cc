@@ -83,7 +83,7 @@ void bind_viterbi(py::module_& m)
         rates[p.rate] = kept;
     }
     m.attr("VITERBI_RATES") = rates;
-    py::class_<viterbi_decoder>(m, "ViterbiDecoder")
+    py::class_<viterbi_decoder>(m, "ViterbiDecoder", py::module_local())
         .def(py::init<const std::string&, const std::string&>(),
              py::kw_only(),
              py::arg("rate"),

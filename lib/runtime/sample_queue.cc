@@ -96,13 +96,13 @@ void sample_queue::release()
     d_change.notify_all();
 }
 
-bool sample_queue::wait(double seconds)
+bool sample_queue::wait()
 {
     std::unique_lock lock(d_mutex);
     release();
-    return d_change.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
-        return d_waiting || d_ends;
-    });
+    d_change.wait(lock, [&] { return d_waiting || d_ends || d_woken; });
+    d_woken = false;
+    return d_waiting || d_ends;
 }
 
 std::optional<sample_queue::span> sample_queue::take()

@@ -86,9 +86,18 @@ public:
      * may then be overwritten. */
     std::optional<span> take();
 
-    /* Wait until take() need not wait, for the given time at most. Return whether take()
-     * need not wait. The samples of the previous take() are released. */
-    bool wait(double seconds);
+    /* Wait until take() need not wait, or until wake(). Return whether take() need not
+     * wait. The samples of the previous take() are released. */
+    bool wait();
+
+    /* Let wait() return: the call that waits, or else the next one. Any thread may call
+     * this. */
+    void wake()
+    {
+        const std::lock_guard guard(d_mutex);
+        d_woken = true;
+        d_change.notify_all();
+    }
 
     /* Wait for the least seconds, and then until no samples wait, for the most seconds in
      * all. */
@@ -123,7 +132,7 @@ private:
     std::vector<std::shared_ptr<chunk>> d_free;
     std::vector<gr::tag_t> d_tags;
     std::int64_t d_dropped = 0, d_waiting = 0, d_taking = 0;
-    bool d_ends = false, d_dropping = false, d_abandoned = false;
+    bool d_ends = false, d_dropping = false, d_abandoned = false, d_woken = false;
 
     bool fits(std::int64_t count) const
     {

@@ -9,6 +9,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <functional>
 #include <stdexcept>
 
 namespace py = pybind11;
@@ -57,6 +58,16 @@ py::object take(sample_queue& queue)
             found->begin,
         owner);
     return py::make_tuple(found->first, samples, found->tags);
+}
+
+py::capsule make_alarm(const std::shared_ptr<sample_queue>& queue)
+{
+    using function = std::function<void()>;
+    return { new function([kept = std::weak_ptr<sample_queue>(queue)] {
+                 if (const auto found = kept.lock())
+                     found->wake();
+             }),
+             [](void* alarm) { delete static_cast<function*>(alarm); } };
 }
 
 void bind_queue(py::module_& m)
@@ -109,11 +120,14 @@ Returns:
     sample), or None at the end. The array is valid until the next call, which releases it.)")
         .def("wait",
              &sample_queue::wait,
-             py::arg("seconds"),
              py::call_guard<py::gil_scoped_release>(),
-             "Wait until take() need not wait, for `seconds` at most. Return whether "
-             "take() "
+             "Wait until take() need not wait, or until the alarm. Return whether take() "
              "need not wait. The samples of the previous take() are released.")
+        .def_property_readonly("alarm",
+                               &make_alarm,
+                               "A capsule of a std::function<void()> that any thread may "
+                               "call: it lets wait() "
+                               "return.")
         .def("rest",
              &sample_queue::rest,
              py::arg("least"),

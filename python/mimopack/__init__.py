@@ -6,6 +6,8 @@ The modules ``wifi``, ``detectors``, ``constellation``, ``channel``, ``coding``,
 ``sim`` and ``recording`` work on arrays and need no flowgraph. The GNU Radio blocks are attributes
 of this package: ``mimopack.wifi_receiver(...)``. They are imported on first use, which keeps
 ``import gnuradio.mimopack`` fast.
+
+Without GNU Radio, the same modules are the package ``mimopack``, which pip installs.
 """
 
 import os
@@ -23,14 +25,21 @@ def __getattr__(name):
     if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "iterative",
                 "recording", "reference", "sim", "wifi"}:
         return import_module(f"{__name__}.{name}")
+    unknown = f"module {__name__!r} has no attribute {name!r}"
     if not name.startswith("_"):
-        blocks = import_module(f"{__name__}.blocks")
+        try:
+            blocks = import_module(f"{__name__}.blocks")
+        except ImportError as error:
+            raise AttributeError(f"{unknown}; if this is a block: {error}") from error
         if name in blocks.__all__:
             return getattr(blocks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(unknown)
 
 
 def __dir__():
+    try:
+        blocks = import_module(f"{__name__}.blocks").__all__
+    except ImportError:
+        blocks = ()
     return sorted({*globals(), "channel", "coding", "constellation", "detectors", "iterative",
-                   "recording", "reference", "sim", "wifi",
-                   *import_module(f"{__name__}.blocks").__all__})
+                   "recording", "reference", "sim", "wifi", *blocks})

@@ -160,6 +160,22 @@ def locked(path):
         os.close(handle)
 
 
+def in_use(path):
+    """Return whether a run on this machine has the lock of a file; it does not touch the lock.
+
+    Raises:
+        ValueError: the path is no regular file.
+    """
+    target = regular(path)
+    try:
+        known = os.stat(target.with_name(f".{target.name}.lock"))
+        locks = Path("/proc/locks").read_text()
+    except OSError:
+        return False
+    place = f"{os.major(known.st_dev):02x}:{os.minor(known.st_dev):02x}:{known.st_ino}"
+    return any("FLOCK" in line and place in line.split() for line in locks.splitlines())
+
+
 def _take(lock):
     """Open and lock a file; return its handle."""
     while True:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import click
+import generate_man
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack.apps.cli import main
@@ -41,6 +42,12 @@ def test_every_command_has_help(command):
     done = run(command, "--help")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage:")
+
+
+def test_manual_pages_are_up_to_date():
+    assert generate_man.out_of_date(write=False) == [], "run scripts/generate_man.py"
+    assert {"mimopack-sim.1", "mimopack-sim-status.1"} < generate_man.pages().keys()
+    assert generate_man.escaped(".a\n-b\\c") == "\\&.a\n\\-b\\ec"
 
 
 def test_unknown_command_is_refused():

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,13 +43,22 @@ class TestCommand:
         assert "not complete" in self.run(*arguments, "--max-frames", 10**6, "--errors", 10**6,
                                           "--seconds", 1e-6)
 
+    def test_without_options_it_says_what_it_runs(self):
+        text = self.run("--errors", 5, "--quiet")
+        assert "by default: -d mmse -d nway --snr 8:24:4 (mimopack sim --help" in text
+        points = re.findall(r"(?m)^(mmse|nway) +(\d+) ", text)
+        assert points == [(name, str(at)) for name in ("mmse", "nway") for at in range(8, 25, 4)]
+        text = self.run("--errors", 5, "--quiet", "-d", "zf")
+        assert "by default: --snr 8:24:4 (" in text and "mmse" not in text
+        text = self.run("--errors", 5, "--quiet", "--ebn0", 3)
+        assert "by default: -d mmse -d nway (" in text
+        assert "by default" not in self.run("--errors", 5, "-d", "zf", "--snr", 3)
+
     @pytest.mark.parametrize("arguments, message", [
-        (("-d", "mmse"), "give either --snr or --ebn0"),
         (("-d", "mmse", "--snr", "1", "--ebn0", "1"), "give either --snr or --ebn0"),
         (("-d", "mmse", "--snr", "1:2"), "'1:2' is neither FIRST:LAST:STEP nor numbers"),
         (("-d", "mmse", "--snr", "1:2:0"), "is neither FIRST:LAST:STEP"),
         (("-d", "mmse", "--snr", "10:8:1"), "is neither FIRST:LAST:STEP"),
-        (("--snr", "1"), "Missing option"),
         (("-d", "mmse", "--snr", "1", "--code", "x"), "code: got 'x'"),
         (("-d", "mmse", "--snr", "1", "--iterations", 2), "without a code, must be 1")])
     def test_refusals(self, arguments, message):
@@ -119,7 +129,7 @@ class TestOutput:
                            ("/dev/zero", "a device")):
             assert f"{path} is {kind}, must be a regular file" in self.refused(option, path)
         said = self.refused(option, tmp_path / "no" / "out.json")
-        assert f"files cannot be written in the folder {tmp_path / 'no'}" in said
+        assert f"there is no folder {tmp_path / 'no'}" in said
 
     def test_a_link_at_the_temporary_name_is_not_followed(self, tmp_path):
         victim = tmp_path / "victim"

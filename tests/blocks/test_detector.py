@@ -177,7 +177,8 @@ def test_erasures_are_counted_and_reported():
     assert block.erasures() == 100
     assert 1 <= len(messages.received) <= 3
     stamps = messages.stamps()
-    assert messages.values()[0].keys() == {"vectors", "erasures", "failures"}
+    assert messages.values()[0].keys() == {"vectors", "erasures", "failures",
+                                          "refused_settings"}
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
 
 

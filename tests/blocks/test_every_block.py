@@ -73,6 +73,8 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
         assert all(map(np.array_equal, got.items, expected.items))
     settings = getattr(two, "_sink", two)
     assert {name: getattr(settings, name)() for name in case.settings} == case.settings
+    if case.settings:
+        assert one.refused_settings() == 0 and two.refused_settings() >= len(HOSTILE)
     for refused in case.refused.values():
         assert (refused(one), refused(two)) == (0, len(HOSTILE))
 

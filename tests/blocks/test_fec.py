@@ -277,7 +277,7 @@ class TestDecoder:
         # At the end GNU Radio may not deliver any more: the first holds what came before it.
         status = messages.values()[0]
         assert status.keys() == {"codewords", "undecoded", "erasures", "failures",
-                                 "mean_iterations"}
+                                 "mean_iterations", "refused_settings"}
         assert 0 < status["codewords"] <= 400 and 0 < status["mean_iterations"] < 20
         assert np.all(np.diff(messages.stamps())[:-1] > 0.9)
         assert "12 of 400 codewords erased" in "".join(capfd.readouterr())

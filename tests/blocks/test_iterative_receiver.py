@@ -155,7 +155,7 @@ class TestReceiver:
         assert tested.erased_vectors() == 1 + 2 * VECTORS
         status = messages.values()[0]
         assert status.keys() == {"codewords", "undecoded", "erasures", "failures",
-                                 "mean_iterations", "erased_vectors"}
+                                 "mean_iterations", "refused_settings", "erased_vectors"}
         assert re.search(r"2 of \d+ codewords erased", "".join(capfd.readouterr()))
 
     def test_a_failing_receiver_erases_and_goes_on(self, capfd):

@@ -58,7 +58,7 @@ def test_the_same_as_of_arrays_whatever_the_buffers(most):
     assert [data for _, data in ports["out"].pdus()] \
         == [mpdu.data[:-4] for frame in wanted for mpdu in frame.mpdus if mpdu.fcs_ok]
     assert receiver.counts() == {**engine.counts, "gaps": 0, "lost": 0, "dropped": 0, "switches": 0,
-                                 "failures": 0}
+                                 "refused_settings": 0, "failures": 0}
 
 
 @pytest.mark.parametrize("cut", [0, 1, 15, 16, 200])

@@ -197,6 +197,26 @@ class TestProperties:
         np.testing.assert_array_equal(llr[good], clean[good])
         assert np.all(np.isfinite(llr))
 
+    def test_range_of_y_and_h(self, name, backend):
+        """Beyond it, metrics exceeded the one that stands for no candidate: wrong LLRs."""
+        y, h, noise_var, _ = problem(8, 2, 2, "qpsk", 18)
+        det = create(name, backend, 2, 2, "qpsk")
+        expected = det.detect(y, h, noise_var)
+        large = np.float32(2.0**39)    # 5.5e11
+        scaled = det.detect(y * large, h * large, noise_var * float(large)**2)
+        assert_close(scaled, expected)
+        assert det.erasures == 0
+        for of_y, of_h in ((1e14, 1e11), (1e11, 1e14), (1e15, 1e15), (1e17, 1e17)):
+            llr = det.detect(y * np.float32(of_y), h * np.float32(of_h), 1e30)
+            assert det.erasures == 8 and not llr.any()
+
+    @pytest.mark.parametrize("noise_var, size", [(1e-37, 1e-15), (1e37, 1e11)])
+    def test_the_limits_of_noise_var_are_allowed(self, name, backend, noise_var, size):
+        y, h, _, _ = problem(8, 2, 2, "qpsk", 18)
+        det = create(name, backend, 2, 2, "qpsk")
+        llr = det.detect(y * np.float32(size), h * np.float32(size), noise_var)
+        assert det.erasures == 0 and np.all(np.isfinite(llr))
+
     @pytest.mark.parametrize("of_y, of_h", [(1e26, 1), (1, 1e26), (1e26, 1e26), (1e18, 1e18)])
     def test_huge_values_give_no_nan(self, name, backend, of_y, of_h):
         y, h, noise_var, _ = problem(8, 2, 2, "qpsk", 18)

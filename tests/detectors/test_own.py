@@ -181,5 +181,28 @@ def test_in_an_iterative_receiver(registered):
     x = det.constellation.modulate(layout.spread(code.encode(bits))).reshape(-1, 2)
     y = (x + 0.05 * np.random.default_rng(2).standard_normal(x.shape)).astype(np.complex64)
     h = np.tile(np.eye(2, dtype=np.complex64), (len(y), 1, 1))
-    received = iterative.IterativeReceiver(det, code.decoder(), iterations=3).receive(y, h, 0.01)
-    np.testing.assert_array_equal(received.bits, bits)
+    for one in (det, OwnPrior(2, 2, "qam16")):
+        receiver = iterative.IterativeReceiver(one, code.decoder(), iterations=3)
+        np.testing.assert_array_equal(receiver.receive(y, h, 0.01).bits, bits)
+
+
+@pytest.mark.parametrize("wrong, message", [
+    (OwnZf(2, 2, "qam16"), "own_zf takes no a-priori LLRs"),
+    (OwnPrior, "got the class OwnPrior, must be an object"), ("nway", "got 'nway', whose name is"),
+    (type("Bare", (), {"name": "bare", "detect": lambda self, y, h, noise_var: None})(),
+     "bare has no attribute num_tx and no num_rx and no constellation")])
+def test_what_an_iterative_receiver_refuses(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        iterative.IterativeReceiver(wrong, coding.get("wifi:648:1/2").decoder(), iterations=2)
+
+
+@pytest.mark.parametrize("given", [OwnPrior, OwnPrior(2, 2, "qam16", scale=0.5),
+                                   detectors.NWay(2, 2, num_passes=2, extrinsic=True)])
+def test_classes_and_objects_in_a_block(given):
+    block = mimopack.iterative_receiver(2, 2, "qam16", "wifi:648:1/2", given, iterations=2)
+    made = block._engine.receiver.detector
+    assert made is not given and made.extrinsic
+    assert made.name == given.name and getattr(made, "num_passes", 2) == 2
+    if not isinstance(given, type):
+        with pytest.raises(ValueError, match="has num_tx = 2, but the link has 4"):
+            mimopack.iterative_receiver(4, 4, "qam16", "wifi:648:1/2", given)

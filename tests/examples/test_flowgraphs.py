@@ -45,6 +45,11 @@ COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded"),
 PLAYED = {"wifi_recording": "wifi_4x4_ht"}
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_blocks_do_not_overlap(companion, path):
+    assert companion.overlaps(path) == []
+
+
 @pytest.mark.parametrize("path", [path for path in EXAMPLES if path.stem not in LIVE],
                          ids=lambda path: path.name)
 def test_example_compiles_and_runs(companion, tmp_path, path):

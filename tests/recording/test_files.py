@@ -5,7 +5,6 @@
 import json
 import math
 import re
-import textwrap
 
 import numpy as np
 import pytest
@@ -292,9 +291,8 @@ def test_pieces_outside_the_recording_are_refused(tmp_path):
 def _example(document, heading, first_line):
     """Return the code example in a section of a document that begins with a given line."""
     text = document.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"(?:^(?: {4}.*)?\n)+", text, re.MULTILINE)
-    found = [block for block in map(textwrap.dedent, blocks)
-             if block.strip().startswith(first_line)]
+    found = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+             if code.startswith(first_line)]
     assert len(found) == 1
     return found[0]
 

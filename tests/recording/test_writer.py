@@ -103,6 +103,53 @@ def test_a_failure_of_any_write_leaves_a_valid_recording(tmp_path, layout, error
     assert number > 4 * (CHANNELS if layout == "collection" else 1)
 
 
+def _broken_once(monkeypatch, name, number, lasts=False):
+    """Let call ``number`` of a function of ``os`` fail, and with ``lasts`` all later ones."""
+    real, calls = getattr(os, name), []
+
+    def call(*arguments):
+        calls.append(name)
+        if len(calls) == number or lasts and len(calls) > number:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(*arguments)
+
+    monkeypatch.setattr(os, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("layout, number", [
+    ("interleaved", 1), *(("collection", number) for number in range(1, CHANNELS + 2))])
+def test_metadata_are_written_again_after_a_disk_error(tmp_path, layout, number, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    calls = _broken_once(monkeypatch, "replace", number)
+    writer.close()
+    assert len(calls) > number and _assert_valid(tmp_path, LENGTH) == LENGTH
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_samples_without_metadata_are_named(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    _broken_once(monkeypatch, "replace", 1, lasts=True)
+    datasets = sorted(path.name for path in tmp_path.iterdir())
+    names = ", ".join(datasets)
+    with pytest.raises(OSError, match=f"; without metadata stay {names}: "):
+        writer.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == datasets
+
+
+@pytest.mark.parametrize("layout, number", [
+    ("interleaved", 1), *(("collection", number) for number in range(1, CHANNELS + 1))])
+def test_a_dataset_that_cannot_be_synchronised_has_metadata(tmp_path, layout, number, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    _broken_once(monkeypatch, "fsync", number)
+    with pytest.raises(OSError, match="Input/output error"):
+        writer.close()
+    assert _assert_valid(tmp_path, LENGTH) == LENGTH
+
+
 def _interrupt_at(line):
     """Raise KeyboardInterrupt at a line event, counted from 0, in writer.py."""
     count = 0

@@ -64,6 +64,24 @@ class Companion:
         assert script, said
         return Path(script)
 
+    def overlaps(self, path):
+        """Return the pairs of blocks that overlap on the canvas.
+
+        The size of a block on the canvas needs a display. This is a little less than it: a title,
+        and a line for each parameter that the block shows.
+        """
+        graph = self._platform.make_flow_graph(str(path))
+        graph.rewrite()
+        boxes = []
+        for one in graph.blocks:
+            lines = [parameter for parameter in one.params.values()
+                     if parameter.hide not in ("all", "part")]
+            left, top = one.states["coordinate"]
+            boxes.append((left, left + 6.5 * len(one.label), top, top + 20 + 15 * len(lines),
+                          one.name))
+        return [(a[-1], b[-1]) for index, a in enumerate(boxes) for b in boxes[:index]
+                if a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]]
+
     def refusals(self, path, folder):
         """Compile a .grc file, which must fail; return the errors as Companion shows them."""
         script, said = self.compile(path, folder)

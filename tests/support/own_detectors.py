@@ -36,6 +36,15 @@ class OwnPrior(OwnZf):
         return llr if prior is None else llr + prior
 
 
+class OwnLoud(OwnZf):
+    """A detector that fails at its work."""
+
+    name = "own_loud"
+
+    def detect(self, y, h, noise_var):
+        raise ArithmeticError("too loud")
+
+
 def install(folder, entries, modules, package="some_detectors"):
     """Lay a package with entry points into a folder, as pip does."""
     info = folder / f"{package}-1.5.dist-info"

@@ -123,7 +123,7 @@ class Batch:
 
 @st.composite
 def batches(draw, detector, spoil=True, snr_db=(-10, 40), least=0, most_channels=6,
-            decades=13):
+            decades=11):
     """Draw a :class:`Batch` for a detector.
 
     Args:

@@ -599,8 +599,10 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
     first, direct = (40 + 192) * scale, np.full(rows, 0.01 + 0.02j, np.complex64)
     tested = demodulator.Demodulator(f, scale)
     core = _core.wifi.Demodulator(tested.plan, tested._smoother)
-    found = core.run([samples], rows=rows, first=np.array([first]), cfo=np.array([cfo]),
-                     direct=direct[None], isa=isa)
+    task = core.begin([samples], rows=rows, first=np.array([first]), cfo=np.array([cfo]),
+                      direct=direct[None], isa=isa)
+    task.run()
+    found = task.value()
 
     def smooth(estimate, noise):
         channel, error, done, paths = tested._smoother.smooth(

@@ -3,12 +3,14 @@
 """Threads that share frames: the same reports in the same order, and errors in the right place."""
 
 import itertools
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 from flowgraphs import until
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import _core, _runtime, detectors
 from gnuradio.mimopack.wifi import Receiver
 from gnuradio.mimopack.wifi.workers import Workers
 from wifi_air import FRAMES, air
@@ -62,6 +64,65 @@ def test_frames_are_decoded_at_the_same_time():
     frames, _ = received(2, detector=lambda streams, rows, points: Waiting(streams, rows, points))
     assert not both.broken
     assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
+
+
+def test_a_frame_needs_no_python_on_the_other_threads():
+    """While this thread keeps Python's lock, another one reads the signal fields and decodes."""
+    receiver = Receiver(2, threads=2)
+    frame, _ = air(FRAMES[:1], num_rx=2)
+    frame = np.pad(frame, ((0, 0), (0, 20_000)))
+    received, deadline = receiver.process(frame) + receiver.finish(), time.monotonic() + 60
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100)
+    try:
+        again = receiver.process(frame, wait=False)
+        while not again and time.monotonic() < deadline:
+            again = receiver._collected(wait=False)
+    finally:
+        sys.setswitchinterval(interval)
+    assert [one.psdu for one in again] == [one.psdu for one in received] and len(again) == 1
+
+
+def test_frames_of_other_threads_are_announced():
+    receiver, alarms = Receiver(2, threads=2), _runtime.SampleQueue(1, 100, 100, True)
+    alarms.open()
+    receiver.set_alarm(alarms.alarm)
+    frame, sent = air(FRAMES[:1], num_rx=2)
+    frames = receiver.process(np.pad(frame, ((0, 0), (0, 20_000))), wait=False)
+    while not frames:
+        assert receiver.in_flight
+        frames, helped = receiver.ready()
+        if not helped and not frames:
+            assert not alarms.wait()    # would wait for ever without an alarm
+    assert [one.psdu for one in frames] == [one.psdu for one in sent]
+    alarms.put(0, np.ones((1, 10)), [])
+    while not alarms.wait():    # the alarm of a task that had ended before
+        pass
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_stages_of_all_threads_are_timed(threads):
+    receiver = Receiver(2, threads=threads, clock=time.thread_time)
+    begun = time.process_time()
+    receiver.process(SAMPLES)
+    receiver.finish()
+    seconds = receiver.seconds
+    assert set(seconds) == {"synchronisation", "demodulation", "detection", "decoding", "reporting"}
+    assert 0 < min(seconds.values()) and sum(seconds.values()) < time.process_time() - begun
+
+
+def test_errors_of_tasks_are_raised_where_results_are_wanted():
+    task = _core.Task(int, "x")
+    with pytest.raises(RuntimeError, match="not done"):
+        task.value()
+    task.run()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal"):
+            task.value()
+    task = _core.Task(int, "5")
+    task.run()
+    task.wait()
+    assert (task.value(), task.value(), task.interrupted) == (5, 5, False)
 
 
 def test_an_error_on_a_thread_costs_its_frames():

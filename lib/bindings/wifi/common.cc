@@ -66,6 +66,14 @@ frames_of::frames_of(const std::vector<row_array>& samples, std::int64_t rows)
     }
 }
 
+frames_of::frames_of(const complex_array& samples, std::int64_t frames)
+    : data(frames, floats(samples)),
+      length(frames, samples.shape(1)),
+      stride(frames, samples.shape(1)),
+      fits(samples.shape(0) >= 1 && samples.shape(1) >= 1)
+{
+}
+
 void bind_wifi(py::module_& core)
 {
     auto m = core.def_submodule("wifi", "Inner loops of gnuradio.mimopack.wifi.");
@@ -73,6 +81,7 @@ void bind_wifi(py::module_& core)
     bind_wifi_preamble(m);
     bind_wifi_smoother(m); /* before the classes that take a Smoother */
     bind_wifi_headers(m);
+    bind_wifi_following(m);
     bind_wifi_samples(m);
     bind_wifi_channels(m);
     bind_wifi_decoding(m);

@@ -62,6 +62,8 @@ struct frames_of {
     bool fits = true; /* every array has `rows` rows without gaps and at least a sample */
 
     frames_of(const std::vector<row_array>& samples, std::int64_t rows);
+    /* The same samples (rows, length) for each of `frames` frames */
+    frames_of(const complex_array& samples, std::int64_t frames);
     wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
 };
 
@@ -110,6 +112,7 @@ private:
 void bind_wifi_scan(py::module_& m);
 void bind_wifi_preamble(py::module_& m);
 void bind_wifi_headers(py::module_& m);
+void bind_wifi_following(py::module_& m);
 void bind_wifi_samples(py::module_& m);
 void bind_wifi_channels(py::module_& m);
 void bind_wifi_smoother(py::module_& m);

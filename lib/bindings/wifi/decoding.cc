@@ -232,7 +232,7 @@ void bind_wifi_decoding(py::module_& m)
           py::kw_only(),
           py::arg("source").noconvert(),
           py::arg("isa") = "auto");
-    py::class_<frame_decoder>(m, "FrameDecoder")
+    py::class_<frame_decoder>(m, "FrameDecoder", py::module_local())
         .def(py::init<const long_array&,
                       const std::string&,
                       std::int64_t,
@@ -250,7 +250,7 @@ void bind_wifi_decoding(py::module_& m)
              &frame_decoder::decode,
              py::arg("llr").noconvert(),
              py::arg("threads"));
-    py::class_<descrambler>(m, "Descrambler")
+    py::class_<descrambler>(m, "Descrambler", py::module_local())
         .def(py::init<const byte_array&,
                       std::int64_t,
                       std::int64_t,

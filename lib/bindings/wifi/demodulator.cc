@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Frames of one format from samples to received vectors, or down to PSDUs */
+#include "bindings/tasks.h"
 #include "bindings/wifi/decoding.h"
 #include "bindings/wifi/frames.h"
 #include "bindings/wifi/samples.h"
 #include "bindings/wifi/signals.h"
 #include "bindings/wifi/smoother.h"
-#include <time.h>
 
 namespace mimopack {
 
@@ -23,28 +23,6 @@ void mean_steps(const double* phase,
                       ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
                       : 0;
 }
-
-class stopwatch
-{
-public:
-    /* Return this thread's seconds since the last call, or since the watch was made. */
-    double lap()
-    {
-        const double now = seconds(), taken = now - d_last;
-        d_last = now;
-        return taken;
-    }
-
-private:
-    double d_last = seconds();
-
-    static double seconds()
-    {
-        timespec now;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-        return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-    }
-};
 
 /* The stages from received vectors to PSDUs. No detector: frames are not decoded. */
 struct decoding_chain {
@@ -77,57 +55,64 @@ public:
         set_measurement(d);
     }
 
-    /* Return a dictionary of demodulated and, with a detector, decoded frames. */
-    py::dict run(const received_frames& from,
-                 const decoding_chain& chain,
-                 const std::string& isa) const
+    /* Throw std::invalid_argument if frames do not fit this format. */
+    void check(const received_frames& from,
+               const frames_of& all,
+               const decoding_chain& chain) const
     {
-        const std::int64_t frames = from.frames(), rows = from.rows;
-        require(rows >= 1 && rows <= 256, "demodulate");
-        const frames_of all(from.samples, rows);
-        require(from.fit(all, d_format.fft), "demodulate");
-        demodulated found(d_format, frames, rows, signal_b_bits());
+        require(from.rows >= 1 && from.rows <= 256 && from.fit(all, d_format.fft) &&
+                    (!chain.detector || chain.fits(d_format, from.rows)),
+                "demodulate");
+    }
+
+    const wifi_format& format() const { return d_format; }
+
+    /* Demodulate frames and, with a payload, decode them. Return the time that it took.
+     * The caller must not hold Python's lock. */
+    stage_seconds run(const received_frames& from,
+                      const frames_of& all,
+                      const decoding_chain& chain,
+                      const std::string& isa,
+                      demodulated& found,
+                      std::optional<decoded>& payload) const
+    {
+        stopwatch watch;
+        stage_seconds seconds{};
         filter_lease lease = d_smoother->lease();
         const wifi_smoother own = d_smoother->plan(lease);
         wifi_format format = d_format;
         format.smoother = &own;
-        scratch<std::complex<float>> direct(from.direct ? 0 : frames * rows);
+        const std::int64_t frames = from.frames();
+        scratch<std::complex<float>> direct(from.direct ? 0 : frames * from.rows);
         const wifi_demodulation d = found.plan(
             format,
             from,
             all,
             from.direct ? floats(*from.direct) : reinterpret_cast<float*>(direct.data()));
         const wifi_build& build = find_wifi(isa);
-        double* const step = found.step.mutable_data();
-        std::uint8_t* const bits_of_signal_b = found.signal_b_bits.mutable_data();
-        const auto demodulate = [&] {
-            if (!from.direct)
-                find_direct(build, all, frames, rows, d.cfo, d_format.fft, direct.data());
-            build.demodulate(d);
-            mean_steps(d.phase, frames, d_format.symbols, step);
-            if (d_format.signal_b >= 0)
-                decode_signal_b(d, isa, bits_of_signal_b);
-        };
-        py::dict out;
-        if (chain.detector) {
-            require(chain.fits(d_format, rows), "demodulate");
-            decoded payload(*chain.last, frames, d_format.streams);
-            float* const error = payload.error.mutable_data();
-            viterbi_batch b{};
-            run_batch(b, chain.threads, [&](viterbi_batch& batch) {
-                stopwatch watch;
-                demodulate();
-                measure(build, d, error);
-                payload.seconds[0] = watch.lap();
-                return decode(d, chain, batch, watch, payload);
+        if (!from.direct)
+            find_direct(
+                build, all, frames, from.rows, d.cfo, d_format.fft, direct.data());
+        build.demodulate(d);
+        mean_steps(d.phase, frames, d_format.symbols, found.step.mutable_data());
+        if (d_format.signal_b >= 0)
+            decode_signal_b(d, isa, found.signal_b_bits.mutable_data());
+        if (payload)
+            measure(build, d, payload->error.mutable_data());
+        seconds[0] = watch.lap();
+        viterbi_batch b{};
+        if (payload)
+            run_unlocked(b, chain.threads, [&](viterbi_batch& batch) {
+                return decode(d, chain, batch, watch, *payload, seconds);
             });
-            payload.put_into(out);
-        } else {
-            py::gil_scoped_release release;
-            demodulate();
-        }
-        found.put_into(out);
-        return out;
+        return seconds;
+    }
+
+    /* Return the bits of the VHT-SIG-B without its tail. */
+    std::int64_t signal_b_bits() const
+    {
+        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
+        return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
     }
 
 private:
@@ -225,13 +210,6 @@ private:
                 "Demodulator");
     }
 
-    /* Return the bits of the VHT-SIG-B without its tail. */
-    std::int64_t signal_b_bits() const
-    {
-        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
-        return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
-    }
-
     void decode_signal_b(const wifi_demodulation& d,
                          const std::string& isa,
                          std::uint8_t* bits) const
@@ -272,7 +250,8 @@ private:
                               const decoding_chain& chain,
                               viterbi_batch& b,
                               stopwatch& watch,
-                              decoded& to)
+                              decoded& to,
+                              stage_seconds& seconds)
     {
         const wifi_format& f = *d.format;
         const frame_decoder& decoder = *chain.decoder;
@@ -301,13 +280,13 @@ private:
             detected.h = d.whitened + 2 * i * f.data * d.rows * f.streams;
             if (chain.detector->run(detected) == out_of_memory)
                 return out_of_memory;
-            to.seconds[1] += watch.lap();
+            seconds[1] += watch.lap();
             for (std::int64_t j = 0; j < together; ++j)
                 decoder.round(
                     { llr.data() + j * vectors * bits, f.data, f.symbols, bits },
                     i + j,
                     integers.data());
-            to.seconds[2] += watch.lap();
+            seconds[2] += watch.lap();
         }
         if (decoder.run(integers.data(), d.frames, bits_of_frames.data(), b) ==
             out_of_memory)
@@ -317,7 +296,7 @@ private:
                                    decoder.decoded(),
                                    to.scrambled.mutable_data(),
                                    to.psdus.mutable_data());
-        to.seconds[2] += watch.lap();
+        seconds[2] += watch.lap();
         return 0;
     }
 
@@ -374,31 +353,100 @@ private:
     }
 };
 
+/* The demodulation of frames. The arrays that it fills exist before it runs, because
+ * making them needs Python's lock. */
+class demodulation : public task
+{
+public:
+    /* kept: Python objects that must live until the task has run */
+    demodulation(const demodulator& d,
+                 received_frames from,
+                 const decoding_chain& chain,
+                 std::string isa,
+                 py::object kept)
+        : d_demodulator(d),
+          d_from(std::move(from)),
+          d_all(d_from.samples, d_from.rows),
+          d_chain(chain),
+          d_isa(std::move(isa)),
+          d_kept(std::move(kept)),
+          d_found(checked().format(), d_from.frames(), d_from.rows, d.signal_b_bits())
+    {
+        if (d_chain.detector)
+            d_payload.emplace(*d_chain.last, d_from.frames(), d.format().streams);
+    }
+
+protected:
+    void work() override
+    {
+        d_seconds = d_demodulator.run(d_from, d_all, d_chain, d_isa, d_found, d_payload);
+    }
+
+    /* Return a dictionary of demodulated and, with a detector, decoded frames. */
+    py::object result() override
+    {
+        py::dict out;
+        if (d_payload)
+            d_payload->put_into(out);
+        d_found.put_into(out);
+        out["seconds"] = d_seconds;
+        return out;
+    }
+
+private:
+    const demodulator& d_demodulator;
+    received_frames d_from;
+    frames_of d_all;
+    decoding_chain d_chain;
+    std::string d_isa;
+    py::object d_kept;
+    demodulated d_found;
+    std::optional<decoded> d_payload;
+    stage_seconds d_seconds{};
+
+    const demodulator& checked() const
+    {
+        d_demodulator.check(d_from, d_all, d_chain);
+        return d_demodulator;
+    }
+};
+
 } // namespace
 
 void bind_wifi_demodulator(py::module_& m)
 {
-    py::class_<demodulator>(m, "Demodulator")
+    py::class_<demodulator>(m, "Demodulator", py::module_local())
         .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
              py::arg("format"),
              py::arg("smoother"))
         .def(
-            "run",
-            [](const demodulator& self,
-               const std::vector<row_array>& samples,
+            "begin",
+            [](const py::object& self,
+               std::vector<row_array> samples,
                std::int64_t rows,
-               const long_array& first,
-               const double_array& cfo,
-               const std::optional<complex_array>& direct,
-               const std::optional<complex_array>& white,
-               const cpu_detector* detector,
-               const frame_decoder* decoder,
-               const descrambler* last,
+               long_array first,
+               double_array cfo,
+               std::optional<complex_array> direct,
+               std::optional<complex_array> white,
+               const py::object& detector,
+               const py::object& decoder,
+               const py::object& last,
                int threads,
-               const std::string& isa) {
-                return self.run({ samples, rows, first, cfo, direct, white },
-                                { detector, decoder, last, threads },
-                                isa);
+               std::string isa) -> std::shared_ptr<task> {
+                return make_task<demodulation>(
+                    self.cast<const demodulator&>(),
+                    received_frames{ std::move(samples),
+                                     rows,
+                                     std::move(first),
+                                     std::move(cfo),
+                                     std::move(direct),
+                                     std::move(white) },
+                    decoding_chain{ detector.cast<const cpu_detector*>(),
+                                    decoder.cast<const frame_decoder*>(),
+                                    last.cast<const descrambler*>(),
+                                    threads },
+                    std::move(isa),
+                    py::make_tuple(self, detector, decoder, last));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),

@@ -8,12 +8,12 @@ namespace mimopack {
 
 /* Frames as they were received: their samples, and what the synchroniser found */
 struct received_frames {
-    const std::vector<row_array>& samples; /* arrays (rows, length) */
+    std::vector<row_array> samples; /* arrays (rows, length) */
     std::int64_t rows;
-    const long_array& first;                    /* (frames,) */
-    const double_array& cfo;                    /* (frames,) */
-    const std::optional<complex_array>& direct; /* (frames, rows) */
-    const std::optional<complex_array>& white;  /* (frames, rows, rows) */
+    long_array first;                    /* (frames,) */
+    double_array cfo;                    /* (frames,) */
+    std::optional<complex_array> direct; /* (frames, rows) */
+    std::optional<complex_array> white;  /* (frames, rows, rows) */
 
     std::int64_t frames() const { return static_cast<std::int64_t>(samples.size()); }
     bool fit(const frames_of& all, int fft) const
@@ -104,12 +104,14 @@ struct demodulated {
     }
 };
 
-/* What the decoding chain puts out for each frame, and the seconds of its stages */
+/* CPU seconds of the stages: demodulator, detector, decoder */
+using stage_seconds = std::array<double, 3>;
+
+/* What the decoding chain puts out for each frame */
 struct decoded {
     byte_array scrambled, psdus;
     float_array error;
     std::vector<mpdu_places> mpdus;
-    std::array<double, 3> seconds{}; /* demodulator, detector, decoder */
 
     decoded(const descrambler& last, std::int64_t frames, std::int64_t streams)
         : scrambled({ frames, last.size() }),
@@ -124,7 +126,6 @@ struct decoded {
         out["psdus"] = psdus;
         out["error"] = error;
         out["mpdus"] = mpdu_list(mpdus);
-        out["seconds"] = seconds;
     }
 };
 

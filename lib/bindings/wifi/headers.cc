@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signal fields of frames, from samples or from combined symbols */
-#include "bindings/wifi/samples.h"
+#include "bindings/wifi/headers.h"
 #include "bindings/wifi/signals.h"
-#include "bindings/wifi/smoother.h"
 #include "codes/viterbi/plan.h"
 
 namespace mimopack {
@@ -30,61 +29,52 @@ void decode_signals(const void* decoder,
 
 namespace {
 
-/* The layout of signal fields, see wifi_signals */
-struct signal_layout {
-    long_array data, pilots;
-    float_array pilot_signs;
-    long_array order;
-    double_array distance;
+/* Return whether the CRC of the first `covered` bits follows them (§19.3.9.4.4). */
+bool crc_holds(const std::uint8_t* bits, int covered)
+{
+    unsigned crc = 0xFF;
+    for (int i = 0; i < covered; ++i)
+        crc = (crc << 1 & 0xFF) ^ ((crc >> 7 ^ bits[i]) & 1 ? 7 : 0);
+    for (int i = 0; i < 8; ++i)
+        if (((~crc >> (7 - i)) & 1) != bits[covered + i])
+            return false;
+    return true;
+}
 
-    bool fits() const
-    {
-        return has_shape(data, { wifi_signal_bits }) && within(data, wifi_legacy) &&
-               has_shape(pilots, { 4 }) && within(pilots, wifi_legacy) &&
-               has_shape(pilot_signs, { 3, 4 }) &&
-               has_shape(order, { wifi_signal_bits }) &&
-               within(order, wifi_signal_bits) && has_shape(distance, { 3 });
-    }
-};
+int l_sig_length(const std::uint8_t* bits)
+{
+    int length = 0;
+    for (int i = 0; i < 12; ++i)
+        length |= bits[5 + i] << i;
+    return length;
+}
 
-/* The signal fields that were read */
-struct signal_results {
-    byte_array kind, first, second;
-
-    explicit signal_results(std::int64_t frames)
-        : kind(frames),
-          first({ frames, std::int64_t{ wifi_signal_bits / 2 } }),
-          second({ frames, std::int64_t{ wifi_signal_bits } })
-    {
-    }
-
-    /* Return what the loops take, without symbols. */
-    wifi_signals plan(const signal_layout& layout, const std::string& isa)
-    {
-        return { kind.shape(0),
-                 nullptr,
-                 nullptr,
-                 layout.data.data(),
-                 layout.pilots.data(),
-                 layout.pilot_signs.data(),
-                 layout.order.data(),
-                 layout.distance.data(),
-                 &decode_signals,
-                 &find_viterbi(find_build(isa)),
-                 first.mutable_data(),
-                 second.mutable_data(),
-                 kind.mutable_data() };
-    }
-};
-
-/* Return (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48)) of
- * symbols (frames, 3, legacy) behind a matched filter, with the strength (frames,) of
- * their channels.
+/* Return whether parity, reserved bit, rate and length of an L-SIG are right (§17.3.4).
  */
-py::tuple read_signals(const complex_array& combined,
-                       const double_array& strength,
-                       const signal_layout& layout,
-                       const std::string& isa)
+bool l_sig_holds(const std::uint8_t* bits)
+{
+    int sum = 0;
+    for (int i = 0; i < 18; ++i)
+        sum += bits[i];
+    /* The fourth bit is a 1 in all rates. */
+    return !(sum & 1) && !bits[4] && bits[3] && l_sig_length(bits);
+}
+
+py::array_t<std::uint8_t> rows_of(const std::vector<std::uint8_t>& values,
+                                  std::int64_t frames)
+{
+    byte_array out(
+        { frames, frames ? static_cast<std::int64_t>(values.size()) / frames : 0 });
+    std::copy(values.begin(), values.end(), out.mutable_data());
+    return out;
+}
+
+/* Return the signal fields of symbols (frames, 3, legacy) behind a matched filter, with
+ * the strength (frames,) of their channels. */
+signal_results read_signals(const complex_array& combined,
+                            const double_array& strength,
+                            const signal_layout& layout,
+                            const std::string& isa)
 {
     const std::int64_t frames = strength.size();
     require(has_shape(combined, { frames, 3, wifi_legacy }) && strength.ndim() == 1 &&
@@ -94,107 +84,182 @@ py::tuple read_signals(const complex_array& combined,
     wifi_signals s = found.plan(layout, isa);
     s.combined = floats(combined);
     s.strength = strength.data();
-    const wifi_build& build = find_wifi(isa);
-    build.read(s);
-    return py::make_tuple(found.kind, found.first, found.second);
+    find_wifi(isa).read(s);
+    return found;
 }
 
-/* Reads signal fields from samples. A reader keeps the arrays that it is given. */
-class header_reader
+/* Return (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48)). */
+py::tuple arrays_of(const signal_results& found)
 {
-public:
-    header_reader(int fft,
-                  const float_array& sequence,
-                  std::shared_ptr<smoother> s,
-                  const signal_layout& layout)
-        : d_fft(fft), d_sequence(sequence), d_layout(layout), d_smoother(std::move(s))
-    {
-        require(fft >= 2 && fft <= 1 << 16 && !(fft & (fft - 1)) &&
-                    has_shape(sequence, { wifi_legacy }) &&
-                    d_smoother->carriers() == wifi_legacy &&
-                    d_smoother->wanted() == wifi_legacy && d_layout.fits(),
-                "HeaderReader");
-    }
-
-    /* Return (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48),
-     * noise (frames, rows), signal (frames, rows)) of samples, a list of arrays (rows,
-     * length). `starts` (frames, windows) are the first samples of the windows. */
-    py::tuple read(const std::vector<row_array>& samples,
-                   const long_array& starts,
-                   const double_array& cfo,
-                   const complex_array& direct,
-                   const long_array& bins,
-                   const std::optional<complex_array>& white,
-                   const std::string& isa) const
-    {
-        const std::int64_t frames = static_cast<std::int64_t>(samples.size());
-        require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
-                "HeaderReader.read");
-        const std::int64_t rows = direct.shape(1);
-        const frames_of all(samples, rows);
-        bool fits = all.fits && has_shape(starts, { frames, wifi_header_windows }) &&
-                    has_shape(cfo, { frames }) && has_shape(direct, { frames, rows }) &&
-                    within(bins, d_fft) && bins.size() >= wifi_legacy &&
-                    bins.size() <= wifi_max_parts * wifi_legacy &&
-                    bins.size() % wifi_legacy == 0 &&
-                    (!white || has_shape(*white, { frames, rows, rows }));
-        for (const std::int64_t length : all.length)
-            fits = fits && length >= d_fft;
-        require(fits, "HeaderReader.read");
-        const std::vector<std::int64_t> inside = move_inside(starts, all);
-        signal_results found(frames);
-        double_array noise({ frames, rows }), signal({ frames, rows });
-        filter_lease lease = d_smoother->lease();
-        const wifi_smoother own = d_smoother->plan(lease);
-        const wifi_headers h{ frames,
-                              rows,
-                              bins.size() / wifi_legacy,
-                              d_fft,
-                              all.all(),
-                              floats(direct),
-                              cfo.data(),
-                              inside.data(),
-                              white ? floats(*white) : nullptr,
-                              bins.data(),
-                              d_sequence.data(),
-                              &own,
-                              found.plan(d_layout, isa),
-                              noise.mutable_data(),
-                              signal.mutable_data() };
-        const wifi_build& build = find_wifi(isa);
-        {
-            py::gil_scoped_release release;
-            build.headers(h);
-        }
-        return py::make_tuple(found.kind, found.first, found.second, noise, signal);
-    }
-
-    py::tuple read_symbols(const complex_array& combined,
-                           const double_array& strength,
-                           const std::string& isa) const
-    {
-        return read_signals(combined, strength, d_layout, isa);
-    }
-
-private:
-    int d_fft;
-    float_array d_sequence;
-    signal_layout d_layout;
-    std::shared_ptr<smoother> d_smoother;
-
-    /* Move windows that reach beyond the samples inside. */
-    std::vector<std::int64_t> move_inside(const long_array& starts,
-                                          const frames_of& all) const
-    {
-        std::vector<std::int64_t> inside(starts.data(), starts.data() + starts.size());
-        for (std::size_t i = 0; i < inside.size(); ++i)
-            inside[i] = std::min(std::max(inside[i], std::int64_t{ 0 }),
-                                 all.length[i / wifi_header_windows] - d_fft);
-        return inside;
-    }
-};
+    const std::int64_t frames = static_cast<std::int64_t>(found.kind.size());
+    return py::make_tuple(byte_array(frames, found.kind.data()),
+                          rows_of(found.first, frames),
+                          rows_of(found.second, frames));
+}
 
 } // namespace
+
+bool signal_layout::fits() const
+{
+    return has_shape(data, { wifi_signal_bits }) && within(data, wifi_legacy) &&
+           has_shape(pilots, { 4 }) && within(pilots, wifi_legacy) &&
+           has_shape(pilot_signs, { 3, 4 }) && has_shape(order, { wifi_signal_bits }) &&
+           within(order, wifi_signal_bits) && has_shape(distance, { 3 });
+}
+
+signal_results::signal_results(std::int64_t frames)
+    : kind(frames), first(frames * first_bits), second(frames * second_bits)
+{
+}
+
+wifi_signals signal_results::plan(const signal_layout& layout, const std::string& isa)
+{
+    return { static_cast<std::int64_t>(kind.size()),
+             nullptr,
+             nullptr,
+             layout.data.data(),
+             layout.pilots.data(),
+             layout.pilot_signs.data(),
+             layout.order.data(),
+             layout.distance.data(),
+             &decode_signals,
+             &find_viterbi(find_build(isa)),
+             first.data(),
+             second.data(),
+             kind.data() };
+}
+
+void signal_results::settle()
+{
+    for (std::size_t i = 0; i < kind.size(); ++i)
+        if (!settle(static_cast<std::int64_t>(i)))
+            kind[i] = wifi_no_signal;
+}
+
+/* Return whether the fields of a frame are valid. */
+bool signal_results::settle(std::int64_t frame)
+{
+    std::uint8_t& flags = kind[frame];
+    std::uint8_t* const l_sig = first.data() + frame * first_bits;
+    std::uint8_t* const other = second.data() + frame * second_bits;
+    if (!(flags & wifi_l_sig)) {
+        std::fill_n(l_sig, first_bits, std::uint8_t{ 0 });
+        flags &= wifi_greenfield;
+        return flags && crc_holds(other, 34);
+    }
+    /* HT, VHT and HE frames have an L-SIG of 6 Mbit/s. */
+    const bool slowest = l_sig[0] && l_sig[1] && !l_sig[2] && l_sig[3];
+    const int rest = l_sig_length(l_sig) % 3;
+    if (slowest && !rest && flags & wifi_third_turned)
+        flags &= wifi_l_sig | wifi_second_turned | wifi_third_turned;
+    else {
+        const bool he =
+            slowest && rest && flags & wifi_repeated && !(flags & wifi_second_turned);
+        flags = he ? wifi_l_sig | wifi_repeated : wifi_l_sig;
+        std::fill_n(other, second_bits, std::uint8_t{ 0 });
+    }
+    return l_sig_holds(l_sig);
+}
+
+header_reader::header_reader(int fft,
+                             const float_array& sequence,
+                             std::shared_ptr<smoother> s,
+                             const signal_layout& layout)
+    : d_fft(fft), d_sequence(sequence), d_layout(layout), d_smoother(std::move(s))
+{
+    require(fft >= 2 && fft <= 1 << 16 && !(fft & (fft - 1)) &&
+                has_shape(sequence, { wifi_legacy }) &&
+                d_smoother->carriers() == wifi_legacy &&
+                d_smoother->wanted() == wifi_legacy && d_layout.fits(),
+            "HeaderReader");
+}
+
+signal_results header_reader::read(const header_frames& from,
+                                   double* noise,
+                                   double* signal,
+                                   const std::string& isa) const
+{
+    bool fits = from.rows >= 1 && from.rows <= 256 && from.all.fits && from.parts >= 1 &&
+                from.parts <= wifi_max_parts;
+    for (const std::int64_t length : from.all.length)
+        fits = fits && length >= d_fft;
+    for (std::int64_t i = 0; fits && i < from.parts * wifi_legacy; ++i)
+        fits = from.bins[i] >= 0 && from.bins[i] < d_fft;
+    require(fits, "HeaderReader.read");
+    std::vector<std::int64_t> inside(from.starts,
+                                     from.starts + from.frames * wifi_header_windows);
+    for (std::size_t i = 0; i < inside.size(); ++i)
+        inside[i] = std::min(std::max(inside[i], std::int64_t{ 0 }),
+                             from.all.length[i / wifi_header_windows] - d_fft);
+    signal_results found(from.frames);
+    filter_lease lease = d_smoother->lease();
+    const wifi_smoother own = d_smoother->plan(lease);
+    const wifi_headers h{ from.frames,
+                          from.rows,
+                          from.parts,
+                          d_fft,
+                          from.all.all(),
+                          from.direct,
+                          from.cfo,
+                          inside.data(),
+                          from.white,
+                          from.bins,
+                          d_sequence.data(),
+                          &own,
+                          found.plan(d_layout, isa),
+                          noise,
+                          signal };
+    find_wifi(isa).headers(h);
+    found.settle();
+    return found;
+}
+
+py::tuple header_reader::read_arrays(const std::vector<row_array>& samples,
+                                     const long_array& starts,
+                                     const double_array& cfo,
+                                     const complex_array& direct,
+                                     const long_array& bins,
+                                     const std::optional<complex_array>& white,
+                                     const std::string& isa) const
+{
+    const std::int64_t frames = static_cast<std::int64_t>(samples.size());
+    require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
+            "HeaderReader.read");
+    const std::int64_t rows = direct.shape(1);
+    const frames_of all(samples, rows);
+    require(has_shape(starts, { frames, wifi_header_windows }) &&
+                has_shape(cfo, { frames }) && has_shape(direct, { frames, rows }) &&
+                bins.ndim() == 1 && bins.size() % wifi_legacy == 0 &&
+                (!white || has_shape(*white, { frames, rows, rows })),
+            "HeaderReader.read");
+    double_array noise({ frames, rows }), signal({ frames, rows });
+    const header_frames from{ all,
+                              frames,
+                              rows,
+                              starts.data(),
+                              cfo.data(),
+                              floats(direct),
+                              white ? floats(*white) : nullptr,
+                              bins.data(),
+                              bins.size() / wifi_legacy };
+    double *const noise_to = noise.mutable_data(), *const signal_to =
+                                                       signal.mutable_data();
+    std::optional<signal_results> found;
+    {
+        const py::gil_scoped_release release;
+        found = read(from, noise_to, signal_to, isa);
+    }
+    return arrays_of(*found) + py::make_tuple(noise, signal);
+}
+
+py::tuple header_reader::read_symbols(const complex_array& combined,
+                                      const double_array& strength,
+                                      const std::string& isa) const
+{
+    signal_results found = read_signals(combined, strength, d_layout, isa);
+    found.settle();
+    return arrays_of(found);
+}
 
 void bind_wifi_headers(py::module_& m)
 {
@@ -208,8 +273,8 @@ void bind_wifi_headers(py::module_& m)
            const long_array& order,
            const double_array& distance,
            const std::string& isa) {
-            return read_signals(
-                combined, strength, { data, pilots, pilot_signs, order, distance }, isa);
+            return arrays_of(read_signals(
+                combined, strength, { data, pilots, pilot_signs, order, distance }, isa));
         },
         py::arg("combined").noconvert(),
         py::arg("strength").noconvert(),
@@ -227,7 +292,8 @@ void bind_wifi_headers(py::module_& m)
     kinds["third_turned"] = +wifi_third_turned;
     kinds["repeated"] = +wifi_repeated;
     m.attr("signal_kinds") = kinds;
-    py::class_<header_reader>(m, "HeaderReader")
+    py::class_<header_reader, std::shared_ptr<header_reader>>(
+        m, "HeaderReader", py::module_local())
         .def(py::init([](int fft,
                          const float_array& sequence,
                          std::shared_ptr<smoother> s,
@@ -236,10 +302,11 @@ void bind_wifi_headers(py::module_& m)
                          const float_array& pilot_signs,
                          const long_array& order,
                          const double_array& distance) {
-                 return header_reader(fft,
-                                      sequence,
-                                      std::move(s),
-                                      { data, pilots, pilot_signs, order, distance });
+                 return std::make_shared<header_reader>(
+                     fft,
+                     sequence,
+                     std::move(s),
+                     signal_layout{ data, pilots, pilot_signs, order, distance });
              }),
              py::kw_only(),
              py::arg("fft"),
@@ -251,7 +318,7 @@ void bind_wifi_headers(py::module_& m)
              py::arg("order").noconvert(),
              py::arg("distance").noconvert())
         .def("read",
-             &header_reader::read,
+             &header_reader::read_arrays,
              py::arg("samples").noconvert(),
              py::kw_only(),
              py::arg("starts").noconvert(),

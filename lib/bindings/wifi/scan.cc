@@ -152,7 +152,7 @@ void bind_wifi_scan(py::module_& m)
           py::kw_only(),
           py::arg("window"),
           py::arg("isa") = "auto");
-    py::class_<scan>(m, "Scan")
+    py::class_<scan>(m, "Scan", py::module_local())
         .def(py::init([](std::int64_t rows,
                          std::int64_t block,
                          int window,

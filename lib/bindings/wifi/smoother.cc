@@ -111,7 +111,7 @@ smoother::run(const complex_array& channel, double noise, const std::string& isa
 
 void bind_wifi_smoother(py::module_& m)
 {
-    py::class_<smoother, std::shared_ptr<smoother>>(m, "Smoother")
+    py::class_<smoother, std::shared_ptr<smoother>>(m, "Smoother", py::module_local())
         .def(py::init([](const long_array& k,
                          const long_array& wanted,
                          const double_array& delay,

@@ -20,6 +20,7 @@ _COMMANDS = {
     "bench": ("bench", "bench_command", "Measure the speed of the MIMO detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
     "play": ("play", "play_command", "Compare detectors on a recording of Wi-Fi frames."),
+    "schema": ("schema", "schema_command", "Print the JSON Schema of a command's output."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),
     "wifi": ("wifi", "wifi_command", "Decode Wi-Fi frames of a recording, or live from a radio."),
 }
@@ -57,9 +58,13 @@ class _LazyGroup(click.Group):
         module, command, _ = _COMMANDS[name]
         return getattr(import_module(f"{__package__}.{module}"), command)
 
+    def summary(self, name):
+        """Return the line of the help text about a subcommand."""
+        return _COMMANDS[name][2]
+
     def format_commands(self, ctx, formatter):
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _COMMANDS[name][2]) for name in sorted(_COMMANDS)])
+            formatter.write_dl([(name, self.summary(name)) for name in sorted(_COMMANDS)])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

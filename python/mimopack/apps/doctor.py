@@ -14,6 +14,7 @@ import sys
 import sysconfig
 from collections import Counter
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -35,8 +36,10 @@ class ProbeError(Exception):
     """Failure of a probe, with its last line of output as message."""
 
 
-# Folder on Python's path that contains this copy of gnuradio/mimopack.
-PACKAGES = Path(__file__).absolute().parents[3]
+# Name of this package: gnuradio.mimopack, or mimopack if it came with pip, without blocks.
+PACKAGE = __package__.removesuffix(".apps")
+# Folder on Python's path that contains this copy of the package.
+PACKAGES = Path(__file__).absolute().parents[PACKAGE.count(".") + 2]
 
 
 # Code at the start of a probe. Python looks in the working folder first, whose files may come from
@@ -72,11 +75,11 @@ def probe(code, extra_path=PACKAGES):
 
 def check_prefix():
     """Check that this is the only copy of the package on Python's path."""
-    import gnuradio.mimopack
-
-    here = Path(gnuradio.mimopack.__file__).parent.resolve()
+    package = import_module(PACKAGE)
+    here = Path(package.__file__).parent.resolve()
     copies = []
-    for folder in gnuradio.__path__:
+    parent = sys.modules.get(PACKAGE.rpartition(".")[0])
+    for folder in parent.__path__ if parent else ():
         copy = (Path(folder) / "mimopack").resolve()
         if (copy / "__init__.py").exists() and copy not in [here, *copies]:
             copies.append(copy)
@@ -87,24 +90,40 @@ def check_prefix():
                         "remove outdated copies (run cmake --build build --target uninstall in "
                         "the source tree that installed them)")]
     try:
-        probe("import json, gnuradio.mimopack; print(json.dumps(None))", extra_path=None)
+        probe(f"import json, {PACKAGE}; print(json.dumps(None))", extra_path=None)
     except ProbeError:
         return [Finding("installation", "warning",
                         f"{here} is not on Python's path: flowgraphs will not find it",
                         f"export PYTHONPATH={shlex.quote(str(PACKAGES))}"
                         "${PYTHONPATH:+:$PYTHONPATH}")]
-    return [Finding("installation", "ok", f"gr-mimopack {gnuradio.mimopack.__version__} in {here}")]
+    return [Finding("installation", "ok", f"gr-mimopack {package.__version__} in {here}")]
+
+
+def _numpy():
+    """Return NumPy's version and folder."""
+    version, file = probe("import json, numpy; print(json.dumps([numpy.__version__, "
+                          "numpy.__file__]))")
+    return version, str(Path(file).parent)
+
+
+def check_arrays():
+    """Check what the package without blocks needs in place of GNU Radio: NumPy."""
+    try:
+        version, path = _numpy()
+    except ProbeError as error:
+        return [Finding("NumPy", "error", f"not importable: {error}", how_to_install("numpy"))]
+    return [Finding("NumPy", "ok", f"{version} in {path}"),
+            Finding("GNU Radio", "ok", f"not used: the package {PACKAGE} has no blocks")]
 
 
 def check_gnuradio():
     """Check GNU Radio and the NumPy that it uses."""
     try:
-        numpy = probe("import json, numpy; print(json.dumps([numpy.__version__, numpy.__file__]))")
+        version, path = _numpy()
     except ProbeError as error:
         return [Finding("NumPy", "error", f"not importable: {error}",
                         "apt install python3-numpy, and remove other copies of NumPy from "
                         "PYTHONPATH")]
-    version, path = numpy[0], str(Path(numpy[1]).parent)
     try:
         gr = probe("import json; from gnuradio import gr; "
                    "print(json.dumps([gr.version(), gr.prefix()]))")
@@ -128,7 +147,7 @@ def check_gnuradio():
 def check_runtime():
     """Check the C++ part of the blocks, which is compiled for one version of GNU Radio."""
     try:
-        probe("import json; from gnuradio.mimopack import _runtime; print(json.dumps(True))")
+        probe(f"import json; from {PACKAGE} import _runtime; print(json.dumps(True))")
     except ProbeError as error:
         return [Finding("runtime", "error", f"_runtime is not importable: {error}",
                         "build and install again with the installed GNU Radio: "
@@ -139,7 +158,7 @@ def check_runtime():
 def check_core():
     """Check the compiled detectors: the instruction set in use, and threads."""
     try:
-        core = probe("import json; from gnuradio.mimopack import _core; "
+        core = probe(f"import json; from {PACKAGE} import _core; "
                      "print(json.dumps([_core.isa(), list(_core.available_isas()), "
                      "_core.max_threads()]))")
     except ProbeError as error:
@@ -254,7 +273,7 @@ def check_gpu():
     found = [Finding("CuPy", "ok", version)]
     try:
         device = probe(
-            "import json, cupy; from gnuradio.mimopack.cuda import device; device.load_nvrtc(); "
+            f"import json, cupy; from {PACKAGE}.cuda import device; device.load_nvrtc(); "
             "cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
             "{ x[threadIdx.x] += 1; }', 'f')((1,), (32,), (cupy.zeros(32, 'f'),)); "
             "p = cupy.cuda.runtime.getDeviceProperties(0); "
@@ -299,7 +318,7 @@ def check_shared_memory():
 def check_calibration():
     """Report the measurements that backend "auto" has stored, if any."""
     try:
-        folder, kept = probe("import json; from gnuradio.mimopack import crossover; "
+        folder, kept = probe(f"import json; from {PACKAGE} import crossover; "
                              "print(json.dumps([str(crossover.folder()), crossover.kept()]))")
     except ProbeError:
         return []    # another check reports the cause
@@ -313,7 +332,7 @@ def check_calibration():
 
 def check_plugins():
     """Import each detector that an installed package declares; their absence is no fault."""
-    read = "import json; from gnuradio.mimopack.detectors import plugins; "
+    read = f"import json; from {PACKAGE}.detectors import plugins; "
     try:
         found = probe(f"{read}print(json.dumps([[one.name, plugins.describe(one)] "
                       "for one in plugins.declared()]))")
@@ -323,7 +342,7 @@ def check_plugins():
     for name, declared in found:
         title = f"detector {name}"
         try:
-            probe(f"{read}from gnuradio.mimopack import detectors; "
+            probe(f"{read}from {PACKAGE} import detectors; "
                   f"assert {name!r} not in list(detectors.REGISTRY), "
                   "'a detector of gr-mimopack has this name'; "
                   f"detectors.find({name!r}); print(json.dumps(True))")
@@ -335,8 +354,12 @@ def check_plugins():
     return findings
 
 
-CHECKS = (check_prefix, check_gnuradio, check_core, check_runtime, check_companion, check_sigmf,
-          check_gpu, check_shared_memory, check_calibration, check_plugins)
+def checks():
+    """Return the checks of this package, in the order of the report."""
+    needed = ((check_gnuradio, check_core, check_runtime, check_companion)
+              if PACKAGE == "gnuradio.mimopack" else (check_arrays, check_core))
+    return (check_prefix, *needed, check_sigmf, check_gpu, check_shared_memory, check_calibration,
+            check_plugins)
 
 
 @click.command("doctor")
@@ -348,7 +371,7 @@ def doctor_command(as_json):
     The exit status is 1 if a check finds an error. Warnings do not change it.
     """
     findings = []
-    for check in CHECKS:
+    for check in checks():
         new = check()
         findings += new
         if not as_json:

@@ -14,15 +14,7 @@ import numpy as np
 from .. import __version__, _core
 from ..crossover import processor
 from ..cuda.device import check_device, cupy, load_nvrtc
-
-
-def _commit():
-    """Return the commit that the package was built from; None if the build did not know it."""
-    try:
-        from .._commit import COMMIT  # cmake/commit.cmake writes it
-    except ImportError:
-        return None
-    return COMMIT
+from ..identity import commit
 
 
 def _gnuradio():
@@ -70,7 +62,7 @@ def describe():
     """
     program = "mimopack" if sys.argv[0] == "-c" else Path(sys.argv[0]).name
     return {"processor": processor(), "isa": _core.isa(), "threads": _core.max_threads(),
-            "system": platform.platform(), "mimopack": __version__, "commit": _commit(),
+            "system": platform.platform(), "mimopack": __version__, "commit": commit(),
             "python": platform.python_version(), "numpy": np.__version__,
             "gnuradio": _gnuradio(), "command": shlex.join([program, *sys.argv[1:]]),
             "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}

@@ -5,13 +5,14 @@
 import math
 import os
 from functools import partial
+from importlib import import_module
 
 import click
 
 from ..files import regular
 
-__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "FiniteRange", "HeadedCommand", "OutputFile",
-           "heading"]
+__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "CommandWithOthers", "FiniteRange",
+           "HeadedCommand", "OutputFile", "heading"]
 
 ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
                  "RECORDING names them. Use it only for recordings that you trust.")
@@ -58,6 +59,30 @@ class HeadedCommand(click.Command):
                 formatter.write_dl(records)
 
 
+class CommandWithOthers(HeadedCommand):
+    """A command whose first argument may be the name of another command, which then runs.
+
+    Subclasses define:
+
+    Attributes:
+        OTHERS: {name: (module in this package, click command in the module)}.
+    """
+
+    OTHERS = {}
+
+    def make_context(self, info_name, args, parent=None, **extra):
+        """Make the context of this command, or of the other one that the arguments name."""
+        if args and args[0] in self.OTHERS:
+            module, name = self.OTHERS[args[0]]
+            other = getattr(import_module(f"{__package__}.{module}"), name)
+            return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx):
+        """Run the command of a context."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
 class OutputFile(click.Path):
     """Path of a file that a command writes when it ends, refused now if this cannot succeed."""
 
@@ -71,6 +96,8 @@ class OutputFile(click.Path):
             folder = regular(value).parent
         except (ValueError, OSError) as error:
             self.fail(str(error), param, ctx)
+        if not folder.is_dir():
+            self.fail(f"{value}: there is no folder {folder}", param, ctx)
         if not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"{value}: files cannot be written in the folder {folder}", param, ctx)
         return value

@@ -4,26 +4,27 @@
 
 import os
 import time
-from contextlib import contextmanager
 
 # Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
 # before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import click
-import numpy as np
 
 from .. import sim
 from ..checks import MOST_THREADS
 from ..constellation import BUILT_IN
 from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
-from ..sim import channels, codes
+from ..sim import campaign, channels, codes
+from .clusters import describe_cluster, scheduler_options
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
-from .options import BACKEND, FiniteRange, HeadedCommand, OutputFile, heading
+from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, heading
+from .points import showing
 
-_SHARES = 1000    # steps of the progress bar
+DEFAULT_DETECTORS = ("mmse", "nway")
+DEFAULT_SNRS = "8:24:4"
 
 
 class _Values(click.ParamType):
@@ -31,58 +32,24 @@ class _Values(click.ParamType):
 
     def convert(self, value, param, context):
         try:
-            if ":" not in value:
-                return [float(part) for part in value.split(",")]
-            first, last, step = (float(part) for part in value.split(":"))
-            if not 0 < step < np.inf or not 0 <= (last - first) / step < 10_000:
-                raise ValueError
-            count = int((last - first) / step + 1e-9) + 1
-            return [round(first + i * step, 6) for i in range(count)]
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas",
-                      param, context)
+            return campaign.snr_values(value)
+        except ValueError as error:
+            self.fail(str(error), param, context)
 
 
-@contextmanager
-def _progress(points, errors, max_frames, quiet):
-    """Show a progress bar; yield the ``progress`` function for ``Simulation.run``, or None."""
-    if quiet:
-        yield None
-        return
-    shares = {}
-
-    def describe_point(item):
-        return item and "{} at {:g} dB: {} frames, {} wrong".format(*item)
-
-    with click.progressbar(length=_SHARES, label="simulating",
-                           item_show_func=describe_point) as bar:
-        shown = 0
-
-        def grown(detector, at_db, tally):
-            nonlocal shown
-            shares[detector, at_db] = min(1.0, max(tally.frame_errors / errors,
-                                                   tally.frames / max_frames))
-            now = int(_SHARES * sum(shares.values()) / points)
-            bar.update(now - shown, (detector, at_db, tally.frames, tally.frame_errors))
-            shown = now
-
-        yield grown
-
-
-def _simulate(simulation, run, at, errors, max_frames, seconds, quiet):
+def _simulate(simulation, run, arguments, quiet):
     """Run the simulation until its end or Ctrl-C.
 
     ``run`` describes the run in the file. Return None, or the OSError if the file cannot be
-    written.
+    written or the cluster is lost.
     """
     simulation.store.runs.append(run)
     start = time.perf_counter()
-    points = len(at) * len(simulation.detectors)
-    with Interrupt() as interrupt, _progress(points, errors, max_frames, quiet) as progress:
+    with Interrupt() as interrupt, showing(quiet) as show:
         try:
             try:
                 with interrupt.allowed():
-                    simulation.run(at, errors, max_frames, seconds, progress)
+                    simulation.run(*arguments, show.following(simulation, *arguments), show.say)
             except KeyboardInterrupt:
                 pass
             run["seconds"] = round(time.perf_counter() - start, 3)
@@ -92,7 +59,8 @@ def _simulate(simulation, run, at, errors, max_frames, seconds, quiet):
     return None
 
 
-def _table(rows):
+def table(rows):
+    """Return the lines of a table of results."""
     width = max(len(row["detector"]) for row in rows)
     yield (f"{'detector':<{width}} {'dB':>7} {'frames':>8} {'FER':>9} {'95 % interval':>20} "
            f"{'BER':>9} {'before dec.':>11}")
@@ -110,7 +78,12 @@ _machine = heading("Machine")
 _output = heading("Output")
 
 
-@click.command("sim", cls=HeadedCommand)
+class _Sim(CommandWithOthers):
+    OTHERS = {"campaign": ("campaign", "campaign_command"),
+              "status": ("campaign", "status_command")}
+
+
+@click.command("sim", cls=_Sim)
 @_link("--code", default="none", show_default=True, metavar="NAME", help=f"{codes.allowed()}.")
 @_link("--channel", default="rayleigh", show_default=True, metavar="NAME",
        help=f"{channels.ALLOWED}.")
@@ -122,15 +95,16 @@ _output = heading("Output")
        show_default=True, help="Permutation of the coded bits of a frame.")
 @_link("--snr", type=_Values(),
        help="SNR per receive antenna (num_tx / noise_var) in dB: FIRST:LAST:STEP, or values "
-            "separated by commas.")
+            f"separated by commas. Default: {DEFAULT_SNRS}.")
 @_link("--ebn0", type=_Values(),
        help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
             "antennas.")
-@_receiver("-d", "--detector", "names", multiple=True, required=True, metavar="NAME[:KEY=VALUE]",
+@_receiver("-d", "--detector", "names", multiple=True, metavar="NAME[:KEY=VALUE]",
            help=f"Detector: {', '.join(detector_names())}. Its parameters may follow, as in "
                 "nway:num_passes=2, and parameters of the receiver for this detector only: "
                 "iterations=, feedback_scale= and list_bits= (list decoder in the last pass). May "
-                "be given several times; all detectors receive the same frames.")
+                "be given several times; all detectors receive the same frames. Default: "
+                f"{', '.join(DEFAULT_DETECTORS)}.")
 @_receiver("--iterations", default=1, show_default=True, metavar="N",
            help="Passes of detector and decoder; 1 means no feedback.")
 @_receiver("--decoder-iterations", default=20, show_default=True, metavar="N",
@@ -153,42 +127,57 @@ _output = heading("Output")
           metavar="N", help="CPU threads; 0 takes all cores.")
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
           help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
+@scheduler_options
 @_output("-o", "--output", type=OutputFile(),
          help="JSON file for the results. A further run continues it.")
 @_output("--plot", type=OutputFile(), help="PNG file for the curves.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
-                errors, max_frames, seconds, backend, threads, batch, output, plot, quiet, **link):
+                errors, max_frames, seconds, backend, threads, batch, scheduler, output, plot,
+                quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
-    Give at least one detector, and either --snr or --ebn0. Each detector has a point for each SNR.
-    The point is complete after --errors wrong frames or --max-frames frames. All data are
+    Without options, two detectors of uncoded 4x4 16-QAM are compared. Each detector has a point for
+    each SNR. The point is complete after --errors wrong frames or --max-frames frames. All data are
     simulated; the receiver knows channel and noise variance. See docs/simulation.md.
 
+    Two other commands: mimopack sim campaign FILE runs the simulations of a campaign file, and
+    mimopack sim status FILE shows how far a file of results or a campaign is.
+
     \b
-    Example:
+    Examples:
       mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
+      mimopack sim -d mmse --snr 9:13:1 -o sim.json --scheduler tcp://host:8786
     """
-    if (snr is None) == (ebn0 is None):
+    if snr is not None and ebn0 is not None:
         raise click.UsageError("give either --snr or --ebn0")
-    at = ebn0 if snr is None else snr
+    assumed = [f"-d {name}" for name in DEFAULT_DETECTORS if not names]
+    if snr is None and ebn0 is None:
+        assumed.append(f"--snr {DEFAULT_SNRS}")
+        snr = _Values().convert(DEFAULT_SNRS, None, None)
+    names, at = names or DEFAULT_DETECTORS, ebn0 if snr is None else snr
     try:
-        machine = describe()
-        if backend == "cuda":
-            machine["gpu"] = describe_gpu()
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
-        simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
-                                    early_stop, output, backend, threads, batch)
-        run = {"machine": machine, "backend": backend, "seconds": 0.0}
-        with simulation.store.held():
-            failure = _simulate(simulation, run, at, errors, max_frames, seconds, quiet)
+        with scheduler.client() as client:
+            machine = describe()
+            if client is not None:
+                machine["cluster"] = describe_cluster(client)
+            elif backend == "cuda":
+                machine["gpu"] = describe_gpu()
+            simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
+                                        early_stop, output, backend, threads, batch, client)
+            run = {"machine": machine, "backend": backend, "seconds": 0.0}
+            with simulation.store.held():
+                failure = _simulate(simulation, run, (at, errors, max_frames, seconds), quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     rows = simulation.store.rows
+    if assumed:
+        click.echo(f"by default: {' '.join(assumed)} (mimopack sim --help lists all options)")
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
                f"channel {link.channel}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
-    for line in _table(rows) if rows else ():
+    for line in table(rows) if rows else ():
         click.echo(line)
     if output and failure is None:
         click.echo(f"written: {output}")

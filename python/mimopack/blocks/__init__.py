@@ -1,6 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The GNU Radio blocks: thin adapters over the array interface."""
+"""The GNU Radio blocks: thin adapters over the array interface.
+
+Raises:
+    ImportError: GNU Radio or its part of this package is missing.
+"""
+
+from importlib import import_module
+
+try:
+    import_module("gnuradio.gr")
+    import_module(".._runtime", __name__)
+except ImportError as error:
+    raise ImportError("blocks need GNU Radio 3.10 and gr-mimopack as built for it "
+                      f"(gnuradio.mimopack): {error}") from error
 
 from .ber_meter import ber_meter
 from .codeword_modulator import codeword_modulator

@@ -24,7 +24,7 @@ class Decoding(Controlled):
         self._log = BlockLog(self)
         self._codewords = self._undecoded = self._erasures = self._failures = 0
         self._iterations_taken = 0
-        self._reported = (0, 0, 0)
+        self._reported = (0, 0, 0, 0)
         self._last_report = 0.0
 
     def codewords(self):
@@ -85,7 +85,7 @@ class Decoding(Controlled):
 
     def _report(self, final=False):
         now = time.monotonic()
-        counts = self._codewords, self._erasures, self.failures()
+        counts = self._codewords, self._erasures, self.failures(), self.refused_settings()
         if counts == self._reported or (
                 not final and now - self._last_report < REPORT_SECONDS):
             return
@@ -99,7 +99,8 @@ class Decoding(Controlled):
     def _status(self):
         return {"codewords": self._codewords, "undecoded": self._undecoded,
                 "erasures": self._erasures, "failures": self.failures(),
-                "mean_iterations": self.mean_iterations()}
+                "mean_iterations": self.mean_iterations(),
+                "refused_settings": self.refused_settings()}
 
     def stop(self):
         self._report(final=True)

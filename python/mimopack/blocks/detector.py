@@ -41,8 +41,9 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
             antenna, most significant bit first.
         message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, or a pair of
             one key and its value.
-        message out ``status``: dictionary with the totals ``vectors``, ``erasures`` and
-            ``failures``, sent after erasures, at most once a second.
+        message out ``status``: dictionary with the totals ``vectors``, ``erasures``,
+            ``failures`` and ``refused_settings``, sent when one of the last three has changed, at
+            most once a second.
 
     The block has the parameters of its detector, and
 
@@ -91,7 +92,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
         self._vectors = self._erasures = self._failures = 0
-        self._reported = (0, 0)
+        self._reported = (0, 0, 0)
         self._last_report = 0.0
         self._log = BlockLog(self)
         width = self._period * det.bits_per_vector
@@ -200,20 +201,21 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
 
     def _report(self, final=False):
         now = time.monotonic()
-        counts = self._erasures, self.failures()
+        counts = self._erasures, self.failures(), self.refused_settings()
         if counts == self._reported or (
                 not final and now - self._last_report < REPORT_SECONDS):
             return
         if self._failures > self._reported[1]:
             self._log.error(f"the detector failed in {self._failures} calls so far and their "
                             f"vectors were erased; the last error: {self._error!r}")
-        self._last_report, self._reported = now, counts
-        self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
-                       "(NaN, Inf, noise_var, rank of H, or a failure)")
+        erasures, self._last_report, self._reported = self._reported[0], now, counts
+        if self._erasures > erasures:
+            self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
+                           "(NaN, Inf, noise_var, rank of H, or a failure)")
         with self._log.guard("a status"):    # in stop(), an exception would end the process
             self.message_port_pub(STATUS, pmt.to_pmt(
                 {"vectors": self._vectors, "erasures": self._erasures,
-                 "failures": self.failures()}))
+                 "failures": self.failures(), "refused_settings": self.refused_settings()}))
 
 
 def _signature(detector):

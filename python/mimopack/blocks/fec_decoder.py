@@ -82,8 +82,9 @@ class fec_decoder(_LlrDecoding, batched_block):
         message in ``control``: dictionary with the keys ``iterations`` and ``threads``, or a pair
             of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
-            ``erasures`` and ``failures``, and with ``mean_iterations``, at most once a second.
-            After the end of the stream, the methods of these names return the totals.
+            ``erasures``, ``failures`` and ``refused_settings``, and with ``mean_iterations``, at
+            most once a second. After the end of the stream, the methods of these names return the
+            totals.
 
     Each input item gives one output item, with its tags. A codeword is erased if an LLR is NaN or
     infinite, or if all its LLRs are 0: its bits and output LLRs are 0. A codeword that violates a

@@ -4,9 +4,10 @@
 
 import numpy as np
 
-from .. import coding, detectors
+from .. import coding
 from ..backends import BACKENDS
 from ..checks import choice, flag, integer
+from ..detectors.choosing import for_link
 from ..iterative import IterativeReceiver, SharedReceiver
 from .codeword_modulator import interleaver
 from .decoding import Decoding, options_dict
@@ -44,9 +45,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         message in ``control``: dictionary with the keys ``noise_var``, ``iterations`` and
             ``threads``, or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
-            ``erasures``, ``failures`` and ``erased_vectors``, and with ``mean_iterations``, at most
-            once a second. After the end of the stream, the methods of these names return the
-            totals.
+            ``erasures``, ``failures``, ``refused_settings`` and ``erased_vectors``, and with
+            ``mean_iterations``, at most once a second. After the end of the stream, the methods of
+            these names return the totals.
 
     Each input item gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
     noise power from the tag's item on; the method ``set_noise_var`` sets the noise power from the
@@ -62,8 +63,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         num_tx, num_rx: number of transmit and of receive antennas.
         constellation: see ``constellation.get``.
         code: see ``fec_encoder``.
-        detector: name of a detector, one of ``detectors.names()``. More than one pass needs a
-            detector with a-priori LLRs and soft output.
+        detector: name of a detector, one of ``detectors.names()``; or a detector's class or object,
+            also a user's (see ``detectors.register``). The block makes detectors like the object.
+            More than one pass needs a detector with a-priori LLRs and soft output.
         detector_options: dictionary of further keyword arguments of the detector, such as
             {"num_passes": 2}. The key "device" selects the GPU of detector and decoder, or several
             GPUs that share the codewords.
@@ -97,8 +99,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
                  threads=0):
         self._code = coding.get(code)
-        kind = detectors.find(detector)
-        of_detector = options_dict("detector_options", detector_options, OF_DETECTOR)
+        kind, given = for_link(detector, num_tx, num_rx, constellation)
+        of_detector = {**given, **options_dict("detector_options", detector_options, OF_DETECTOR)}
         if kind.SUPPORTS_PRIOR and not kind.HARD:
             of_detector = {**of_detector, "extrinsic": True}
         of_decoder = options_dict("decoder_options", decoder_options, OF_DECODER)
@@ -112,8 +114,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             own = {**of_detector, **({"device": device[0]} if device else {})}
             where = "cuda" if device else "reference" if backend == "reference" else "cpu"
             try:
-                found = detectors.create(detector, num_tx=num_tx, num_rx=num_rx,
-                                         constellation=constellation, backend=where, **own)
+                found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation,
+                             backend=where, **own)
             except TypeError as error:
                 raise ValueError(f"detector_options: {error}") from None
             decoder = self._code.decoder(device=found.devices[0], backend=where, **of_decoder)

@@ -71,6 +71,11 @@ class Controlled:
     """
 
     CONTROLS = ()
+    _refused_settings = 0
+
+    def refused_settings(self):
+        """Return the number of messages at port ``control`` that were refused."""
+        return self._refused_settings
 
     def _register_control(self):
         self.message_port_register_in(CONTROL)
@@ -92,6 +97,7 @@ class Controlled:
         except Exception as error:
             with suppress(ValueError):    # a tag may have made the old noise power invalid
                 self._apply(before)
+            self._refused_settings += 1
             self._log.warn("messages", f"control message refused: {error!r}; "
                            "allowed are a dictionary or a pair with "
                            f"{', '.join(self.CONTROLS)}")

@@ -10,11 +10,11 @@ import pmt
 from ..recording import Ring, Writer
 from ..recording import files as sigmf_files
 from .hierarchy import hierarchical_block
+from .message_stream import message_outlet
 from .recording_stream import frame_of, message_taker, sample_taker
 from .settings import scalar
 from .streams import BlockLog
 
-_WRITTEN = pmt.intern("written")
 _LONGEST = 1000
 
 
@@ -30,7 +30,8 @@ class sigmf_ring_sink(hierarchical_block):
             annotation.
         message out ``written``: a dictionary in response to each trigger. It has ``path`` (of the
             metadata), ``start`` (position in the stream of the recording's first sample) and
-            ``num_samples`` (per channel), or else ``problem``, the reason why nothing was written.
+            ``num_samples`` (per channel). ``problem`` is the reason why nothing was written, or
+            only the first samples if there is a ``path`` too.
 
     The recordings are named path-001, path-002 and so on, with the next free number. A separate
     thread writes a recording; the stream continues meanwhile, and no sample of the recording is
@@ -72,13 +73,12 @@ class sigmf_ring_sink(hierarchical_block):
                                      bool(timestamp), self, self._log, sample_rate)
         self.connect_inputs(self._samples, self._samples.started)
         self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
-        self._trigger = message_taker("trigger", self._on_trigger, self._wait, self._log)
-        self._trigger.message_port_register_out(_WRITTEN)
+        self._trigger = message_taker("trigger", self._on_trigger, self._finish, self._log)
+        self._outlet = message_outlet(("written",))
         for name, taker in (("frames", self._frames), ("trigger", self._trigger)):
             self.message_port_register_hier_in(name)
             self.msg_connect(self, name, taker, name)
-        self.message_port_register_hier_out("written")
-        self.msg_connect(self._trigger, "written", self, "written")
+        self._outlet.join(self)
         self._lock, self._thread, self._number = threading.Lock(), None, 0
         self._busy = False
         self._written = self._refused = self._failed = 0
@@ -88,7 +88,7 @@ class sigmf_ring_sink(hierarchical_block):
 
         - ``written``: recordings written
         - ``refused``: triggers before the first sample, or while a recording was being written
-        - ``failed``: recordings that could not be written
+        - ``failed``: recordings that could not be written completely
         - ``gaps``, ``lost``, ``clipped``, ``failures``: see ``sigmf_multichannel_sink``
         """
         return {"written": self._written, "refused": self._refused, "failed": self._failed,
@@ -140,7 +140,12 @@ class sigmf_ring_sink(hierarchical_block):
     def end(self):
         """End the stream."""
         self._trigger.drain()
+        self._finish()
+
+    def _finish(self):
         self._wait()
+        if self._samples.ended and self._trigger.ended:
+            self._outlet.end()
 
     def _wait(self):
         thread = self._thread
@@ -155,11 +160,11 @@ class sigmf_ring_sink(hierarchical_block):
         self.trigger(scalar("text", message)[:_LONGEST] if pmt.is_symbol(message) else "")
 
     def _write(self, snapshot, description):
-        told = {}
+        told, writer = {}, None
         try:
             texts = [text for text in (self._description, description) if text]
-            told = {"path": str(self._write_next(snapshot, ": ".join(texts))),
-                    "start": snapshot.start, "num_samples": snapshot.num_samples}
+            writer = self._next_writer(snapshot, ": ".join(texts))
+            snapshot.write_to(writer)
             self._written += 1
         except Exception as error:
             self._failed += 1
@@ -168,25 +173,30 @@ class sigmf_ring_sink(hierarchical_block):
             snapshot.drop()
             with self._lock:
                 self._busy = False
+        if writer is not None and writer.path.exists():
+            told |= {"path": str(writer.path), "start": snapshot.start,
+                     "num_samples": writer.num_samples}
         self._say(told)
 
-    def _write_next(self, snapshot, description):
+    def _next_writer(self, snapshot, description):
         options = dict(description=description, fields=self._fields, checksum=False)
         while True:
             self._number += 1
             path = self._base.with_name(f"{self._base.name}-{self._number:03d}")
             try:
-                writer = snapshot.writer(path, **options)
+                return snapshot.writer(path, **options)
             except FileExistsError:
                 continue
-            return snapshot.write_to(writer)
 
     def _say(self, told):
+        written = "nothing written"
+        if "path" in told:
+            written = f"{Path(told['path']).name}: {told['num_samples']} samples"
         if "problem" in told:
-            self._log.warn("recordings", f"nothing written: {told['problem']}")
+            self._log.warn("recordings", f"{written}: {told['problem']}")
         else:
-            self._log.info(f"{Path(told['path']).name}: {told['num_samples']} samples")
+            self._log.info(written)
         message = pmt.make_dict()
         for key, value in told.items():
             message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
-        self._trigger.message_port_pub(_WRITTEN, message)
+        self._outlet.send("written", message)

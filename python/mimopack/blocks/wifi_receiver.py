@@ -32,9 +32,6 @@ _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
-# If the receiver keeps up, a radio delivers samples in pieces of up to this duration in seconds.
-# The search waits for the frames of such a short piece.
-_SHORT = 1.5e-3
 # Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
 
@@ -116,8 +113,8 @@ class wifi_receiver(sample_block):
             equalised points per stream, ordered by stream. With overload "drop", only some frames
             have such a PDU.
         ``status``: a dictionary for each second with samples, and one at the end. Its keys:
-            samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures: as in
-                ``counts``, but since the last status.
+            samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures,
+                refused_settings: as in ``counts``, but since the last status.
             seconds: time since the last status.
             load: share of this time in which the receiver worked.
             waiting: seconds of samples in the queue.
@@ -207,7 +204,7 @@ class wifi_receiver(sample_block):
         from being decoded, ``gaps`` (according to tags rx_time), ``lost`` (samples per
         antenna missing in these gaps), ``dropped`` (samples per antenna dropped because the
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
-        (exceptions).
+        (exceptions), ``refused_settings`` (messages at port ``control`` that were refused).
         """
         return sample_block.counts(self)
 
@@ -264,6 +261,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
             self._begin_auto()
         SampleSink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
                              overload, buffer_seconds)
+        engine.set_alarm(self._queue.alarm)
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
     def detector_in_use(self):
@@ -320,18 +318,13 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         SampleSink._send_status(self, told)
 
     def _search(self, samples):
-        # Wait for the frames of these samples, unless more samples wait. With several threads, and
-        # enough to do, the others decode while this one searches the next samples.
-        busy = self.engine.num_threads > 1 and (
-            self.engine.in_flight or samples.shape[1] > _SHORT * self._rate)
-        return self.engine.process(samples, wait=not (busy or self._is_behind()),
-                                   busy=self._is_behind)
+        return self.engine.process(samples, wait=False)
 
     def _in_flight(self):
         return self.engine.in_flight
 
-    def _rest(self):
-        return self.engine.decode([])
+    def _ready(self):
+        return self.engine.ready()
 
     def _counts(self):
         return _counts_of(self.engine) | {"switches": len(self.switches)}
@@ -469,7 +462,8 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     def counts(self):
         """Return a dictionary of counts since the block was made, see ``wifi.Receiver.counts``."""
         counts = _counts_of(self._engine)
-        return counts | {"failures": counts["failures"] + self._log.failures}
+        return counts | {"failures": counts["failures"] + self._log.failures,
+                         "refused_settings": self.refused_settings()}
 
     def failures(self):
         """Return the number of messages without a frame plus the number of decoding exceptions."""

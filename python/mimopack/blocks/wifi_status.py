@@ -6,7 +6,7 @@ import time
 
 _INTERVAL = 1.0    # seconds
 _COUNTED = ("samples", "frames", "decoded", "mpdus", "mpdus_ok", "gaps", "lost", "dropped",
-            "failures")
+            "failures", "refused_settings")
 
 
 class StatusReport:

@@ -36,9 +36,6 @@ _KEPT = 1 << 22
 # thread is busy. Without pacing, a radio would cause thousands of small calls. At 80 MS/s, the
 # upstream buffers hold more than twice the maximum.
 _PACE = 3e-4, 1e-3
-# Seconds to wait for further samples before sending frames that other threads decode. A radio may
-# be silent for a long time.
-_PATIENCE = 1e-3
 
 
 class StreamTimes(Timeline):
@@ -171,10 +168,10 @@ class SampleSink(Controlled):
         self._threshold = threshold
 
     def counts(self):
-        """Return a dictionary: the engine's counts, and gaps, lost, dropped and failures."""
+        """Return the engine's counts, and gaps, lost, dropped, failures and refused_settings."""
         counts = self._counts()
         return {**counts, "gaps": self.timeline.gaps, "lost": self.timeline.lost,
-                "dropped": self._queue.dropped,
+                "dropped": self._queue.dropped, "refused_settings": self.refused_settings(),
                 "failures": counts.get("failures", 0) + self._log.failures}
 
     def listen_status(self, function):
@@ -238,10 +235,15 @@ class SampleSink(Controlled):
 
     def _take_each(self):
         while True:
-            # Frames from other threads go out with the next samples, if these come soon.
-            if self._in_flight() and not self._queue.wait(_PATIENCE):
+            # Send what other threads have decoded, until there are samples.
+            while self._in_flight() and not self._queue.has_more:
+                begun, helped = time.monotonic(), False
                 with self._guard("frames that other threads decode", self._next):
-                    self._send_all(self._rest())
+                    frames, helped = self._ready()
+                    self._send_all(frames)
+                self._status.add_busy(time.monotonic() - begun)
+                if not helped and self._in_flight() and self._queue.wait():
+                    break
             taken = self._queue.take()
             if taken is None:
                 return
@@ -306,13 +308,9 @@ class SampleSink(Controlled):
         """Whether other threads still decode frames."""
         return False
 
-    def _rest(self):
-        """Wait for the frames that other threads decode; return them."""
-        return []
-
-    def _is_behind(self):
-        """Whether more samples are waiting."""
-        return self._queue.has_more
+    def _ready(self):
+        """Return (items that other threads have finished, whether the call has helped them)."""
+        return [], False
 
     def _prepare(self):
         """Pass settings to the engine, in the thread that uses it."""
@@ -358,6 +356,10 @@ class sample_block(hierarchical_block):
     def failures(self):
         """Return the number of exceptions, each of which lost samples, a message or a tag."""
         return self._sink.counts()["failures"]
+
+    def refused_settings(self):
+        """Return the number of messages at port ``control`` that were refused."""
+        return self._sink.refused_settings()
 
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""

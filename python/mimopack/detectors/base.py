@@ -3,6 +3,7 @@
 """The base class of all detectors: argument checks, choice of backend, erasures."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 
@@ -127,6 +128,13 @@ class Detector(Placed):
         return (f"{type(self).__name__}(num_tx={self.num_tx}, num_rx={self.num_rx}, "
                 f"constellation={self.constellation.name!r}{own}, "
                 f"backend={self.backend!r}, isa={self.isa!r})")
+
+    def __reduce__(self):
+        # Compiled engines cannot be copied: a copy is made from the arguments.
+        return partial(type(self), self.num_tx, self.num_rx, self.constellation,
+                       backend=self.backend, threads=self.threads, device=self.device,
+                       llr_type=self.llr_dtype.name, llr_scale=self.llr_scale,
+                       extrinsic=self.extrinsic, **self.given), ()
 
     @property
     def erasures(self):

@@ -12,7 +12,7 @@ class KBest(Detector):
 
     At each level the search extends all survivors and keeps the k children with the smallest
     metric. Source: Z. Guo, P. Nilsson: Algorithm and Implementation of the K-Best Sphere Decoding
-    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. Paper 001
+    for MIMO Detection, IEEE Journal on Selected Areas in Communications 24 (3), 2006. 001
     compares the N-way detector with this one in fig. 3.
 
     Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the

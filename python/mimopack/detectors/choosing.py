@@ -132,6 +132,47 @@ def recipe(detector):
     return Recipe(_label(kind.name, parameters), kind, {})
 
 
+def for_link(detector, num_tx, num_rx, constellation):
+    """Return (class, keyword arguments) of a detector that is given by name, class or object.
+
+    Args:
+        detector: one of ``names()``, a class or an object as for :func:`recipe`.
+        num_tx, num_rx, constellation: of the link. An object must be made for it.
+
+    Raises:
+        ValueError: this is no detector, or it was made for something else.
+    """
+    if isinstance(detector, str):
+        return find(detector), {}
+    _, kind, keywords = recipe(detector)
+    if not isinstance(detector, type):
+        check_fit(detector, num_tx, num_rx, constellations.get(constellation))
+    return kind, dict(keywords)
+
+
+def as_detector(detector):
+    """Return a ``Detector`` as it is, or make one that works with a copy of a user's object.
+
+    The object must have the attributes num_tx, num_rx and constellation. If it takes a-priori LLRs,
+    the result has extrinsic LLRs.
+
+    Raises:
+        ValueError: this is neither, or the object does not say what it was made for.
+    """
+    if isinstance(detector, Detector):
+        return detector
+    if isinstance(detector, type):
+        raise ValueError(f"detector: got the class {detector.__name__}, must be an object")
+    label, kind, _ = recipe(detector)
+    missing = [name for name in ("num_tx", "num_rx", "constellation")
+               if not hasattr(detector, name)]
+    if missing:
+        raise ValueError(f"detector: {label} has no attribute {' and no '.join(missing)}. Add it, "
+                         "or use detectors.create for a detector with this name")
+    return kind(detector.num_tx, detector.num_rx, detector.constellation,
+                **({"extrinsic": True} if kind.SUPPORTS_PRIOR else {}))
+
+
 def check_fit(detector, num_tx, num_rx, constellation):
     """Check that a detector object, if it says what it was made for, was made for a link.
 

@@ -11,6 +11,7 @@ from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
 from ..coding.decoder import as_decoder
 from ..detectors import ZFSIC, BitFlip, hard_decisions
+from ..detectors.choosing import as_detector
 from .batch import Batch, take_rows
 from .graphs import Graphs
 from .layout import CodewordLayout
@@ -65,8 +66,9 @@ class IterativeReceiver:
     thread-safe.
 
     Args:
-        detector: a detector of ``detectors`` with float32 LLRs. For more than one pass it must take
-            a-priori LLRs and have ``extrinsic=True``.
+        detector: a detector of ``detectors`` with float32 LLRs, which for more than one pass must
+            take a-priori LLRs and have ``extrinsic=True``; or a user's object with the attributes
+            num_tx, num_rx and constellation (see ``detectors.register``), of which a copy is made.
         decoder: ``coding.get(name).decoder()``, any other :class:`coding.Decoder`, or any object
             with ``num_bits`` and ``decode(llr)``. ``decode`` takes LLRs of all bits sent, (n,
             num_bits) float32, and returns their a-posteriori LLRs. It sets ``found`` and
@@ -98,6 +100,7 @@ class IterativeReceiver:
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
                  feedback_scale=0.6, last_decoder=None, graphs=True):
+        detector = as_detector(detector)
         self.detector, self.decoder = detector, as_decoder(decoder)
         self.iterations = iterations
         if detector.llr_dtype != np.float32:

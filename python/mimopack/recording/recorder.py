@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections import deque
 
 from ..checks import choice, integer, number
+from .annotations import annotation_text
 from .timeline import Timeline, captures_of
-from .writer import annotation_text
 
 # What to do if the disk is too slow.
 OVERLOADS = ("wait", "drop")

@@ -7,10 +7,11 @@ import threading
 from collections import deque
 
 from ..checks import integer, positive
+from .annotations import annotation_text
 from .packing import Packing
 from .recorder import Spans
 from .timeline import Timeline
-from .writer import Writer, annotation_text
+from .writer import Writer
 
 # Largest size of a block in bytes, and smallest number of blocks in a ring.
 _BLOCK, _LEAST = 1 << 22, 32

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checks import integer
 from ..files import replace_file
 from . import files
+from .annotations import annotation_text, entry
 from .packing import LAYOUTS, Packing
-from .timeline import LARGEST_HZ
 
-__all__ = ["LAYOUTS", "Writer", "annotation_text", "write"]
+__all__ = ["LAYOUTS", "Writer", "write"]
 _RECORDER = "gr-mimopack"
 # Fields of this namespace hold receiver parameters and the transmitted data. Readers may ignore
 # them.
@@ -39,7 +38,8 @@ class Writer:
     If the disk fails or fills up, or Ctrl-C interrupts a call, the samples written so far stay: all
     datasets are cut to the same length. If the disk is too full for the metadata, samples at the
     end are deleted to make room, and no more can be written. If nothing can stay, the files are
-    deleted.
+    deleted. If the disk refuses the metadata for another reason, twice, the datasets stay without
+    them, and the error says so.
 
     Args:
         path: path of the files without extension (a SigMF extension is removed).
@@ -148,7 +148,7 @@ class Writer:
     @property
     def annotations(self):
         """List of the annotations added with :meth:`annotate`, dictionaries as in SigMF."""
-        return [_entry(*one) for one in self._annotations]
+        return [entry(*one) for one in self._annotations]
 
     def _open(self, overwrite, checksum):
         if self.layout == "interleaved":
@@ -283,7 +283,7 @@ class Writer:
         """Set annotations to write in addition to those of :meth:`annotate`.
 
         Args:
-            annotations: list of (start, text), with text from :func:`annotation_text`.
+            annotations: list of (start, text), with text from :func:`.annotations.annotation_text`.
         """
         self._extra = list(annotations)
 
@@ -323,10 +323,40 @@ class Writer:
         self._written, self._failed = (0, None), True
 
     def _save(self):
-        if not self._closed:
-            self._cut()    # an interrupted write leaves more
-            for handle in self._handles:
+        problem = None if self._closed else self._sync()
+        try:
+            self._save_metadata()
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            self._save_metadata_again()
+        if problem is not None:
+            raise problem
+
+    def _sync(self):
+        """Put the samples on disk. Return the error of a dataset, which still needs metadata."""
+        self._cut()    # an interrupted write leaves more
+        problem = None
+        for handle in self._handles:
+            try:
                 os.fsync(handle.fileno())
+            except OSError as error:
+                if error.errno in _FULL:
+                    raise
+                problem = error
+        return problem
+
+    def _save_metadata_again(self):
+        """Try once more; if this fails too, the error names the datasets without metadata."""
+        try:
+            self._save_metadata()
+        except OSError as error:
+            datasets = ", ".join(files.with_extension(stem, files.DATA).name
+                                 for stem in self._bases)
+            raise OSError(error.errno, f"{error.strerror}; without metadata stay {datasets}",
+                          error.filename) from error
+
+    def _save_metadata(self):
         hashes = self._written[1]
         streams = []
         for index, stem in enumerate(self._bases):
@@ -338,8 +368,8 @@ class Writer:
             meta.validate()
             path = files.with_extension(stem, files.META)
             # Annotated samples may have been deleted to make room for the metadata.
-            extra = [entry for entry in self._extra if entry[0] < self.num_samples]
-            _dump(meta, path, sorted([*self._annotations, *extra], key=lambda entry: entry[0]))
+            extra = [one for one in self._extra if one[0] < self.num_samples]
+            _dump(meta, path, sorted([*self._annotations, *extra], key=lambda one: one[0]))
             streams.append({"name": stem.name,
                             "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
         if self.layout == "collection":
@@ -414,44 +444,6 @@ class Writer:
         self.close()
 
 
-def annotation_text(start, count, **fields):
-    """Check an annotation and return it, without its start, as JSON text.
-
-    Args:
-        start, count, fields: see ``Writer.annotate``.
-
-    Raises:
-        ValueError: SigMF does not allow the annotation.
-    """
-    integer("start", start, 0, 2**63 - 1)
-    entry = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
-             **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}}
-    for key, value in entry.items():
-        kind = _KINDS.get(key)
-        if kind is None or isinstance(value, kind) and not isinstance(value, bool):
-            continue
-        wanted = "text" if kind is str else "a number"
-        raise ValueError(f"{key}: got {value!r}, must be {wanted}")
-    edges = [entry[key] for key in _EDGES if key in entry]
-    if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
-        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be two numbers of "
-                         f"{-LARGEST_HZ:g} to {LARGEST_HZ:g} Hz")
-    try:
-        return json.dumps(entry, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"fields: got a value that JSON cannot represent: {error}") from error
-
-
-_EDGES = ("core:freq_lower_edge", "core:freq_upper_edge")
-_KINDS = {**dict.fromkeys(_EDGES, (int, float)),
-          **dict.fromkeys(("core:label", "core:comment", "core:generator", "core:uuid"), str)}
-
-
-def _entry(start, text):
-    """Return the annotation with a start and an ``annotation_text`` as a dictionary."""
-    return {"core:sample_start": start, **json.loads(text)}
-
-
 def _put(told, key, value):
     told.pop(key, None)
     if value is not None:
@@ -472,8 +464,8 @@ def _dump_to(metadata, handle, annotations):
     before, _, after = metadata.dumps().rpartition('"annotations": []')
     handle.write(before + '"annotations": [')
     for index, one in enumerate(annotations):
-        entry = json.dumps(_entry(*one), indent=4, separators=(",", ": "), sort_keys=True)
-        handle.write(("," if index else "") + "\n" + textwrap.indent(entry, " " * 8))
+        text = json.dumps(entry(*one), indent=4, separators=(",", ": "), sort_keys=True)
+        handle.write(("," if index else "") + "\n" + textwrap.indent(text, " " * 8))
     handle.write("\n    ]" + after)
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The simulated link: coded frames over a MIMO channel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +85,9 @@ class Link:
         integer("seed", self.seed, 0, 2**63 - 1)
         object.__setattr__(self, "coding", make_code(self.code, self.bits_per_vector))
         object.__setattr__(self, "_draw_channel", make_channel(self.channel))
+
+    def __reduce__(self):
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def points(self):

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run a simulation over SNRs, frames and detectors."""
 
-import threading
 import time
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from .. import _core
 from ..checks import choice, integer, thread_count
 from ..detectors.parameters import BACKENDS
-from .contender import Contender, labels
+from .contender import labels
+from .crew import Threads, carry_out
 from .link import BLOCK
+from .plan import Plan
+from .receivers import Receivers, count_packed
 from .store import Store
-from .tally import Tally
 
 # Frames per detector call: enough to fill the decoder's SIMD lanes, or a GPU.
 _BATCH = {"cpu": 64, "reference": 16}
@@ -43,14 +43,17 @@ class Simulation:
         threads: number of CPU threads; 0 takes all cores. Each thread simulates its own frames with
             its own receivers. With backends "auto" and "cuda" at most four threads do so.
         batch: frames per call, rounded up to blocks of 16; None takes 64, or 1024 on a GPU.
+        client: ``distributed.Client`` of a Dask cluster whose workers simulate, or None for
+            threads of this process. Backend "cuda" needs workers with the resource GPU.
 
     Raises:
         ValueError: an argument is invalid, or the simulation cannot continue from output: it was
             made with other parameters, is damaged, or is no file of results.
+        ImportError: client is given, and Dask is not installed.
     """
 
     def __init__(self, link, detectors, iterations=1, decoder_iterations=20, feedback_scale=0.6,
-                 early_stop=True, output=None, backend="cpu", threads=0, batch=None):
+                 early_stop=True, output=None, backend="cpu", threads=0, batch=None, client=None):
         self.link = link
         self._given = labels(detectors)
         self.detectors = list(self._given)
@@ -58,22 +61,29 @@ class Simulation:
             raise ValueError("detectors: got none, must be at least one")
         choice("backend", backend, BACKENDS)
         threads = thread_count(threads) or _core.max_threads()
-        on_cpu = backend in _BATCH
-        self._workers = threads if on_cpu else min(threads, _GPU_WORKERS)
+        self.threads = threads if backend in _BATCH else min(threads, _GPU_WORKERS)
         batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(
             "batch", batch, 1, 2**20)
-        self._blocks = -(-batch // BLOCK)
+        self.batch = -(-batch // BLOCK)
         told = {"iterations": iterations, "decoder_iterations": decoder_iterations,
                 "feedback_scale": feedback_scale, "early_stop": early_stop}
-        self._options = {**told, "backend": backend,
-                         "threads": max(1, threads // self._workers)}
-        self._local, self._making = threading.local(), threading.Lock()
-        self._passes = {text: self._contender(text).iterations for text in self.detectors}
+        options = {**told, "backend": backend, "threads": max(1, threads // self.threads)}
+        receivers = Receivers(link, self._given, options, self.batch)
+        self.call = (receivers.count,)
+        self.resource = None
+        if client is not None:
+            self.call = count_packed, _packed(link, self._given, options | {"threads": 1},
+                                              self.batch)
+            self.resource = "GPU" if backend == "cuda" else None
+            # This machine only checks the arguments; it need not have a GPU.
+            receivers = Receivers(link, self._given, options | {"backend": "cpu"}, self.batch)
+        self._client = client
+        self.passes = {label: receivers.contender(label).iterations for label in self.detectors}
         self.complete = False
         self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK},
-                           self._passes)
+                           self.passes)
 
-    def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
+    def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None, say=None):
         """Continue from the stored results until all points are complete or time is up.
 
         A point is one detector at one SNR.
@@ -85,6 +95,8 @@ class Simulation:
             max_frames: number of frames that completes a point, rounded up to blocks of 16.
             seconds: approximate time limit in seconds; None for no limit.
             progress: function called with (detector, SNR, ``Tally``) after each update.
+            say: function called with a line about the cluster, such as a refused worker; None
+                warns.
 
         Returns:
             A list of dictionaries with the results of all stored points, as in the file. Afterwards
@@ -92,101 +104,59 @@ class Simulation:
 
         Raises:
             ValueError: an argument is invalid, or another run uses the output, or the output was
-                damaged in the meantime.
-            OSError: the output cannot be written. ``store.rows`` has the results so far.
+                damaged in the meantime, or the cluster's workers have another version.
+            OSError: the output cannot be written, or the cluster's scheduler is lost.
+                ``store.rows`` has the results so far.
         """
-        errors = integer("errors", errors, 1, 10**9)
-        most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
-        for snr in snrs:
-            self.link.snr_db(snr)    # raises ValueError if invalid
-        snrs = sorted({float(snr) for snr in snrs})
-        progress = progress or (lambda *grown: None)
         deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
-
-        def complete(tally):
-            return tally.frame_errors >= errors or tally.blocks >= most
-
         with self.store.held():
-            self.complete = self._all(snrs, complete, most, deadline, progress)
+            self.prepare(snrs, errors, max_frames, progress)
+            with self.finishing(), self.crew(say) as crew:
+                carry_out([self.plan], crew, deadline)
         return self.store.rows
 
-    def _all(self, snrs, complete, most, deadline, progress):
-        """Simulate all points; return whether all are complete."""
-        clean = set()    # detectors without an error so far: they skip higher SNRs
-        self.complete, through = False, True
-        self._saved = time.monotonic()
-        with ThreadPoolExecutor(self._workers) as pool:
-            try:
-                for snr in snrs:
-                    tallies = {text: Tally(self._passes[text], self.store.state(text, snr))
-                               for text in self.detectors if text not in clean}
-                    through &= self._point(pool, snr, tallies, complete, most, deadline, progress)
-                    clean |= {text for text, tally in tallies.items()
-                              if complete(tally) and not tally.frame_errors}
-            finally:
-                pool.shutdown(cancel_futures=True)
-                self.store.write()
-        return through
+    def prepare(self, snrs, errors=100, max_frames=100_000, progress=None):
+        """Make the ``plan`` of a run, whose arguments these are, inside of ``store.held()``."""
+        self.complete, self._saved = False, time.monotonic()
+        self.plan = Plan(self, snrs, errors, max_frames, progress)
+        self.plan.begin()
 
-    def _point(self, pool, snr, tallies, complete, most, deadline, progress):
-        """Simulate all detectors at one SNR; return whether all are complete."""
-        going = {text for text, tally in tallies.items() if not complete(tally)}
-        for text, tally in tallies.items():
-            if tally.frames:
-                self._keep(text, snr, tally, text not in going)
-                progress(text, snr, tally)
-        block = min((tallies[text].blocks for text in going), default=0)
-        pending = deque()
-        while going:
-            while (block < most and len(pending) < self._workers + 2
-                   and time.monotonic() < deadline):
-                count = min(self._blocks, most - block)
-                wanted = [text for text in self.detectors
-                          if text in going and tallies[text].blocks < block + count]
-                pending.append((block, pool.submit(self._receive, snr, block, count, wanted)))
-                block += count
-            if not pending:
-                break
-            first, future = pending.popleft()
-            for text, blocks in future.result().items():
-                tally = tallies[text]
-                for counts in blocks[tally.blocks - first:] if text in going else ():
-                    tally.add(counts)
-                    if complete(tally):
-                        going.discard(text)
-                        break
-                self._keep(text, snr, tally, text not in going)
-                progress(text, snr, tally)
-            if time.monotonic() > self._saved + _SAVE_SECONDS:
-                self.store.write()
-                self._saved = time.monotonic()
-        for _, future in pending:
-            future.cancel()
-        return not going
+    @contextmanager
+    def finishing(self):
+        """Context manager around the work on the plan: write the results whatever happens."""
+        try:
+            yield
+        finally:
+            self.complete = self.plan.complete
+            self.store.write()
 
-    def _receive(self, snr, block, count, wanted):
-        """Simulate blocks of frames; return {detector: [``Counts`` of each block]}."""
-        frames = self.link.frames(snr, block, count)
-        found = {}
-        for text in wanted:
-            counts = self._contender(text).count(frames)
-            found[text] = [counts.part(slice(at, at + BLOCK))
-                           for at in range(0, count * BLOCK, BLOCK)]
-        return found
+    def crew(self, say=None):
+        """Return the crew that computes: a context manager, see ``carry_out``."""
+        if self._client is None:
+            return Threads(self.threads)
+        from ..cluster import Cluster
 
-    def _contender(self, text):
-        """Return this thread's ``Contender`` for a detector."""
-        kept = self._local.__dict__.setdefault("contenders", {})
-        if text not in kept:
-            with self._making:    # users' code need not be thread-safe
-                kept[text] = Contender(self.link, self._given[text], **self._options)
-        return kept[text]
+        return Cluster(self._client, say)
 
-    def _keep(self, text, snr, tally, done):
+    def save(self):
+        """Write the results if that was long ago."""
+        if time.monotonic() > self._saved + _SAVE_SECONDS:
+            self.store.write()
+            self._saved = time.monotonic()
+
+    def keep(self, label, snr, tally, done):
+        """Store the ``Tally`` of a detector at an SNR; ``done`` says whether it is complete."""
         link = self.link
         snr_db = link.snr_db(snr)
         self.store.put({
-            "detector": text, "at_db": snr, "snr_db": snr_db,
+            "detector": label, "at_db": snr, "snr_db": snr_db,
             "ebn0_db": snr_db + link.ebn0_over_snr, "noise_var": link.noise_var(snr),
             "frames": tally.frames, "complete": done, "counts": tally.state(),
             **tally.rates(link.coding.num_info, link.coding.num_bits)})
+
+
+def _packed(*arguments):
+    """Return pickled ``Receivers``."""
+    from ..cluster import packed
+
+    return packed(Receivers(*arguments))

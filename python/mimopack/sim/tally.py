@@ -49,6 +49,20 @@ class Counts:
         return Counts(self.bits[:, at], self.detected[at], self.found[at], self.passes[at],
                       self.decoder_iterations[at])
 
+    def sums(self):
+        """Return the sums over the frames, as a dictionary for ``Tally.join``.
+
+        Bit errors have two sums: of the frames' errors, and of their squares.
+        """
+        wrong = self.bits > 0
+        return {"frames": self.bits.shape[1],
+                "undetected": np.count_nonzero(self.found & wrong[-1]),
+                "passes": int(self.passes.sum()),
+                "decoder_iterations": int(self.decoder_iterations.sum()),
+                "frame_errors": np.count_nonzero(wrong, axis=1).tolist(),
+                "bit_errors": [_sums(errors) for errors in self.bits],
+                "detected_bit_errors": _sums(self.detected)}
+
 
 class Tally:
     """Error counts of a detector at one SNR, summed over all blocks so far.
@@ -80,16 +94,16 @@ class Tally:
 
     def add(self, counts):
         """Add the ``Counts`` of the next block."""
+        self.join(counts.sums())
+
+    def join(self, sums):
+        """Add the sums over the next block, as ``Counts.sums`` returns them."""
         self.blocks += 1
-        wrong = counts.bits > 0
-        for name, more in zip(self._SUMS, (
-                counts.bits.shape[1], np.count_nonzero(counts.found & wrong[-1]),
-                counts.passes.sum(), counts.decoder_iterations.sum()), strict=True):
-            self._sums[name] += int(more)
-        self._bits = [_added(*pair) for pair in zip(self._bits, counts.bits, strict=True)]
-        self._frame_errors = [n + int(more) for n, more in zip(
-            self._frame_errors, np.count_nonzero(wrong, axis=1), strict=True)]
-        self._detected = _added(self._detected, counts.detected)
+        for name in self._SUMS:
+            self._sums[name] += sums[name]
+        self._frame_errors = _added(self._frame_errors, sums["frame_errors"])
+        self._bits = [_added(*pair) for pair in zip(self._bits, sums["bit_errors"], strict=True)]
+        self._detected = _added(self._detected, sums["detected_bit_errors"])
 
     def state(self):
         """Return a dictionary for JSON from which a ``Tally`` can continue.
@@ -123,9 +137,14 @@ class Tally:
                 "mean_decoder_iterations": self._sums["decoder_iterations"] / n}
 
 
-def _added(sums, errors):
+def _added(sums, more):
+    return [a + b for a, b in zip(sums, more, strict=True)]
+
+
+def _sums(errors):
+    """Return [sum, sum of squares]."""
     errors = errors.astype(np.int64)
-    return [sums[0] + int(errors.sum()), sums[1] + int((errors**2).sum())]
+    return [int(errors.sum()), int((errors**2).sum())]
 
 
 def _bit_rate(sums, n, bits, at_most):

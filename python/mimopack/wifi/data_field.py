@@ -85,8 +85,8 @@ class DataField:
         self.source = np.argsort(self.order)
         self._threads = threads
         if f.coding == "ldpc":
-            matching = f.ldpc_matching
-            name = f"wifi:{matching.code.num_bits}:{f.code_rate}"
+            self._matching = f.ldpc_matching
+            name = f"wifi:{self._matching.code.num_bits}:{f.code_rate}"
             kept = {} if ldpc_decoders is None else ldpc_decoders
             if name not in kept:
                 code = coding.get(name)
@@ -95,7 +95,7 @@ class DataField:
                                                 backend="cpu")
             self._code, decoder = kept[name]
             # The frame decoder picks the payload bits itself, so it needs whole codewords.
-            self.decoder = ldpc.WifiFrameDecoder(matching, decoder.decoder)
+            self.decoder = ldpc.WifiFrameDecoder(self._matching, decoder.decoder)
         else:
             self._code = ConvolutionalCode(f.code_rate)
             # The decoder stops after the tail: only zeros or padding follow it.
@@ -147,7 +147,7 @@ class DataField:
         """
         f, n = self.frame_format, len(bits)
         if f.coding == "ldpc":
-            coded = np.stack([f.ldpc_matching.encode(np.ascontiguousarray(one), self._code)
+            coded = np.stack([self._matching.encode(np.ascontiguousarray(one), self._code)
                               for one in bits])
             return coded.reshape(n, f.num_symbols, -1)
         bits = bits.copy()
@@ -197,35 +197,36 @@ class DataField:
             self.decoder.decode(coded.reshape(len(coded), -1))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
         bits = self.viterbi.decode(llr, self._threads)
-        return self.payloads(bits, [None] * len(bits))
+        return self.payloads(bits)
 
-    def payloads(self, scrambled, holds):
+    def payloads(self, scrambled, holds=None):
         """Descramble frames.
 
         Args:
             scrambled: uint8 (n, num_scrambled), decoded bits. With the convolutional code, the tail
                 and the padding after it may be missing.
-            holds: n values of ``Payload.checks_hold``.
+            holds: n values of ``Payload.checks_hold``; None with the convolutional code.
 
         Returns:
             list of n :class:`Payload`.
         """
         return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
 
-    def taken_apart(self, psdus, scrambled, places, holds):
+    def taken_apart(self, psdus, scrambled, places, holds=None):
         """Make payloads from the results of ``descrambler``.
 
         Args:
             psdus: uint8 (n, length), bytes of the PSDUs.
             scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
             places: n pairs (places, complete), the arguments of :func:`mac.at_places`.
-            holds: as for :meth:`payloads`.
+            holds: as for :meth:`payloads`; None with the convolutional code.
 
         Returns:
             list of n :class:`Payload`.
         """
         found = []
-        for psdu, row, of_one, ok in zip(psdus, scrambled, places, holds, strict=True):
+        for psdu, row, of_one, ok in zip(psdus, scrambled, places,
+                                         holds or [None] * len(psdus), strict=True):
             psdu, seed = psdu.tobytes(), _SEED_OF[row[:7].tobytes()]
             found.append(Payload(psdu, seed, ok, row, *mac.at_places(psdu, *of_one)))
         return found

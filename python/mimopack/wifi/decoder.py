@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core, detectors
 from . import carriers, signal_fields, training
 from .data_field import DataField
-from .demodulator import Demodulator
+from .demodulator import Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import Iterations
+from .kept import Kept, size_of
 from .points import (
     error_vectors,
     in_time,
@@ -32,15 +34,19 @@ from .windows import FrameSamples
 _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
-# share the frames in batches of at least _LEAST_SYMBOLS, because the Python part of a batch runs in
-# one thread at a time.
+# share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
+# thread that searches.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
-_LEAST_SYMBOLS = 2048
-_KEPT_OBJECTS = 256
+_LEAST_SYMBOLS = 128
+# Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
+# each coded bit of a frame, so this is about 64 MiB.
+_MOST_KEPT = 256
 # A detector uses several threads from this number of candidates per batch on. Waking threads takes
 # long if other blocks occupy the cores.
 _SHARED_WORK = 8_000_000
+# Stages of a call of the C++ demodulator, in the order of its ``seconds``.
+_STAGES = "demodulation", "detection", "decoding"
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
 _LTF_START = training.L_STF + 2 * training.GUARD
@@ -104,8 +110,50 @@ def batches(found, num_rx, threads):
     return out
 
 
+class Begun(NamedTuple):
+    """Frames that are being decoded without Python's lock.
+
+    Attributes:
+        task: ``_core.Task`` for any thread; its result is for :meth:`FrameDecoder.finish`.
+        group: list of :class:`synchroniser.Found`, the frames.
+        setup: what they are decoded with.
+        keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
+    """
+
+    task: _core.Task
+    group: list
+    setup: "_Setup"
+    keep_symbols: bool
+
+
+class _Setup(NamedTuple):
+    """What frames of one format are decoded with.
+
+    Attributes:
+        samples: :class:`FrameSamples`.
+        demodulator: :class:`Demodulator`.
+        field: :class:`DataField`; None for frames without data.
+        detector: MIMO detector; None if it refuses the format.
+        refusal: why it does; "" if it does not.
+        behind: arguments of ``Demodulator.begin`` for the steps that follow at once in C++.
+        lower: matrices that undo the whitening across antennas; None without it.
+    """
+
+    samples: FrameSamples
+    demodulator: Demodulator
+    field: DataField | None
+    detector: object
+    refusal: str
+    behind: dict
+    lower: np.ndarray | None
+
+
 class FrameDecoder:
     """Demodulate and decode frames in batches. One thread at a time may use an object.
+
+    Most frames need only one call in C++, which needs no Python lock: one thread calls
+    :meth:`begin` and :meth:`finish`, and any thread runs the task in between. Others are decoded
+    with :meth:`decode`, or with :meth:`improve` if the first pass has left an error.
 
     Args:
         settings: :class:`Settings`.
@@ -118,7 +166,8 @@ class FrameDecoder:
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._fields, self._loops = {}, {}, {}, {}
+        self._detectors, self._demodulators, self._fields, self._loops = (
+            Kept(_MOST_KEPT) for _ in range(4))
         self._ldpc_decoders = {}
         self.settings = settings
         self.seconds = Counter()
@@ -150,6 +199,60 @@ class FrameDecoder:
         with np.errstate(all="ignore"):
             return self._attempt(found)
 
+    def begin(self, found, keep_symbols=False):
+        """Prepare to decode frames without Python's lock.
+
+        The arguments are those of :meth:`decode`.
+
+        Returns:
+            :class:`Begun`, or None if only :meth:`decode` can decode the frames.
+        """
+        f = found[0].header.format
+        if self._whitens or f.num_symbols and not demodulates_at_once(f):
+            return None
+        self._lap()
+        try:
+            setup = self._setup(found)
+        except Exception:    # decode() reports it
+            return None
+        if setup.field and not setup.behind and not setup.refusal:
+            return None
+        task = setup.demodulator.begin(setup.samples, **setup.behind)
+        self._lap("demodulation")
+        return Begun(task, found, setup, keep_symbols)
+
+    def finish(self, begun):
+        """Return the list of :class:`ReceivedFrame` of frames whose task is done.
+
+        The result is None if :meth:`improve` may find more MPDUs. Raises what the task raised.
+        """
+        self._keep_symbols = begun.keep_symbols
+        self._lap()
+        setup = begun.setup
+        demodulated, *found, error, seconds = setup.demodulator.taken(begun.task.value())
+        if self._clock:
+            self.seconds.update(dict(zip(_STAGES, seconds, strict=True)))
+        with np.errstate(all="ignore"):
+            if not setup.behind:
+                return self._undecoded(begun.group, demodulated, setup)
+            payloads = setup.field.taken_apart(*found)
+            if self._improves and _incomplete(payloads):
+                return None
+            return self._reports(begun.group, demodulated, setup, payloads, error)
+
+    def improve(self, begun):
+        """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
+
+        Another decoder may have begun them.
+        """
+        self._keep_symbols = begun.keep_symbols
+        self._lap()
+        with np.errstate(all="ignore"):
+            try:
+                return self._decode(begun.group, begun.task.value())
+            except Exception:    # find out which frames fail
+                return self._attempt(begun.group)
+
     def problem(self, one):
         """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
         f = one.header.format
@@ -180,11 +283,11 @@ class FrameDecoder:
                 self.seconds[stage] += now - self._lapped
             self._lapped = now
 
-    def _lap_shared(self, stages, shares):
-        """Divide the time since the last call among stages in proportion to their shares."""
+    def _lap_shared(self, shares):
+        """Divide the time since the last call among the stages in proportion to their shares."""
         if self._clock:
             now = self._clock()
-            for stage, share in zip(stages, shares, strict=True):
+            for stage, share in zip(_STAGES, shares, strict=True):
                 self.seconds[stage] += (now - self._lapped) * share / max(sum(shares), 1e-12)
             self._lapped = now
 
@@ -205,37 +308,56 @@ class FrameDecoder:
             _log.error("the frame at sample %d was not decoded (logged once per error)",
                        one.preamble.start, exc_info=error)
 
-    def _decode(self, group):
-        """Decode frames of one format: return a list of :class:`ReceivedFrame`."""
+    @property
+    def _whitens(self):
+        """Whether noise is whitened across antennas."""
+        return self.settings.covariance and self.settings.num_rx > 1
+
+    @property
+    def _improves(self):
+        """Whether incomplete frames are decoded again."""
+        return self.settings.passes > 1 or self.settings.iterations > 1
+
+    def _setup(self, group):
+        """Return the :class:`_Setup` of frames of one format."""
         f, centre = group[0].header.format, group[0].header.centre
-        demodulator = self._kept(self._demodulators, (f.symbols_key, centre),
-                                 lambda: Demodulator(f, self.settings.scale, centre,
-                                                     self.settings.smoothing))
+        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
+            f, self.settings.scale, centre, self.settings.smoothing))
         samples = self._samples(group)
         lower = None
-        if self.settings.covariance and self.settings.num_rx > 1:
+        if self._whitens:
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
             samples = replace(samples, white=white)
-        detector = field = refusal = None
-        behind = {}
+        detector = field = None
+        refusal, behind = "", {}
         if f.num_symbols:
-            field = self._kept(self._fields, f.key,
-                               lambda: DataField(f, ldpc_decoders=self._ldpc_decoders))
+            field = self._fields.get(f.key, lambda: DataField(
+                f, ldpc_decoders=self._ldpc_decoders), size_of(f))
             try:
                 rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
                 detector = self._detector(f, rows)
-                behind = self._behind(demodulator, detector, field, len(group))
+                behind = self._behind(detector, field, len(group))
             except _Refused as refused:
                 refusal = str(refused)
-        demodulated, *found, error, seconds = demodulator.run(samples, **behind)
-        self._lap_shared(("demodulation", "detection", "decoding"), seconds or (1, 0, 0))
-        if not f.num_symbols or refusal:
-            reports = self._reports(group, demodulated, lower)
-            return [replace(frame, problem=refusal) for frame in reports] if refusal else reports
-        if not behind:
+        return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
+
+    def _decode(self, group, result=None):
+        """Decode frames of one format: return a list of :class:`ReceivedFrame`.
+
+        ``result`` is the result of the first pass in C++ if it was made already.
+        """
+        f, setup = group[0].header.format, self._setup(group)
+        demodulator, field, detector = setup.demodulator, setup.field, setup.detector
+        if result is None:
+            result = demodulator.run(setup.samples, **setup.behind)
+        demodulated, *found, error, seconds = demodulator.taken(result)
+        self._lap_shared(seconds)
+        if not f.num_symbols or setup.refusal:
+            return self._undecoded(group, demodulated, setup)
+        if not setup.behind:
             payloads = self._decoded(demodulated, detector, field)
         else:
-            payloads = field.taken_apart(*found, [None] * len(group))
+            payloads = field.taken_apart(*found)
             payloads = self._iterated(field, demodulated, payloads)
             self._lap("decoding")
         # The report has the channel and offsets of the last pass that found another MPDU, or else
@@ -265,15 +387,20 @@ class FrameDecoder:
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        name = getattr(detector, "name", "") or type(detector).__name__
-        return self._reports(group, reported, lower, payloads, name, field, error)
+        return self._reports(group, reported, setup, payloads, error)
 
-    def _behind(self, demodulator, detector, field, frames):
-        """Return the arguments of ``Demodulator.run`` for steps that follow at once in C++."""
-        core = getattr(detector, "core", None)
-        if core is None or not demodulator.chains:
+    def _undecoded(self, group, demodulated, setup):
+        """Return the reports of frames without data, or of frames that the detector refuses."""
+        reports = self._reports(group, demodulated, setup)
+        if setup.refusal:
+            reports = [replace(frame, problem=setup.refusal) for frame in reports]
+        return reports
+
+    def _behind(self, detector, field, frames):
+        """Return the arguments of ``Demodulator.begin`` for steps that follow at once in C++."""
+        core, f = getattr(detector, "core", None), field.frame_format
+        if core is None or not demodulates_at_once(f):
             return {}
-        f = field.frame_format
         self._share_threads(detector, frames * f.plan.num_data * f.num_symbols)
         return {"detector": core, "decoder": field.viterbi, "descrambler": field.descrambler,
                 "threads": detector.threads}
@@ -306,8 +433,8 @@ class FrameDecoder:
         passes = self.settings.iterations
         if passes == 1 or not left or not Iterations.takes(f):
             return payloads
-        loop = self._kept(self._loops, (f.key, demodulated.y.shape[3]), lambda: Iterations(
-            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes))
+        loop = self._loops.get((f.key, demodulated.y.shape[3]), lambda: Iterations(
+            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes), size_of(f))
         found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
                             None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
@@ -330,7 +457,7 @@ class FrameDecoder:
         try:
             key = unknowns, rows, f.constellation, *options
             with _MAKING:
-                return self._kept(self._detectors, key, make)
+                return self._detectors.get(key, make)
         except ValueError as error:
             asked = self.settings.detector
             name = "the detector" if callable(asked) else asked
@@ -354,14 +481,6 @@ class FrameDecoder:
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
 
-    @staticmethod
-    def _kept(kept, key, make):
-        if key not in kept:
-            if len(kept) >= _KEPT_OBJECTS:
-                kept.pop(next(iter(kept)))
-            kept[key] = make()
-        return kept[key]
-
     def _found(self, group):
         """Return the report fields known from synchronisation: one dictionary per frame."""
         fft = carriers.FFT_20 * self.settings.scale
@@ -381,24 +500,23 @@ class FrameDecoder:
                 "level_dbfs": level, "noise_dbfs": noise})
         return found
 
-    def _reports(self, group, demodulated, lower=None, payloads=None, detector="", field=None,
-                 error=None):
+    def _reports(self, group, demodulated, setup, payloads=None, error=None):
         """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
 
-        ``lower`` undoes the whitening across antennas. ``error`` holds the mean squared error
-        vectors, or None if they are not known.
+        ``error`` holds the mean squared error vectors, or None if they are not known.
         """
         d, scale = demodulated, self.settings.scale
         f, fft = group[0].header.format, carriers.FFT_20 * scale
         matrices, noise, condition = _core.wifi.channel_states(
             np.ascontiguousarray(d.channel), d.noise, fft=fft)
-        if lower is not None:
-            matrices = lower[:, None] @ matrices
-            noise = noise * np.sum(np.abs(lower)**2, axis=2)
+        if setup.lower is not None:
+            matrices = setup.lower[:, None] @ matrices
+            noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
         if payloads:
             if self._keep_symbols or error is None:
                 error, symbols = self._equalised(f, d)
             evm = _core.wifi.decibels(error)
+            detector = getattr(setup.detector, "name", "") or type(setup.detector).__name__
         # Symbols that are not finite have no phase; the preamble still tells the carrier offset.
         step = _finite(d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
         # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter, but
@@ -415,7 +533,7 @@ class FrameDecoder:
                 "channel": ChannelState(d.carriers, matrices[i], noise[i])}
             if not non_ht:    # cyclic shifts hide the first path in the L-LTF
                 found["start"] = one.preamble.window + start[i]
-            if vht and (not payloads or field.carries_crc(payloads[i], d.sig_b_bits[i])):
+            if vht and (not payloads or setup.field.carries_crc(payloads[i], d.sig_b_bits[i])):
                 found["format"] = _with_length(found["format"], d.sig_b_bits[i].tobytes())
             if payloads:
                 payload = payloads[i]

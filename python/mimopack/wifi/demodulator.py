@@ -181,42 +181,47 @@ class Demodulator:
         """Number of samples of a frame from the first FFT window of the L-LTF on."""
         return (self.format.num_samples - _LTF) * self._scale
 
-    @property
-    def chains(self):
-        """Whether :meth:`run` can also detect and decode.
-
-        This needs vectors that detectors take without rearrangement, and the convolutional code.
-        """
-        f = self.format
-        return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1
-
-    def run(self, samples, **behind):
-        """Demodulate frames.
+    def begin(self, samples, **behind):
+        """Prepare to demodulate frames without Python's lock.
 
         Args:
             samples: :class:`FrameSamples` that begin at the first FFT window of the L-LTF. They
                 hold ``samples_needed`` samples and a guard interval on both sides.
-            behind: keyword arguments for further steps in C++, without the interpreter lock:
-                detector (a ``_core.CpuDetector``), decoder and descrambler (of a
-                :class:`data_field.DataField`), and threads. Allowed only if :attr:`chains` is true.
+            behind: keyword arguments for further steps in the same call: detector (a
+                ``_core.CpuDetector``), decoder and descrambler (of a
+                :class:`data_field.DataField`), and threads. Allowed only for formats that
+                :func:`demodulates_at_once`.
 
         Returns:
-            A tuple of six. The last five are None without ``behind``:
+            ``_core.Task``. Any thread may run it. The result is for :meth:`taken`.
+        """
+        return self._core.begin(samples.samples, rows=len(samples.samples[0]), first=samples.first,
+                                cfo=samples.cfo, direct=samples.direct, white=samples.white,
+                                **behind)
+
+    def run(self, samples, **behind):
+        """Demodulate frames now: return the result of the task of :meth:`begin`."""
+        task = self.begin(samples, **behind)
+        task.run()
+        return task.value()
+
+    def taken(self, found):
+        """Return the parts of a result of :meth:`run`.
+
+        Returns:
+            A tuple of six. Without ``behind``, the second to fifth are None:
 
             the :class:`Demodulated` frames;
             PSDUs, scrambled bits and MPDUs, three arguments of
             :meth:`data_field.DataField.taken_apart`;
             mean squared error vectors, see :func:`points.error_vectors`;
-            (seconds of demodulation, of detection, of decoding).
+            (CPU seconds of demodulation, of detection, of decoding).
         """
-        f = self.format
-        found = self._core.run(samples.samples, rows=len(samples.samples[0]), first=samples.first,
-                               cfo=samples.cfo, direct=samples.direct, white=samples.white,
-                               **behind)
+        found = dict(found)
         decoded = [found.pop(name, None)
                    for name in ("psdus", "scrambled", "mpdus", "error", "seconds")]
         y, h = found.pop("y"), found.pop("h")
-        if f.num_symbols:
+        if self.format.num_symbols:
             y, h = self._vectors(y, h)
         del found["phase"], found["sig_b"]
         return Demodulated(y, h, **found, carriers=self._ltf_k), *decoded
@@ -315,3 +320,12 @@ class Demodulator:
         if f.stbc:
             y, channel = space_time_blocks(y, channel, f.num_streams, f.stbc)
         return np.ascontiguousarray(y), np.ascontiguousarray(channel)
+
+
+def demodulates_at_once(frame_format):
+    """Return whether :meth:`Demodulator.begin` can also detect and decode frames of a format.
+
+    This needs vectors that detectors take without rearrangement, and the convolutional code.
+    """
+    f = frame_format
+    return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1

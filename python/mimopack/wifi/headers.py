@@ -35,6 +35,7 @@ _KINDS = _core.wifi.signal_kinds
 _WINDOWS = np.array([0, 64, 144, 224, 304])
 # Parsed signal fields are cached, because most of them recur.
 _KEPT = 4096
+_L_SIG_BITS = 24
 
 
 class Header(NamedTuple):
@@ -69,18 +70,21 @@ class HeaderReader:
         whitening: see :class:`receiver.Receiver`.
 
     Attributes:
-        samples_needed: number of samples per frame that :meth:`read` needs.
+        samples_needed: number of samples per frame that reading needs.
+        core: the C++ reader.
+        windows: int64, FFT windows that it reads, relative to the first half of the L-LTF.
+        covariance: whether noise is whitened across antennas.
     """
 
     def __init__(self, scale, whitening="antennas"):
-        self._covariance = whitening == "covariance"
+        self.covariance = whitening == "covariance"
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
-        self._windows = _WINDOWS * scale
+        self.windows = _WINDOWS * scale
         self._places = {}    # {subchannels: (bins, centre)}
         plan = carriers.legacy()
         k = tuple(plan.used.tolist())
-        self._core = _core.wifi.HeaderReader(
+        self.core = _core.wifi.HeaderReader(
             fft=self._fft, sequence=training.legacy_long_training().astype(np.float32),
             smoother=smoother(k, k, 20), data=plan.data_index, pilots=plan.pilot_index,
             pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
@@ -99,18 +103,39 @@ class HeaderReader:
             list of n :class:`Header`. An element is None if there is neither a valid L-SIG nor a
             greenfield frame.
         """
-        bins, centre = self._place(subchannels)
-        white = None
-        if self._covariance:
-            halves = samples.spectra(self._windows[:2], self._fft, bins)
-            _, white = factors(noise_covariance(halves))
-            white = np.ascontiguousarray(white, np.complex64)
-        *fields, noise, signal = self._core.read(
-            samples.samples, starts=samples.first[:, None] + self._windows,
+        bins, _ = self._place(subchannels)
+        white = self.whitening(samples, subchannels) if self.covariance else None
+        kinds, *fields, noise, signal = self.core.read(
+            samples.samples, starts=samples.first[:, None] + self.windows,
             cfo=samples.cfo, direct=samples.direct, bins=bins, white=white)
-        return [None if found is None else Header(*found[:3], centre, *powers, found[3])
-                for found, *powers in zip(self._parsed(fields, 20 * len(subchannels)), noise,
-                                          signal, strict=True)]
+        return [self.header(kind, first.tobytes() + second.tobytes(), subchannels, *powers)
+                for kind, first, second, *powers in zip(kinds.tolist(), *fields, noise, signal,
+                                                        strict=True)]
+
+    def whitening(self, samples, subchannels):
+        """Return matrices that whiten the noise across antennas: complex64 (n, num_rx, num_rx).
+
+        The arguments are those of :meth:`read`.
+        """
+        bins, _ = self._place(subchannels)
+        halves = samples.spectra(self.windows[:2], self._fft, bins)
+        return np.ascontiguousarray(factors(noise_covariance(halves))[1], np.complex64)
+
+    def header(self, kind, fields, subchannels, noise, signal):
+        """Return the :class:`Header` of signal fields; None if they are not valid.
+
+        Args:
+            kind: sum of ``_core.wifi.signal_kinds``.
+            fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A.
+            subchannels: as for :meth:`read`.
+            noise, signal: as in :class:`Header`.
+        """
+        found = _parsed(kind, fields, 20 * len(subchannels))
+        if found is None:
+            return None
+        frame_format, problem, num_samples, announced = found
+        return Header(frame_format, problem, num_samples, self._place(subchannels)[1], noise,
+                      signal, announced)
 
     def _place(self, subchannels):
         """Return (FFT bins, centre) of the preamble in these subchannels."""
@@ -134,59 +159,38 @@ class HeaderReader:
             list of n elements, each (format, problem, num_samples, announced) as in
             :class:`Header`, or None.
         """
-        return self._parsed(self._core.read_symbols(combined, strength), bandwidth)
-
-    def _parsed(self, fields, bandwidth):
-        found = []
-        for kind, l_sig, signal in zip(fields[0].tolist(), *fields[1:], strict=True):
-            if kind & _KINDS["l_sig"]:
-                found.append(self._legacy(kind, l_sig, signal, bandwidth))
-            elif kind & _KINDS["greenfield"]:
-                found.append(_greenfield(signal.tobytes(), bandwidth))
-            else:
-                found.append(None)
-        return found
-
-    @staticmethod
-    def _legacy(kind, l_sig, signal, bandwidth):
-        """Return the fields that follow an L-SIG of 24 bits."""
-        l_sig = _l_sig(l_sig.tobytes())
-        if l_sig is None:
-            return None
-        turned = kind & _KINDS["second_turned"]
-        if l_sig.rate == 6 and not l_sig.length % 3 and kind & _KINDS["third_turned"]:
-            # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
-            parse = _high_throughput if turned else _very_high_throughput
-            return parse(signal.tobytes(), l_sig, bandwidth)
-        if l_sig.rate == 6 and l_sig.length % 3 and not turned and kind & _KINDS["repeated"]:
-            return None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
-        return _non_ht(l_sig, bandwidth)
+        kinds, first, second = self.core.read_symbols(combined, strength)
+        return [_parsed(kind, a.tobytes() + b.tobytes(), bandwidth)
+                for kind, a, b in zip(kinds.tolist(), first, second, strict=True)]
 
 
 @lru_cache(maxsize=_KEPT)
-def _l_sig(bits):
+def _parsed(kind, fields, bandwidth):
+    """Return (format, problem, num_samples, announced) as in :class:`Header`, or None."""
+    first, second = np.split(np.frombuffer(fields, np.uint8), [_L_SIG_BITS])
+    if kind & _KINDS["l_sig"]:
+        return _legacy(kind, first, second, bandwidth)
+    if kind & _KINDS["greenfield"]:
+        return _greenfield(second, bandwidth)
+    return None
+
+
+def _legacy(kind, l_sig, signal, bandwidth):
+    """Return the fields that begin with an L-SIG of 24 bits."""
     try:
-        return LSig.parse(np.frombuffer(bits, np.uint8))
+        l_sig = LSig.parse(l_sig)
     except SignalError:
         return None
-
-
-@lru_cache(maxsize=_KEPT)
-def _non_ht(l_sig, bandwidth):
+    turned = kind & _KINDS["second_turned"]
+    if l_sig.rate == 6 and not l_sig.length % 3 and kind & _KINDS["third_turned"]:
+        # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
+        if turned:
+            return _announced(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
+        return _announced(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig, bandwidth)
+    if l_sig.rate == 6 and l_sig.length % 3 and not turned and kind & _KINDS["repeated"]:
+        return None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
     return found, "", found.num_samples, {}
-
-
-@lru_cache(maxsize=_KEPT)
-def _high_throughput(bits, l_sig, bandwidth):
-    return _announced(lambda: signal_fields.parse_ht_sig(np.frombuffer(bits, np.uint8)), l_sig,
-                      bandwidth)
-
-
-@lru_cache(maxsize=_KEPT)
-def _very_high_throughput(bits, l_sig, bandwidth):
-    return _announced(lambda: signal_fields.parse_vht_sig_a(np.frombuffer(bits, np.uint8), l_sig),
-                      l_sig, bandwidth)
 
 
 def _announced(parse, l_sig, bandwidth):
@@ -205,11 +209,10 @@ def _announced(parse, l_sig, bandwidth):
     return found, "", found.num_samples, {}
 
 
-@lru_cache(maxsize=_KEPT)
 def _greenfield(bits, bandwidth):
     """Read an HT frame whose HT-SIG directly follows the long training field; None without one."""
     try:
-        found = signal_fields.parse_ht_sig(np.frombuffer(bits, np.uint8), greenfield=True)
+        found = signal_fields.parse_ht_sig(bits, greenfield=True)
     except SignalError:
         return None
     except Unsupported as error:

@@ -9,10 +9,10 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from .. import detectors
+from .. import _core, detectors
 from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
-from .decoder import FAILED, FrameDecoder, Settings, batches
+from .decoder import FAILED, Begun, FrameDecoder, Settings, batches
 from .iterations import can_iterate
 from .synchroniser import Synchroniser
 from .workers import Workers
@@ -91,9 +91,11 @@ class Receiver:
             num_rx, self.sample_rate, self._sync.scale, self.frequency, self._checked(detector),
             backend, flag("smoothing", smoothing), integer("passes", passes, 1, 100),
             self._iterations, whitening == "covariance", detector_threads=int(threads > 1))
-        self._decoders = [FrameDecoder(settings, clock) for _ in range(threads)]
+        self._threads = threads
+        self._decoder = FrameDecoder(settings, clock)    # of the thread that searches
+        self._others = [FrameDecoder(settings, clock) for _ in range(threads)]
         self._free = SimpleQueue()
-        for decoder in self._decoders:
+        for decoder in self._others:
             self._free.put(decoder)
         self._workers = Workers(threads)
         self._stretches = deque()    # (stretch, task), not settled yet
@@ -109,13 +111,13 @@ class Receiver:
     @property
     def detector(self):
         """Detector of the next frames, see the argument."""
-        return self._decoders[0].settings.detector
+        return self._decoder.settings.detector
 
     @detector.setter
     def detector(self, detector):
-        settings = replace(self._decoders[0].settings, detector=self._checked(detector))
+        settings = replace(self._decoder.settings, detector=self._checked(detector))
         self._settle()
-        for decoder in self._decoders:
+        for decoder in (self._decoder, *self._others):
             decoder.settings = settings
 
     def _checked(self, detector):
@@ -139,12 +141,19 @@ class Receiver:
     @property
     def num_threads(self):
         """Number of threads that read signal fields and decode."""
-        return len(self._decoders)
+        return self._threads
+
+    def set_alarm(self, alarm):
+        """Set what is called when another thread has ended a task, see ``_core.TaskQueue``.
+
+        :meth:`ready` may then return frames.
+        """
+        self._workers.set_alarm(alarm)
 
     @property
     def seconds(self):
         total = Counter(synchronisation=self._searching) if self._searching else Counter()
-        for decoder in self._decoders:
+        for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
         return total
 
@@ -157,16 +166,14 @@ class Receiver:
     def threshold(self, threshold):
         self._sync.threshold = threshold
 
-    def process(self, samples, wait=True, busy=None):
+    def process(self, samples, wait=True):
         """Process the next samples.
 
         Args:
             samples: (num_rx, n) complex, any n.
             wait: whether to wait until all frames with complete samples are decoded. With False and
-                threads > 1, later calls return some of the frames. If too many frames wait to be
-                decoded, the call waits nevertheless.
-            busy: function without arguments that returns whether the caller has other work. Until
-                the function returns true, a call with wait=False helps the other threads to decode.
+                threads > 1, :meth:`ready` and later calls return some of the frames. If too many
+                frames wait to be decoded, the call waits nevertheless.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
@@ -181,9 +188,19 @@ class Receiver:
         else:
             for begin in range(0, samples.shape[1], piece):
                 self._search(samples[:, begin:begin + piece])
-        if not wait and busy is not None:
-            self._help(busy)
         return self._collected(wait)
+
+    def ready(self):
+        """Return frames that other threads have decoded since the last call.
+
+        If none of these threads is idle, decode some of the waiting frames first.
+
+        Returns:
+            (frames, helped): list of :class:`ReceivedFrame` in the order of the stream, and whether
+            this call has worked for the other threads. If not, wait for the alarm.
+        """
+        helped = self._workers.overloaded and self._workers.run_one()
+        return self._collected(wait=False), helped
 
     def finish(self):
         """End the stream: return the remaining frames, and begin a new stream at sample 0.
@@ -230,16 +247,16 @@ class Receiver:
         for stretch in stretches:
             self._follow(stretch)
         # Limit the queue, or a stream that is too fast would fill the memory.
-        self._advance(_MOST_WAITING * len(self._decoders))
+        self._advance(_MOST_WAITING * self._threads)
 
     def _follow(self, stretch):
         """Start to read the signal fields of a stretch."""
-        call = self._workers.submit if stretch.chain else self._workers.run
-        self._stretches.append((stretch, call(self._timed_follow, stretch)))
-
-    def _timed_follow(self, stretch):
-        begun = self._clock()
-        return self._sync.follow(stretch), self._clock() - begun
+        task = self._sync.follow(stretch)
+        if stretch.chain:
+            self._workers.start(task)
+        else:
+            task.run()
+        self._stretches.append((stretch, task))
 
     def _advance(self, waiting):
         """Start to decode the frames of stretches whose signal fields were read.
@@ -251,72 +268,97 @@ class Receiver:
             if not read.done and len(self._stretches) <= waiting:
                 break
             self._stretches.popleft()
-            followed, seconds = self._workers.result(read)
+            followed = self._workers.result(read)
             begun = self._clock()
             found = self._sync.settle(stretch, followed)
-            self._searching += self._clock() - begun + seconds
+            if self._clock is not _no_time:
+                self._searching += self._clock() - begun + followed[-1]
             self._submit(found)
-
-    def _help(self, busy):
-        """Take over work from busy threads until other work is waiting."""
-        self._advance(len(self._stretches))
-        while not busy() and self._workers.overloaded and self._workers.run_one():
-            self._advance(len(self._stretches))
 
     def _submit(self, found):
         """Start to decode frames."""
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
-            problem = self._decoders[0].problem(one)
+            problem = self._decoder.problem(one)
             if problem:
-                job.reports[index] = self._decoders[0].failed(one, problem)
+                job.reports[index] = self._decoder.failed(one, problem)
             else:
                 able.append(index)
-        for batch in batches([found[i] for i in able], self.num_rx,
-                             len(self._decoders)):
+        for batch in batches([found[i] for i in able], self.num_rx, self._threads):
             indices = [able[i] for i in batch]
-            group = [found[i] for i in indices]
-            job.begun.append((indices, self._workers.submit(self._decode, group,
-                                                            self.keep_symbols)))
+            job.batches.append(self._begun(indices, [found[i] for i in indices]))
         if found:
             self._jobs.append(job)
 
-    def _decode(self, group, keep_symbols):
+    def _begun(self, indices, group):
+        """Start to decode frames of one format; return the :class:`_Batch`."""
+        begun = self._decoder.begin(group, self.keep_symbols)
+        if begun is None:
+            return _Batch(indices, group, None, self._decode_all(group))
+        return _Batch(indices, group, begun, self._workers.start(begun.task))
+
+    def _decode_all(self, group):
+        """Start to decode frames in Python; return the task."""
+        return self._workers.submit(self._with_decoder, FrameDecoder.decode, group,
+                                    self.keep_symbols)
+
+    def _with_decoder(self, method, *arguments):
         decoder = self._free.get()
         try:
-            return decoder.decode(group, keep_symbols)
+            return method(decoder, *arguments)
         finally:
             self._free.put(decoder)
+
+    def _finish(self, batch):
+        """Take the result of a finished task in C++, or start the task that goes on with it."""
+        begun, batch.begun = batch.begun, None
+        try:
+            batch.reports = self._decoder.finish(begun)
+        except Exception:    # find out which frames fail
+            batch.task = self._decode_all(batch.group)
+        else:
+            if batch.reports is None:
+                batch.task = self._workers.submit(self._with_decoder, FrameDecoder.improve, begun)
 
     def _settle(self):
         """Wait until all threads are idle."""
         for _, read in self._stretches:
             self._workers.finish(read)
         for job in self._jobs:
-            for _, batch in job.begun:
-                self._workers.finish(batch)
+            for batch in job.batches:
+                self._workers.finish(batch.task)
 
     def _collected(self, wait=True):
         """Return the reports of finished frames, or of all submitted frames if ``wait`` is true."""
-        if wait:
-            self._advance(0)
+        self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
+        for job in self._jobs:
+            for batch in job.batches:
+                if batch.begun and batch.task.done:
+                    self._finish(batch)
         frames = []
         while self._jobs:
             job = self._jobs[0]
             # Limit the queue, or a stream that is too fast would fill the memory.
-            late = len(self._jobs) > _MOST_WAITING * len(self._decoders)
-            if not (wait or late or all(batch.done for _, batch in job.begun)):
+            late = len(self._jobs) > _MOST_WAITING * self._threads
+            if not (wait or late or all(batch.task.done for batch in job.batches)):
                 break
             self._jobs.popleft()
-            for indices, batch in job.begun:
-                for index, report in zip(indices, self._workers.result(batch), strict=True):
+            for batch in job.batches:
+                for index, report in zip(batch.indices, self._reports(batch), strict=True):
                     job.reports[index] = report
             frames += [frame for one, frame in zip(job.found, job.reports, strict=True)
                        if self._counts(one, frame)]
         return frames
+
+    def _reports(self, batch):
+        """Wait for a batch; return its reports."""
+        if batch.begun:
+            self._workers.finish(batch.task)
+            self._finish(batch)
+        return self._workers.result(batch.task) if batch.reports is None else batch.reports
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -346,10 +388,30 @@ def _no_time():
     return 0.0
 
 
+@dataclass
+class _Batch:
+    """Frames that are decoded together.
+
+    Attributes:
+        indices: their places in the job.
+        group: list of :class:`synchroniser.Found`.
+        begun: :class:`decoder.Begun` while the task is one in C++; then None.
+        task: ``_core.Task``.
+        reports: list of :class:`ReceivedFrame`; None as long as there are none, or if they are the
+            result of the task.
+    """
+
+    indices: list
+    group: list
+    begun: Begun | None
+    task: _core.Task
+    reports: list | None = None
+
+
 @dataclass(frozen=True)
 class _Job:
-    """Frames that were found, their reports, and (indices, task) of those being decoded."""
+    """Frames that were found, their reports, and the batches in which they are decoded."""
 
     found: list
     reports: list
-    begun: list
+    batches: list

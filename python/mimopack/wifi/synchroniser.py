@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Find frames of any format in a stream of samples of several antennas."""
 
-from bisect import bisect_left
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from . import training
 from .formats import NonHT
 from .frame import TRUNCATED
 from .headers import SAMPLES_NEEDED, Header, HeaderReader
-from .preamble import Preamble, PreambleAcquirer
+from .preamble import Preamble, acquisition, subchannels_of
 from .sample_store import SampleStore
 from .whitening import WHITENINGS
 from .windows import FrameSamples
@@ -37,8 +37,6 @@ _FALLEN = 0.3
 _NEXT = 13
 # A frame begins at most this number of blocks before the window that finds it.
 _EARLIER = 16
-# Maximum number of headers that are read together.
-_TOGETHER = 64
 # From this distance (samples at 20 MS/s) on, windows hold only the long training field of a
 # preamble.
 _SKIP = training.L_STF + 80
@@ -143,13 +141,18 @@ class Synchroniser:
         self.sample_rate = rate
         self.threshold = threshold
         self._block = _BLOCK * self.scale
-        # 40 ppm at 5.8 GHz are 232 kHz, more than half of 1/16 of 5 MHz: the offset is then
-        # ambiguous.
-        self._acquirer = PreambleAcquirer(self.scale, turns=int(rate < 10e6))
         self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))
+        # The carrier offset from the short field is ambiguous by multiples of 1 / (16 scale) cycles
+        # per sample. 40 ppm at 5.8 GHz are 232 kHz, more than half of 1/16 of 5 MHz: then the
+        # multiples on each side are tried too.
+        self._follower = _core.wifi.Follower(
+            self._reader.core,
+            partial(_whitening, self._reader) if self._reader.covariance else None,
+            block=self._block, region=_REGION, searches=_SEARCHES, next=_NEXT,
+            turns=int(rate < 10e6), windows=self._reader.windows, **acquisition(self.scale))
         # Number of blocks that must follow a window. They cover the search for the best window, and
         # a header at its latest position.
-        needed = self._acquirer.samples_needed + self._reader.samples_needed + 32 * self.scale
+        needed = ((_core.wifi.preamble_samples + 32) * self.scale + self._reader.samples_needed)
         self._ahead = _SEARCHES * _REGION + _FALL + _WINDOW + -(-needed // self._block)
         self._scan = _core.wifi.Scan(
             rows=self.num_rx, block=self._block, window=_WINDOW, region=_REGION,
@@ -205,11 +208,15 @@ class Synchroniser:
         return found
 
     def _found(self, stretches):
-        return [found for stretch in stretches
-                for found in self.settle(stretch, self.follow(stretch))]
+        found = []
+        for stretch in stretches:
+            task = self.follow(stretch)
+            task.run()
+            found += self.settle(stretch, task.value())
+        return found
 
-    # Several threads may search one stream. One of them calls scan() and settle(), in order. Any
-    # thread may call follow(), which takes most of the time.
+    # Several threads may search one stream. One of them calls scan(), follow() and settle(), in
+    # order. Any thread may run the task of follow(), which takes most of the time.
 
     def scan(self, samples):
         """Search the next samples for short training fields.
@@ -254,45 +261,34 @@ class Synchroniser:
         return Stretch(array, origin, base, *found, self._next_window, self._store.end)
 
     def follow(self, stretch):
-        """Read the signal fields of the candidates in a stretch. Any thread may call this.
+        """Begin to read the signal fields of the candidates in a stretch.
+
+        If a candidate is no frame, the next window above the threshold is tried.
 
         Returns:
-            (frames, preambles): a list of (preamble, header), and the number of long training
-            fields found.
+            ``_core.Task`` for any thread. Its result is (frames, number of long training fields
+            found, CPU seconds). It needs Python's lock only to whiten noise across antennas.
         """
-        hits = stretch.hits
-        followed, preambles = [], 0
-        attempts = [(best, best + _NEXT) for best in stretch.chain]
-        while attempts:
-            results, confirmed = self._tried(stretch, [window for window, _ in attempts])
-            preambles += confirmed
-            again = []
-            for (window, end), result in zip(attempts, results, strict=True):
-                if result is not None:
-                    followed.append(result)
-                    continue
-                hit = bisect_left(hits, window + 3)
-                if hit < len(hits) and hits[hit] < end:
-                    best = _core.wifi.strongest(stretch.metric, hits[hit], region=_REGION,
-                                                searches=_SEARCHES)
-                    again.append((best, end))
-            attempts = [(window, end) for window, end in again if window < end]
-        return sorted(followed, key=lambda one: one[0].start), preambles
+        return self._follower.begin(
+            stretch.samples, stretch.origin, stretch.base, stretch.lag, stretch.metric,
+            stretch.fallen, stretch.hits, stretch.chain)
 
     def settle(self, stretch, followed):
         """Cut out the frames that were read.
 
         Args:
             stretch: the next stretch in the order of the stream.
-            followed: result of :meth:`follow` for this stretch.
+            followed: result of the task of :meth:`follow` for this stretch.
 
         Returns:
             list of :class:`Found` in the order of the stream: frames whose samples are complete.
         """
-        frames, preambles = followed
+        frames, preambles, _ = followed
         self.preambles += preambles
-        for preamble, header in frames:
-            self._enqueue(preamble, header)
+        for start, window, cfo, mask, kind, fields, noise, signal in frames:
+            subchannels = subchannels_of(mask)
+            self._enqueue(Preamble(start, window, cfo, subchannels),
+                          self._reader.header(kind, fields, subchannels, noise, signal))
         found = self._complete(stretch)
         keep = (stretch.next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *(self._first(one[0]) for one in self._pending)]))
@@ -310,34 +306,6 @@ class Synchroniser:
         if not inside:
             self._busy = end
         self._pending.append((preamble, header, end, inside))
-
-    def _tried(self, stretch, windows):
-        """Try candidate windows; return (list of (preamble, header) or None, preamble count)."""
-        results = [None] * len(windows)
-        tried = [index for index, window in enumerate(windows) if stretch.fallen[window]]
-        if not tried:
-            return results, 0
-        origin = stretch.origin
-        windows = np.array([windows[index] for index in tried])
-        starts = (windows + stretch.base) * self._block - origin
-        preambles, direct = self._acquirer.acquire(stretch.samples, origin, starts,
-                                                   stretch.lag[windows])
-        groups = {}
-        for index, preamble in enumerate(preambles):
-            if preamble is not None:
-                groups.setdefault(preamble.subchannels, []).append(index)
-        for subchannels, indices in groups.items():
-            for begin in range(0, len(indices), _TOGETHER):
-                part = indices[begin:begin + _TOGETHER]
-                at = np.array([preambles[i].window for i in part]) - origin
-                cfo = np.array([preambles[i].cfo for i in part])
-                samples = FrameSamples([stretch.samples] * len(part), at, cfo, direct[part])
-                with np.errstate(all="ignore"):
-                    headers = self._reader.read(samples, subchannels)
-                for i, header in zip(part, headers, strict=True):
-                    if header is not None:
-                        results[tried[i]] = preambles[i], header
-        return results, len(preambles) - preambles.count(None)
 
     def _first(self, preamble):
         # The first samples of the short training field may be missing after restart().
@@ -362,6 +330,13 @@ class Synchroniser:
             found.append(Found(preamble, header, samples, first, last > end + margin, inside,
                                last - preamble.start))
         return found
+
+
+def _whitening(reader, samples, first, cfo, direct, mask):
+    """Return the matrices for frames in one array that occupy the subchannels of a mask."""
+    with np.errstate(all="ignore"):
+        return reader.whitening(FrameSamples([samples] * len(first), first, cfo, direct),
+                                subchannels_of(mask))
 
 
 def _without_signal(header):

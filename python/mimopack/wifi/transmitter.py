@@ -8,9 +8,11 @@ from ..checks import choice, integer, positive
 from . import carriers, mac, signal_fields, training
 from .data_field import DataField
 from .formats import VHT, NonHT
+from .kept import Kept, size_of
 from .points import known_points
 
 MAX_ANTENNAS = 4
+_MOST_KEPT = 64    # limit of the sizes of the data fields that are kept
 # Sample rates in samples per second.
 SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 
@@ -49,7 +51,7 @@ class Transmitter:
         self._fft = carriers.FFT_20 * self._scale
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
         self._mapping = None if mapping is None else self._checked(mapping)
-        self._kept = {}
+        self._fields, self._ldpc_decoders = Kept(_MOST_KEPT), {}
 
     def _checked(self, mapping):
         try:
@@ -263,11 +265,8 @@ class Transmitter:
         return np.concatenate(parts, axis=1)
 
     def _data(self, f, psdu, scrambler_seed):
-        if f not in self._kept:
-            if len(self._kept) > 64:
-                self._kept.clear()
-            self._kept[f] = DataField(f)
-        field = self._kept[f]
+        field = self._fields.get(f, lambda: DataField(f, ldpc_decoders=self._ldpc_decoders),
+                                 size_of(f))
         plan = f.plan
         bits = field.encode(psdu, scrambler_seed)
         values = known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)

@@ -63,7 +63,7 @@ def test_options_that_do_not_fit_are_refused(arguments, message):
 
 def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path):
     for path, message in (("/dev/full", "/dev/full is a device, must be a regular file"),
-                          (tmp_path / "no" / "b.json", "files cannot be written in the folder")):
+                          (tmp_path / "no" / "b.json", "there is no folder")):
         code, text = run("--detector", "zf", "--output", path)
         assert code == 2 and message in text and "simulated data" not in text
 

@@ -179,6 +179,28 @@ class TestCommand:
         assert re.fullmatch(rf"Error: {data} ends at sample 20000: it had \d+ samples when it was "
                             "opened", result.output.splitlines()[-1])
         assert not list(tmp_path.glob("f.pcap*"))
+        # What the detector before has decoded is not lost.
+        assert ("Incomplete: these detectors did not play the whole recording: nway.\n"
+                in result.output)
+        summary = json.loads((tmp_path / "out/summary.json").read_text())
+        assert not summary["complete"] and list(summary["frames"]) == ["mmse"]
+        assert [row["frames_found"] for row in summary["detectors"]] == [12]
+        assert re.search(r"^mmse +\d", result.output, re.MULTILINE)
+
+    def test_a_recording_that_is_cut_at_once(self, small, tmp_path, monkeypatch):
+        """The first detector cannot read it: there is nothing to report."""
+        for ending in (".sigmf-meta", ".sigmf-data"):
+            (tmp_path / f"r{ending}").write_bytes(Path(f"{small}{ending}").read_bytes())
+        whole = Playback.decode
+
+        def decode(*arguments, **options):
+            os.truncate(tmp_path / "r.sigmf-data", 16 * 20_000)
+            return whole(*arguments, **options)
+
+        monkeypatch.setattr(Playback, "decode", decode)
+        result = _play(tmp_path / "r", "-d", "mmse", "-d", "nway", "-q", "-o", tmp_path / "out")
+        assert result.exit_code == 2 and "ends at sample 20000" in result.output.splitlines()[-1]
+        assert not list((tmp_path / "out").iterdir())
 
     def test_a_wrong_checksum_is_a_warning(self, tmp_path):
         path, _ = record(tmp_path / "r", FRAMES[:1])

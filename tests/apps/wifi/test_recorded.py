@@ -76,6 +76,22 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
     assert allowed.exit_code == 0, allowed.output
 
 
+@pytest.mark.parametrize("command,option", [("wifi", "--json"), ("wifi", "--csi"),
+                                            ("wifi", "--pcap"), ("play", "--pcap")])
+def test_no_file_of_a_collection_is_overwritten(tmp_path, command, option):
+    samples, _ = air(FRAMES[:1], 2)
+    path = recording.write(tmp_path / "r", samples, 20e6, layout="collection")
+    files = sorted(tmp_path.iterdir())
+    before = [file.read_bytes() for file in files]
+    assert len(files) == 5
+    for file in files:
+        result = CliRunner().invoke(main, [
+            command, str(path), "-q", "-o", str(tmp_path / "o"), option, str(file)])
+        assert result.exit_code == 2
+        assert f"Error: {option}: {file} is " in result.output
+    assert [file.read_bytes() for file in files] == before
+
+
 def test_a_radio_names_no_files():
     result = _wifi("--radio", "driver=mimopack", "--frequency", "5.18G", "--allow-outside")
     assert result.exit_code == 2

@@ -78,8 +78,8 @@ _suite = heading("Suites")
           help="Where the detectors run; may be given several times. cuda is an NVIDIA GPU, "
                "reference is slow NumPy code.")
 @_measurement("--isa", "isas", multiple=True, metavar="NAME",
-              help=f"Instruction set of the backend cpu: {', '.join(_core.available_isas())}; may "
-                   "be given several times. Default: the best one; the suite cpu takes all.")
+              help="Instruction set of the backend cpu, one of those that mimopack doctor lists; "
+                   "may be given several times. Default: the best one; the suite cpu takes all.")
 @_measurement("--threads", type=click.IntRange(0, MOST_THREADS), metavar="N",
               help="CPU threads; 0 takes all cores. Default without a suite: 0.")
 @_measurement("--vectors", type=click.IntRange(1, 2**26), metavar="N",

@@ -18,7 +18,14 @@ from ..interrupt import STATUS, Interrupt
 from ..machine import describe
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS
 from ..progress import Progress
-from ..wifi.opening import introduce, open_reader, own_files, refuse, refuse_receiver
+from ..wifi.opening import (
+    introduce,
+    open_reader,
+    own_files,
+    refuse,
+    refuse_receiver,
+    refuse_without_blocks,
+)
 from ..wifi.outputs import OutputError, is_fifo, make_folder, naming, pcap_time, replacement
 from ..wifi.words import plural
 from .table import frame_line, table
@@ -93,7 +100,8 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
     Raises:
         Refusal: the recording, an option or an output cannot be used; raised before anything plays.
-        OSError: the recording cannot be read to its end.
+        OSError: the recording cannot be read to its end; what the detectors before have decoded is
+            written.
         KeyboardInterrupt: Ctrl-C before anything plays, or repeated Ctrl-C if the program hangs.
     """
     with ExitStack() as stack:
@@ -137,6 +145,7 @@ class _Run:
 
     def _check(self, backend):
         """Check the detectors' names and options before anything plays; return the playback."""
+        refuse_without_blocks("play")
         from .playback import Playback
 
         try:
@@ -199,9 +208,15 @@ class _Run:
         known = len(self._truth.frames)
         self._say(f"annotations describe {plural(known, 'transmitted frame')}" if known
                   else "no annotations describe the transmitted frames")
-        tallies, rows = [], []
+        tallies, rows, unreadable = [], [], None
         for name in self._names:
-            tally, row = self._one(name)
+            try:
+                tally, row = self._one(name)
+            except OSError as error:
+                if not tallies:
+                    raise
+                unreadable = error    # raised below: what earlier detectors decoded is reported
+                break
             if row["samples"] or not tallies:
                 tallies.append(tally)
                 rows.append(row)
@@ -230,11 +245,14 @@ class _Run:
         if written:
             self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
         if missing:
-            self._say(click.style("\nInterrupted: these detectors did not play the whole "
-                                  f"recording: {', '.join(missing)}.", fg="yellow"))
+            why = "Incomplete" if unreadable else "Interrupted"
+            self._say(click.style(f"\n{why}: these detectors did not play the whole recording: "
+                                  f"{', '.join(missing)}.", fg="yellow"))
         elif self._interrupt.happened:
             self._say(click.style("\nInterrupted during the speed measurement: all frames are "
                                   "counted.", fg="yellow"))
+        if unreadable is not None:
+            raise unreadable
         if failure is not None:
             refuse(str(failure))
         return summary

@@ -18,10 +18,11 @@ from ...wifi.auto_detector import AUTO, LADDER
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
+from ..clusters import scheduler_options
 from ..interrupt import STATUS, Interrupt
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, FiniteRange, HeadedCommand, heading
 from ..progress import Progress
-from .opening import RATES, open_reader, refuse, refuse_receiver
+from .opening import RATES, open_reader, refuse, refuse_receiver, refuse_without_blocks
 from .options import Address, Format, Gain, Names, Number
 from .outputs import (
     CsiFile,
@@ -83,8 +84,7 @@ _display = heading("Display")
 
 
 @click.command("wifi", cls=HeadedCommand)
-@click.argument("path", metavar="[RECORDING]", required=False,
-                type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[RECORDING]...", nargs=-1)
 @_input("--radio", metavar="DEVICE",
         help="Receive from a radio in place of a RECORDING: driver=NAME[,ARGUMENTS] in the syntax "
              "of SoapySDR, or driver=uhd[,ARGUMENTS] for UHD.")
@@ -145,6 +145,7 @@ _display = heading("Display")
            metavar="N",
            help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
                 "frames occupy most of the time.")
+@scheduler_options
 @_output("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
          help="Write the frames as a list of JSON objects.")
 @_output("--csi", "csi_path", type=click.Path(path_type=Path), metavar="FILE",
@@ -167,13 +168,16 @@ _display = heading("Display")
           help="Serve the same statistics to Prometheus on this port. HOST is 127.0.0.1 by "
                "default, which other machines cannot reach.")
 @click.pass_context
-def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
-                 quiet, view, metrics, radio, **options):
+def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
+                 quiet, view, metrics, radio, scheduler, **options):
     """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
 
     RECORDING is a SigMF recording (its metadata file, its data file, or a collection), or a file of
     raw samples. For raw samples, give --rate, --format and --channels. For SigMF, these options and
     --frequency replace the metadata.
+
+    With --scheduler, there may be several, also as URLs of fsspec: a Dask cluster decodes them, and
+    writes NAME.json, NAME.pcap and summary.json to the folder of --output.
 
     A radio needs --radio and --frequency. Without --rate and --antennas, it receives 20 MS/s from
     one antenna.
@@ -187,6 +191,7 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
       mimopack wifi capture.sigmf-meta --json frames.json
       mimopack wifi capture.cs16 --rate 20e6 --channels 2 --frequency 5.18G
       mimopack wifi --radio driver=uhd --frequency 5.18G --antennas 2 --gain 40
+      mimopack wifi captures/*.sigmf-meta --scheduler local -o decoded
     Frames in Wireshark as they are decoded:
       mkfifo live.pcap; wireshark -k -i live.pcap &
       mimopack wifi capture.sigmf-meta --pcap live.pcap
@@ -206,7 +211,17 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
     """
     with Interrupt() as interrupt:
         try:
-            make = _source(interrupt, path, radio, options)
+            if scheduler.address is not None:
+                for name, given in (("radio", radio), ("json", json_path), ("csi", csi_path),
+                                    ("pcap", pcap_path), ("view", view), ("metrics", metrics)):
+                    if given:
+                        raise click.UsageError(f"--{name}: not with --scheduler")
+                context.exit(_on_cluster(interrupt, scheduler, paths, output, full_scale_dbm,
+                                         options))
+            if len(paths) > 1:
+                raise click.UsageError(f"got a second RECORDING, {paths[1]}: several need "
+                                       "--scheduler, such as --scheduler local")
+            make = _source(interrupt, Path(paths[0]) if paths else None, radio, options)
             status = _run(interrupt, make, (json_path, csi_path, pcap_path), full_scale_dbm,
                           output, pictures, quiet, Watch(view, metrics), options)
         except KeyboardInterrupt:
@@ -214,6 +229,25 @@ def wifi_command(context, path, json_path, csi_path, pcap_path, full_scale_dbm, 
             click.echo("\nIncomplete: interrupted.", err=True)
             status = STATUS
     context.exit(status)
+
+
+def _on_cluster(interrupt, scheduler, paths, folder, full_scale_dbm, options):
+    """Decode recordings on a cluster; return the exit status."""
+    from .folder import decode_all
+
+    for name in _RADIO_OPTIONS:
+        if options.pop(name) is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
+    if not paths or folder is None:
+        raise click.UsageError("--scheduler needs a RECORDING, and --output FOLDER")
+    reading = {name: options.pop(name)
+               for name in ("rate", "datatype", "channels", "frequency", "allow_outside")}
+    try:
+        with scheduler.client() as client:
+            return decode_all(client, paths, folder, reading, options, full_scale_dbm, interrupt,
+                              Progress())
+    except (ValueError, ImportError, OSError) as error:
+        refuse(str(error))
 
 
 def _source(interrupt, path, radio, options):
@@ -239,6 +273,7 @@ def _source(interrupt, path, radio, options):
                                               allow_outside)
         return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
                                                        **receiver)
+    refuse_without_blocks("--radio")
     from .live import Live
     from .radio import RadioSettings, open_radio
 

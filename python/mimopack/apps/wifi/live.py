@@ -264,9 +264,10 @@ class Live:
         if "path" in told:
             self.written.append(Path(told["path"]))
             self._say(f"written: {recording.printable(told['path'])}")
-            return
+        if "problem" in told:
+            self._warn(f"--keep: {'incomplete' if 'path' in told else 'nothing written'}: "
+                       f"{told['problem']}")
         if "load" not in told:
-            self._warn(f"--keep: nothing written: {told.get('problem', '')}")
             return
         self._load = told["load"]
         if told["switch"]:

@@ -25,6 +25,14 @@ def refuse(message):
     raise Refusal(recording.printable(message))
 
 
+def refuse_without_blocks(asked):
+    """Raise :class:`Refusal` if GNU Radio's blocks, which the asked option needs, are missing."""
+    try:
+        from ... import blocks  # noqa: F401
+    except ImportError as error:
+        refuse(f"{asked}: {error}")
+
+
 def refuse_receiver(error):
     """Raise :class:`Refusal` for an error of the receiver, with the name of the option."""
     words = str(error)
@@ -73,7 +81,8 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
 def own_files(reader):
     """Return the paths of a recording's files."""
     if isinstance(reader, recording.Reader):
-        return [reader.path, *(stream.dataset.path for stream in reader.streams)]
+        return [reader.path, *(path for stream in reader.streams
+                               for path in (stream.meta, stream.dataset.path))]
     return [reader.path]
 
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Rate matching of an IEEE 802.11n frame: LDPC codewords that fill whole OFDM symbols."""
 
+from functools import cached_property
+
 import numpy as np
 
 from ...checks import array, choice, integer
@@ -76,15 +78,29 @@ class WifiRateMatching:
         self.num_codewords, self.num_symbols, self.num_coded = count, symbols, available
         self.num_shortened, self.num_punctured = shortened, punctured
         self.num_repeated = repeated
+        self._payload_bits = payload_bits
+
+    @property
+    def information(self):
+        return self._positions[1]
+
+    @property
+    def _sent(self):
+        return self._positions[0]
+
+    @cached_property
+    def _positions(self):
+        """Positions among the bits of all codewords of each bit sent, and ``information``."""
+        info, length, count = self.code.num_info, self.code.num_bits, self.num_codewords
         sent, information, at = [], [], 0
-        parts = zip(*(_spread(total, count) for total in (shortened, punctured, repeated)),
-                    strict=True)
+        parts = zip(*(_spread(total, count) for total in (
+            self.num_shortened, self.num_punctured, self.num_repeated)), strict=True)
         for first, (short, cut, more) in zip(range(0, count * length, length), parts, strict=True):
             once = first + np.concatenate([np.arange(info - short), np.arange(info, length - cut)])
             sent.append(np.resize(once, len(once) + more) if more else once)
             information.append(at + np.arange(info - short))
             at += len(sent[-1])
-        self._sent, self.information = map(np.concatenate, (sent, information))
+        return np.concatenate(sent), np.concatenate(information)
 
     def encode(self, bits, encoder):
         """Encode the payload of a frame to the bits sent.
@@ -99,7 +115,7 @@ class WifiRateMatching:
         Raises:
             ValueError: bits does not match its description.
         """
-        array("bits", bits, np.uint8, (len(self.information),))
+        array("bits", bits, np.uint8, (self._payload_bits,))
         words = np.zeros((self.num_codewords, self.code.num_bits), np.uint8)
         words.ravel()[self._sent[self.information]] = bits
         info = np.ascontiguousarray(words[:, :self.code.num_info])

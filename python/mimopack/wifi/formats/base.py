@@ -148,9 +148,13 @@ class FrameFormat:
         """Position of the convolutional code's tail among the scrambled bits."""
         raise NotImplementedError
 
-    @cached_property
+    @property
     def ldpc_matching(self):
-        """``ldpc.WifiRateMatching`` of an LDPC format, which says which codeword bits are sent."""
+        """``ldpc.WifiRateMatching`` of an LDPC format, which says which codeword bits are sent.
+
+        The object is a new one each time. Receivers keep thousands of formats, so a format must not
+        keep the object's positions, 16 bytes for each bit of the frame.
+        """
         return WifiRateMatching(self.num_scrambled, self.code_rate,
                                 self.coded_bits_per_symbol * self.symbols_per_code_block)
 

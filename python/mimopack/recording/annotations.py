@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Annotations as JSON text, which takes less memory than dictionaries."""
+
+import json
+
+from ..checks import integer
+from .timeline import LARGEST_HZ
+
+_EDGES = ("core:freq_lower_edge", "core:freq_upper_edge")
+_KINDS = {**dict.fromkeys(_EDGES, (int, float)),
+          **dict.fromkeys(("core:label", "core:comment", "core:generator", "core:uuid"), str)}
+
+
+def annotation_text(start, count, **fields):
+    """Check an annotation and return it, without its start, as JSON text.
+
+    Args:
+        start, count, fields: see ``Writer.annotate``.
+
+    Raises:
+        ValueError: SigMF does not allow the annotation.
+    """
+    integer("start", start, 0, 2**63 - 1)
+    told = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
+            **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}}
+    for key, value in told.items():
+        kind = _KINDS.get(key)
+        if kind is None or isinstance(value, kind) and not isinstance(value, bool):
+            continue
+        wanted = "text" if kind is str else "a number"
+        raise ValueError(f"{key}: got {value!r}, must be {wanted}")
+    edges = [told[key] for key in _EDGES if key in told]
+    if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
+        raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be two numbers of "
+                         f"{-LARGEST_HZ:g} to {LARGEST_HZ:g} Hz")
+    try:
+        return json.dumps(told, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"fields: got a value that JSON cannot represent: {error}") from error
+
+
+def entry(start, text):
+    """Return the annotation with a start and an ``annotation_text`` as a dictionary."""
+    return {"core:sample_start": start, **json.loads(text)}

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several simulations in one file, whose points are computed together."""
+
+import inspect
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..text import printable
+from .crew import carry_out
+from .link import SNR_KINDS, Link
+from .simulation import Simulation
+
+_LINK = [field.name for field in fields(Link) if field.name != "snr_kind"]
+_SIMULATION = ["detectors", *(
+    name for name in inspect.signature(Simulation).parameters
+    if name not in ("link", "detectors", "output", "threads", "client"))]
+_RUN = {"errors": 100, "max_frames": 100_000}
+_KEYS = [*SNR_KINDS, *_LINK, *_SIMULATION, *_RUN]
+_TOP = ("title", "results", "plot", "defaults", "simulation")
+
+
+def snr_values(value):
+    """Return the SNRs that a value means: a list, a number, "FIRST:LAST:STEP" or "1,2,3".
+
+    Raises:
+        ValueError: it means none.
+    """
+    if isinstance(value, list):
+        return [number for one in value for number in snr_values(one)]
+    try:
+        if not isinstance(value, str):
+            return [float(value)]
+        if ":" not in value:
+            return [float(part) for part in value.split(",")]
+        first, last, step = (float(part) for part in value.split(":"))
+        if not 0 < step < math.inf or not 0 <= (last - first) / step < 10_000:
+            raise ValueError
+        count = int((last - first) / step + 1e-9) + 1
+        return [round(first + i * step, 6) for i in range(count)]
+    except (ValueError, OverflowError, TypeError):
+        raise ValueError(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas"
+                         ) from None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A simulation of a campaign.
+
+    Attributes:
+        name: its name.
+        output: path of its file of results.
+        link: arguments of ``Link``.
+        simulation: arguments of ``Simulation``.
+        snrs: SNRs in dB.
+        run: further arguments of ``Simulation.run``.
+    """
+
+    name: str
+    output: Any
+    link: dict
+    simulation: dict
+    snrs: list
+    run: dict
+
+    def state(self, rows):
+        """Return (complete, begun, waiting): numbers of points, by the rows of results.
+
+        A point is complete too if its detector has skipped it, because it made no frame error at a
+        lower SNR.
+        """
+        found = {(row["detector"], row["at_db"]): row for row in rows}
+        complete = begun = 0
+        for detector in self.simulation["detectors"]:
+            skipped = False
+            for snr in self.snrs:
+                row = found.get((detector, snr))
+                done = row is not None and (
+                    row["counts"]["frame_errors"][-1] >= self.run["errors"]
+                    or row["frames"] >= self.run["max_frames"])
+                complete += done or skipped
+                begun += row is not None and not done and not skipped
+                skipped |= done and not row["counts"]["frame_errors"][-1]
+        points = len(self.simulation["detectors"]) * len(self.snrs)
+        return complete, begun, points - complete - begun
+
+
+class Campaign:
+    """The simulations of a TOML file; docs/campaigns.md describes it.
+
+    Args:
+        path: path of the file.
+
+    Attributes:
+        title: title of the figure.
+        plot: path of the picture, or None.
+        parts: list of ``Part``.
+
+    Raises:
+        ValueError: the file is no campaign.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path):
+        path = Path(path)
+        try:
+            content = _parsed(path)
+            _known(content, _TOP, "")
+            defaults = content.get("defaults", {})
+            _known(defaults, _KEYS, "defaults.")
+            entries = content.get("simulation")
+            if not isinstance(entries, list) or not entries:
+                raise ValueError("simulation: missing, must be at least one [[simulation]]")
+            self.title = str(content.get("title", path.stem))
+            self.plot = path.parent / content["plot"] if "plot" in content else None
+            folder = path.parent / content.get("results", path.stem)
+            self.parts = [_part(f"simulation[{index}]", defaults, entry, folder)
+                          for index, entry in enumerate(entries)]
+            names = [part.name for part in self.parts]
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    raise ValueError(f"simulation[{index}].name: {name} is taken already")
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"campaign: {path}: {printable(error)}") from None
+
+    def simulations(self, threads=0, client=None):
+        """Return {name: ``Simulation``}, with these of its arguments.
+
+        Raises:
+            ValueError, ImportError: as for ``Simulation``, with the name.
+            OSError: the folder of the results cannot be made, or a file cannot be read.
+        """
+        made = {}
+        for part in self.parts:
+            part.output.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                made[part.name] = Simulation(Link(**part.link), **part.simulation, threads=threads,
+                                             output=part.output, client=client)
+            except ValueError as error:
+                raise ValueError(f"{part.name}: {error}") from None
+        return made
+
+    def run(self, simulations, seconds=None, progress=None, say=None):
+        """Run the ``simulations()`` together until all points are complete or time is up.
+
+        Args:
+            simulations: {name: ``Simulation``}. Earlier ones come first; the tasks of later ones
+                fill the gaps.
+            seconds, say: as for ``Simulation.run``.
+            progress: function of a ``Part`` and its ``Simulation`` that returns the ``progress`` of
+                ``Simulation.run``.
+
+        Raises:
+            ValueError, OSError: as for ``Simulation.run``.
+        """
+        deadline = time.monotonic() + (math.inf if seconds is None else seconds)
+        with ExitStack() as stack:
+            for simulation in simulations.values():
+                stack.enter_context(simulation.store.held())
+            for part in self.parts:
+                simulation = simulations[part.name]
+                simulation.prepare(part.snrs, **part.run,
+                                   progress=progress and progress(part, simulation))
+                stack.enter_context(simulation.finishing())
+            crew = max(simulations.values(), key=lambda one: one.threads).crew(say)
+            carry_out([one.plan for one in simulations.values()], stack.enter_context(crew),
+                      deadline)
+
+
+def _parsed(path):
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("is no text in UTF-8") from None
+
+
+def _known(table, allowed, place):
+    if not isinstance(table, dict):
+        raise ValueError(f"{place.rstrip('.')}: must be a table")
+    for key in table:
+        if key not in allowed:
+            raise ValueError(f"{place}{key}: unknown, allowed are {', '.join(allowed)}")
+
+
+def _part(place, defaults, entry, folder):
+    _known(entry, ["name", *_KEYS], f"{place}.")
+    name = entry.get("name")
+    if not isinstance(name, str) or not name.isprintable() or name != Path(name).name:
+        raise ValueError(f"{place}.name: got {name!r}, must be text that can name a file")
+    told = {**{key: value for key, value in defaults.items()
+               if key not in SNR_KINDS or not entry.keys() & set(SNR_KINDS)}, **entry}
+    kinds = [kind for kind in SNR_KINDS if kind in told]
+    if len(kinds) != 1:
+        raise ValueError(f"{place}: give either snr or ebn0")
+    if not isinstance(told.get("detectors"), list):
+        raise ValueError(f"{place}.detectors: must be a list")
+    try:
+        snrs = sorted(set(snr_values(told[kinds[0]])))
+    except ValueError as error:
+        raise ValueError(f"{place}.{kinds[0]}: {error}") from None
+    return Part(name, folder / f"{name}.json",
+                {key: told[key] for key in _LINK if key in told} | {"snr_kind": kinds[0]},
+                {key: told[key] for key in _SIMULATION if key in told}, snrs,
+                {key: told.get(key, default) for key, default in _RUN.items()})

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hand out the blocks of a simulation as tasks, and count them in order.
+
+The counts do not depend on who computes a task, nor on when it comes back: the blocks of a point
+are counted in order, and the point ends with the block that completes it. Later blocks that were
+computed already are dropped.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ..checks import integer
+from .link import BLOCK
+from .tally import Tally
+
+_MARGIN = 1.2    # blocks handed out over the blocks that the error rate so far lets expect
+_MOST_BLOCKS = 4096    # of a task: its result is sent as one message
+_RECENT = 10.0    # seconds that a worker counts as busy with an SNR after its last result
+
+
+@dataclass(eq=False)
+class Task:
+    """Blocks of frames at an SNR that a worker simulates for some detectors.
+
+    ``arguments`` are those of ``Receivers.count``.
+    """
+
+    plan: Any
+    points: dict    # {label: _Point} that wait for the result
+    arguments: tuple
+
+    @property
+    def useful(self):
+        """Whether a point still waits for the result."""
+        return any(not point.done for point in self.points.values())
+
+
+class _Point:
+    """The count of a detector at an SNR."""
+
+    def __init__(self, tally, errors, most):
+        self.tally, self._errors, self.most = tally, errors, most
+        self.next = tally.blocks    # the first block that is not handed out
+        self._back = {}    # {first block: sums of each block} of results that are not counted yet
+
+    @property
+    def done(self):
+        return self.tally.frame_errors >= self._errors or self.tally.blocks >= self.most
+
+    def may_need_more(self):
+        """Return whether blocks beyond those handed out may be needed, likely or not."""
+        return not self.done and self.next < self.most and self._known()[0] < self._errors
+
+    def missing(self):
+        """Return the number of blocks to hand out that the error rate so far lets expect."""
+        if not self.may_need_more():
+            return 0
+        left = self.most - self.next
+        errors, blocks = self._known()
+        if not errors:
+            return left
+        expected = math.ceil(_MARGIN * (self._errors - errors) * blocks / errors)
+        return min(left, max(0, expected - (self.next - blocks)))
+
+    def _known(self):
+        """Return the numbers of frame errors and of blocks in all results."""
+        early = [sums["frame_errors"][-1] for blocks in self._back.values() for sums in blocks]
+        return self.tally.frame_errors + sum(early), self.tally.blocks + len(early)
+
+    def take(self, first, blocks):
+        """Take the sums of blocks, and count those whose turn it is; return whether any was."""
+        self._back[first] = blocks
+        before = self.tally.blocks
+        while not self.done and self.tally.blocks in self._back:
+            for sums in self._back.pop(self.tally.blocks):
+                self.tally.join(sums)
+                if self.done:
+                    self._back.clear()
+                    break
+        return self.tally.blocks > before
+
+
+class Plan:
+    """What is left to do of a simulation.
+
+    A detector starts at an SNR when it has made a frame error at each lower one: if it makes none
+    there, it skips the higher ones.
+
+    Args:
+        simulation: the ``Simulation``.
+        snrs, errors, max_frames, progress: as for ``Simulation.run``.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(self, simulation, snrs, errors=100, max_frames=100_000, progress=None):
+        errors = integer("errors", errors, 1, 10**9)
+        most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
+        for snr in snrs:
+            simulation.link.snr_db(snr)    # raises ValueError if invalid
+        self.simulation = simulation
+        self._progress = progress or (lambda *grown: None)
+        self._pace = None    # seconds per block
+        self._seen = {}    # {SNR: {worker: time of its last result}}
+        self._points = {
+            snr: {label: _Point(Tally(simulation.passes[label], simulation.store.state(label, snr)),
+                                errors, most)
+                  for label in simulation.detectors}
+            for snr in sorted({float(snr) for snr in snrs})}
+
+    @property
+    def complete(self):
+        """Whether all points are complete or skipped."""
+        return all(point.done for points in self._open() for point in points.values())
+
+    def workers(self, snr):
+        """Return the number of workers that have sent results for an SNR a short time ago."""
+        now = time.monotonic()
+        return sum(now - last < _RECENT for last in self._seen.get(snr, {}).values())
+
+    def next_task(self, slots, seconds, eager):
+        """Return the next ``Task`` to hand out, or None.
+
+        Args:
+            slots: number of tasks that are computed at once.
+            seconds: time that a task should take; None for tasks of one batch.
+            eager: whether to hand out blocks that are probably not needed.
+        """
+        for snr, points in zip(self._points, self._open(), strict=True):
+            wanting = {label: point.missing() or eager for label, point in points.items()
+                       if point.may_need_more()}
+            if not any(wanting.values()):
+                continue
+            block = min(points[label].next for label, wants in wanting.items() if wants)
+            joining = {label: points[label] for label in wanting if points[label].next == block}
+            count = self._size(max(point.missing() for point in joining.values()), slots, seconds)
+            end = min(block + count, min(points[label].most for label in joining),
+                      *(points[label].next for label in wanting if points[label].next > block))
+            for point in joining.values():
+                point.next = end
+            return Task(self, joining, (snr, block, end - block, list(joining)))
+        return None
+
+    def _size(self, missing, slots, seconds):
+        """Return the number of blocks of a task."""
+        batch = self.simulation.batch
+        if not seconds or not self._pace:
+            return batch
+        count = max(1, min(int(seconds / self._pace), _MOST_BLOCKS))
+        count = min(count, max(batch, math.ceil(missing / slots)))    # let all workers share them
+        return count if count < batch else count - count % batch
+
+    def take(self, task, found, seconds, worker):
+        """Count the result of a task, which took some seconds."""
+        snr, block, count, _ = task.arguments
+        self._pace = seconds / count
+        self._seen.setdefault(snr, {})[worker] = time.monotonic()
+        for label, point in task.points.items():
+            if not point.done and point.take(block, found[label]):
+                self._note(label, snr, point)
+
+    def _open(self):
+        """Return, for each SNR, {label: point} of the detectors that have not to wait for it."""
+        clear = set(self.simulation.detectors)    # with an error at each lower SNR
+        found = []
+        for points in self._points.values():
+            found.append({label: points[label] for label in points if label in clear})
+            clear = {label for label in clear if points[label].tally.frame_errors}
+        return found
+
+    def begin(self):
+        """Report what is stored, and whether it is complete now."""
+        for label in self.simulation.detectors:
+            for snr, points in self._points.items():
+                point = points[label]
+                if point.tally.frames:
+                    self._note(label, snr, point)
+                if point.done and not point.tally.frame_errors:
+                    break
+
+    def _note(self, label, snr, point):
+        self.simulation.keep(label, snr, point.tally, point.done)
+        self._progress(label, snr, point.tally)

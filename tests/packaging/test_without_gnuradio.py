@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The package ``mimopack``, which pip installs: the same modules, without GNU Radio."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from source_tree import PACKAGES, ROOT
+
+RECORDING = ROOT / "examples/recordings/wifi_4x4_ht"
+HIDE = "import sys; sys.modules['gnuradio'] = sys.modules['pmt'] = None; "
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Folder with the package, laid out as in the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    (folder / "mimopack").mkdir()
+    for entry in (PACKAGES / "gnuradio/mimopack").iterdir():
+        target = folder / "mimopack" / entry.name
+        if entry.name.startswith("_core"):
+            shutil.copy(entry, target)    # another library than that of gnuradio.mimopack
+        elif not entry.name.startswith(("_runtime", "__pycache__")):
+            target.symlink_to(entry.resolve())
+    return folder
+
+
+def run(folder, code, *arguments, before=HIDE):
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, "-c", before + code, *arguments], env=environment,
+                          capture_output=True, text=True, timeout=120)
+
+
+def command(folder, *arguments):
+    return run(folder, "from mimopack.apps.cli import main; main()", *map(str, arguments))
+
+
+def test_every_module_but_blocks_is_imported(folder):
+    done = run(folder, """
+import importlib, json, pkgutil, mimopack
+failed = []
+for module in pkgutil.walk_packages(mimopack.__path__, "mimopack.", onerror=failed.append):
+    try:
+        importlib.import_module(module.name)
+    except ImportError:
+        failed.append(module.name)
+print(json.dumps(failed))
+""")
+    assert done.returncode == 0, done.stderr
+    needing = json.loads(done.stdout.splitlines()[-1])
+    assert "mimopack.blocks" in needing
+    assert {name for name in needing if not name.startswith("mimopack.blocks")} == {
+        "mimopack.apps.play.pictures", "mimopack.apps.play.playback", "mimopack.apps.wifi.live"}
+
+
+def test_a_block_is_absent_and_the_error_says_why(folder):
+    done = run(folder, """
+import mimopack
+assert not hasattr(mimopack, "pytest_plugins") and "detectors" in dir(mimopack)
+mimopack.wifi_receiver
+""")
+    assert re.search(r"AttributeError: module 'mimopack' has no attribute 'wifi_receiver'.*"
+                     "blocks need GNU Radio 3.10.*gnuradio", done.stderr.splitlines()[-1])
+    done = run(folder, "from mimopack import blocks")
+    assert "ImportError: blocks need GNU Radio 3.10" in done.stderr.splitlines()[-1]
+
+
+def test_detectors_codes_and_the_simulator_work(folder):
+    done = command(folder, "sim", "--num-tx", 2, "--num-rx", 2, "--snr", 10, "--code",
+                   "wifi:648:1/2", "--errors", 1, "-d", "zf", "-d", "mla", "-q")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_recording_is_decoded(folder):
+    done = command(folder, "wifi", RECORDING, "--detector", "mmse")
+    assert done.returncode == 0, done.stderr
+    assert "20" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [
+    ("play", RECORDING), ("wifi", "--radio", "driver=rtlsdr", "--frequency", "5.18G")])
+def test_a_command_that_needs_blocks_says_so_in_one_line(folder, arguments):
+    done = command(folder, *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "blocks need GNU Radio 3.10" in done.stderr.splitlines()[-1]
+
+
+def test_the_doctor_asks_for_no_gnuradio(folder):
+    done = command(folder, "doctor", "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0 and report["ok"]
+    found = {one["name"]: one for one in report["findings"]}
+    assert found["installation"]["status"] == found["GNU Radio"]["status"] == "ok"
+    assert str(folder) in found["installation"]["text"]
+    assert "no blocks" in found["GNU Radio"]["text"] and "CPU detectors" in found
+    assert not {"runtime", "GRC blocks"} & set(found)
+
+
+def test_both_packages_work_in_one_program(folder):
+    done = run(f"{folder}:{PACKAGES}", """
+import numpy as np, mimopack
+from gnuradio import mimopack as whole
+y, h = np.ones((1, 2), np.complex64), np.eye(2, dtype=np.complex64)[None]
+a, b = (one.detectors.MMSE(2, 2, "qpsk").detect(y, h, 0.1) for one in (mimopack, whole))
+assert (a == b).all() and mimopack._core is not whole._core and whole.wifi_receiver
+""", before="")
+    assert done.returncode == 0, done.stderr
