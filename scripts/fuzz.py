@@ -155,7 +155,11 @@ def command_of(name):
 
 def environment_of(name):
     """Return the environment of a target's processes."""
-    return os.environ | (NATIVE_ENVIRONMENT if name in LIBRARY else {MODULE: name})
+    if name in LIBRARY:
+        return os.environ | NATIVE_ENVIRONMENT
+    # To merge, libFuzzer starts this script by its name: with the first Python in PATH.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {MODULE: name, "PATH": path}
 
 
 def fuzz(name, arguments):
