@@ -66,7 +66,7 @@ def page(name, command, summary, parent):
         for names, text in records:
             text = text.replace(f"0<=x<={MOST_THREADS}]", "up to 16, or 4 for each core]")
             lines += [".TP", f"\\fB{escaped(names)}\\fR", escaped(text)]
-    others = []
+    others = [f"{title}-{other}" for other in getattr(command, "OTHERS", ())]
     if isinstance(command, click.Group):
         lines.append(".SH COMMANDS")
         for other in command.list_commands(context):
@@ -82,8 +82,12 @@ def pages():
     context = mimopack.make_context("mimopack", [], resilient_parsing=True)
     found = {"mimopack.1": page("mimopack", mimopack, "MIMO receivers for GNU Radio.", None)}
     for name in mimopack.list_commands(context):
-        found[f"mimopack-{name}.1"] = page(name, mimopack.get_command(context, name),
-                                           mimopack.summary(name), context)
+        command = mimopack.get_command(context, name)
+        found[f"mimopack-{name}.1"] = page(name, command, mimopack.summary(name), context)
+        for other in getattr(command, "OTHERS", ()):    # such as mimopack sim status
+            own = command.make_context(name, [other], context, resilient_parsing=True).command
+            found[f"mimopack-{name}-{other}.1"] = page(
+                f"{name} {other}", own, own.help.split(".")[0], context)
     return found
 
 

@@ -26,6 +26,10 @@ NOT_RUN = {"compiles for minutes": 1, "installs packages": 13, "needs a GPU": 1,
            "needs a cluster": 4, "needs a radio": 10, "needs an installation": 1,
            "needs the network": 4, "opens a window": 3, "runs the tests": 3, "takes hours": 2}
 
+# What commands read; they may write into their own copy of examples/ and anywhere else.
+SOURCES = ("README.md", "CMakeLists.txt", "apps", "bench", "cmake", "docs", "grc", "lib",
+           "packaging", "pyproject.toml", "python", "scripts", "soapy", "tests")
+
 BLOCKS = [block for path in DOCUMENTS for block in blocks(path)]
 PAGES = {path: [block for block in BLOCKS if block.path == path and block.code
                 and block.language in ("sh", "python")] for path in DOCUMENTS}
@@ -46,9 +50,8 @@ def checkout(folder):
     Returns:
         The environment of a user in it, after ``source .venv/bin/activate``.
     """
-    for path in ROOT.iterdir():
-        if path.name not in (".venv", ".git", "build", "examples"):
-            (folder / path.name).symlink_to(path)
+    for name in SOURCES:
+        (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "examples", folder / "examples")
     binaries, home = folder / ".venv/bin", folder / "home"
     binaries.mkdir(parents=True)
@@ -56,9 +59,10 @@ def checkout(folder):
     for name, text in (("python", _PYTHON), ("python3", _PYTHON), ("mimopack", _MIMOPACK)):
         (binaries / name).write_text(text.format(sys.executable))
         (binaries / name).chmod(0o755)
-    grc = folder / ".venv/share/gnuradio/grc/blocks"
-    grc.parent.mkdir(parents=True)
-    grc.symlink_to(ROOT / "grc")
+    for place, meant in ((".venv/share/gnuradio/grc/blocks", ROOT / "grc"),
+                         ("build/soapy", PACKAGES.parent / "soapy")):
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).symlink_to(meant)
     path = [str(PACKAGES), str(folder / "packages"), str(folder)]
     return {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "HOME": str(home),
             "PYTHONPATH": os.pathsep.join(path), "MPLBACKEND": "Agg"}

@@ -20,6 +20,7 @@ BLOCKS = pages.block_files()
 
 
 def build(*arguments, packages=PACKAGES):
+    assert PYTHON.exists(), "scripts/setup.sh --docs installs Sphinx"
     return subprocess.run([PYTHON, ROOT / "scripts/docs/build.py", *arguments], timeout=600,
                           capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(packages)})

@@ -140,7 +140,7 @@ class DeviceRun(Fragile, QueuedRun, DetectorRun):
         # A call needs whole channel matrices.
         self.step = self.period
         self.most = data.vectors
-        self.least = min(self.most, PILOT_VECTORS - PILOT_VECTORS % self.period)
+        self.least = min(self.error_vectors, PILOT_VECTORS - PILOT_VECTORS % self.period)
 
     def plan(self, seconds):
         super().plan(seconds)

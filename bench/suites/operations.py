@@ -157,20 +157,31 @@ def expansion(p, levels):
                for level in range(levels))
 
 
+def least(*counts):
+    """Return the count with the fewest instructions."""
+    return min(counts, key=sum)
+
+
 @counted
 def zf(p):
+    """QR decomposition and inverse of R, or the inverse of H^H H."""
     inverse = p.num_tx**3 / 6 * COMPLEX_FMA + p.num_tx**2 * 2 * FMA
-    once = (qr(p.num_tx, p.num_rx) + inverse) * (1 / p.per_channel)
+    once = least(qr(p.num_tx, p.num_rx) + inverse,
+                 gram(p) + hermitian_inverse(p.num_tx)) * (1 / p.per_channel)
     apply = p.num_tx * (p.num_tx + 1) / 2 * COMPLEX_FMA
     return once + rotate(p.num_tx, p.num_rx) + apply + demap_axes(p)
 
 
 @counted
 def mmse(p):
-    """QR decomposition of [H; sigma I], whose lower part fills up as a triangle."""
+    """QR decomposition of [H; sigma I], whose lower part fills up as a triangle, or the inverse of
+    H^H H + sigma^2 I. Vectors of a matrix share it, as they have the same noise.
+    """
     nt = p.num_tx
-    return (qr(nt, p.num_rx + nt / 3) + rotate(nt, p.num_rx)
-            + nt * (nt + 1) / 2 * (COMPLEX_FMA + 2 * FMA) + 8 * nt * OTHER + demap_axes(p))
+    once = (least(qr(nt, p.num_rx + nt / 3), gram(p) + hermitian_inverse(nt))
+            + nt * (nt + 1) * FMA) * (1 / p.per_channel)
+    return (once + rotate(nt, p.num_rx) + nt * (nt + 1) / 2 * COMPLEX_FMA + 8 * nt * OTHER
+            + demap_axes(p))
 
 
 def reordered(p):
@@ -344,12 +355,17 @@ def ep(p):
 
 @counted
 def mmsepic(p):
-    """Soft symbols, cancellation, one filter for all layers, demapping with the prior."""
+    """Soft symbols, cancellation, one filter for all layers, demapping with the prior.
+
+    Vectors of a matrix share the first filter, which no soft symbol changes.
+    """
     nt, iterations = p.num_tx, p.detector.num_iterations
     soft = 2 * nt * p.side * (EXPONENTIAL + 3 * FMA)
     matrix = hermitian_inverse(nt) + nt * nt * 3 * COMPLEX_FMA
-    one = soft * (iterations > 1) + matrix + 8 * nt * OTHER + demap_axes(p)
-    return gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + iterations * one
+    matrices = matrix * (iterations - 1 + 1 / p.per_channel)
+    one = soft * (iterations > 1) + 8 * nt * OTHER + demap_axes(p)
+    return (gram(p) * (1 / p.per_channel) + rotate(nt, p.num_rx) + matrices
+            + iterations * one)
 
 
 def count(detector, per_channel, lanes, nodes=None):

@@ -148,6 +148,25 @@ def antennas(results):
                                               for name, constellation in kinds)], lines)]
 
 
+def array_cells(row):
+    return [spelled(row["label"]), f"{row['num_rx']}x{row['num_tx']}", number(row["mbit_per_s"]),
+            number(row["limit_mbit_per_s"][row["limited_by"]]), row["limited_by"],
+            percent(row["of_limit"]), bit_error_rate(row)]
+
+
+ARRAY_COLUMNS = ("detector", "receive antennas x layers", "speed, Mbit/s", "limit, Mbit/s",
+                 "limited by", "% of limit", "bit error rate")
+
+
+def arrays(results):
+    return [Table([*ARRAY_COLUMNS], [array_cells(row) for row in results["results"]])]
+
+
+def gpu_arrays(results):
+    return [Table([*ARRAY_COLUMNS, *KERNEL], [[*array_cells(row), *kernel(row)]
+                                              for row in results["results"]]), *missing(results)]
+
+
 def batch(results):
     kinds = list(dict.fromkeys((row["label"], row["threads"]) for row in results["results"]))
     found = {(row["label"], row["threads"], row["vectors"]): row for row in results["results"]}

@@ -13,52 +13,25 @@
  * condition number nor takes the difference of two precisions, of which the prior's may
  * be any times as large: for s_i -> 0 both t_i and what it divides go as s_i. */
 #pragma once
-#include "common/complex.h"
-#include "common/storage.h"
+#include "common/column_block.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* Products of real entries (a lane each) or complex entries (two lanes each) */
-template <class F, bool COMPLEX>
-struct entries {
-    static constexpr int parts = COMPLEX ? 2 : 1;
-
-    /* sum += conj(a) b */
-    MP_FN static void add_conjugate(F* sum, const F* a, const F* b)
-    {
-        if constexpr (COMPLEX)
-            add_conjugate_product(a, b, sum);
-        else
-            *sum = fma(*a, *b, *sum);
-    }
-
-    /* sum += a b */
-    MP_FN static void add(F* sum, const F* a, const F* b)
-    {
-        if constexpr (COMPLEX)
-            add_product(a, b, sum);
-        else
-            *sum = fma(*a, *b, *sum);
-    }
-
-    /* sum -= a b */
-    MP_FN static void subtract(F* sum, const F* a, const F* b)
-    {
-        if constexpr (COMPLEX)
-            subtract_product(a, b, sum);
-        else
-            *sum = fnma(*a, *b, *sum);
-    }
-};
 
 /* An estimator for N layers, or axes of layers, and the same number of entries in z. N =
  * 0: number known when running. */
 template <class F, int N, bool COMPLEX>
 class cavity
 {
+    /* Lanes from a column to the next one. Columns that are a multiple of 4 KiB apart
+     * would have the same few places in the first cache. */
+    static constexpr int stride(int n)
+    {
+        return 2 * entry_products<F, COMPLEX>::parts * n + (N ? 0 : 2);
+    }
+
 public:
-    using entry = entries<F, COMPLEX>;
+    using entry = entry_products<F, COMPLEX>;
     static constexpr int parts = entry::parts;
     buffer<F, parts * N> mean;
     buffer<F, N> precision; /* 1 / variance */
@@ -67,100 +40,160 @@ public:
         : mean(a, parts * n),
           precision(a, n),
           d_n(n),
-          d_q1(a, parts * n * n),
-          d_q2(a, parts * n * n),
-          d_rotated(a, parts * n)
+          d_q(a, stride(n) * n),
+          d_residual(a, parts * n),
+          d_rotated(a, parts * n),
+          d_gain(a, n)
     {
     }
 
-    /* Compute the estimates. r: row-major with its diagonal; m, s: means and standard
-     * deviations of the layers. */
+    /* Compute the estimates. r: column-major with its diagonal, entry (row, column) at n
+     * * column + row; m, s: means and standard deviations of the layers. */
     MP_FN void compute(const F* r, const F* z, const F* m, const F* s, F sigma)
+    {
+        prepare(r, s, sigma);
+        estimate(r, z, m);
+    }
+
+    /* Compute what does not depend on z and the means, among it the precisions. */
+    MP_FN void prepare(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
         decompose(r, s, sigma);
-        rotate(r, z, m);
+        /* Row i of Q2 ends on the diagonal of Q1^H R S. First the sum over its others. */
+        F* const others = &precision[0];
+        MP_UNROLL
+        for (int j = 0; j < n; ++j) {
+            others[j] = F(0.0f);
+            MP_UNROLL
+            for (int i = 0; i < j; ++i) {
+                for (int part = 0; part < parts; ++part)
+                    others[i] = fma(q2(i, j)[part], q2(i, j)[part], others[i]);
+            }
+        }
         MP_UNROLL
         for (int i = 0; i < n; ++i) {
-            F numerator[2] = { F(0.0f), F(0.0f) };
-            F others(0.0f); /* row i of Q2 ends on the diagonal of Q1^H R S */
-            MP_UNROLL
-            for (int j = i; j < n; ++j) {
-                const F* const q2 = &d_q2[parts * (n * j + i)];
-                entry::add(numerator, q2, &d_rotated[parts * j]);
-                for (int part = 0; j > i && part < parts; ++part)
-                    others = fma(q2[part], q2[part], others);
-            }
             F own[2] = { F(0.0f), F(0.0f) };
             MP_UNROLL
             for (int k = 0; k <= i; ++k)
-                entry::add_conjugate(
-                    own, &d_q1[parts * (n * i + k)], &r[parts * (k * n + i)]);
-            const F q2 = d_q2[parts * (n * i + i)];
+                entry::add_conjugate(own, q1(k, i), &r[parts * (n * i + k)]);
+            const F last = *q2(i, i);
             const F t =
-                max(fnma(others * sigma, reciprocal(s[i]), q2 * own[0]), F(1e-30f));
-            const F inverse = reciprocal(t);
+                max(fnma(others[i] * sigma, reciprocal(s[i]), last * own[0]), F(1e-30f));
+            d_gain[i] = reciprocal(t);
+            precision[i] =
+                t * reciprocal(max(fma(last, last, others[i]) * s[i] * sigma, F(1e-30f)));
+        }
+    }
+
+    MP_FN void estimate(const F* r, const F* z, const F* m)
+    {
+        const int n = d_n;
+        rotate(r, z, m);
+        MP_UNROLL
+        for (int j = 0; j < n; ++j) {
+            for (int part = 0; part < parts; ++part)
+                mean[parts * j + part] = F(0.0f);
+            MP_UNROLL
+            for (int i = 0; i <= j; ++i)
+                entry::add(&mean[parts * i], q2(i, j), &d_rotated[parts * j]);
+        }
+        MP_UNROLL
+        for (int i = 0; i < n; ++i) {
             for (int part = 0; part < parts; ++part)
                 mean[parts * i + part] =
-                    fma(numerator[part], inverse, m[parts * i + part]);
-            precision[i] =
-                t * reciprocal(max(fma(q2, q2, others) * s[i] * sigma, F(1e-30f)));
+                    fma(mean[parts * i + part], d_gain[i], m[parts * i + part]);
         }
     }
 
 private:
     const extent<N> d_n;
-    buffer<F, parts * N * N> d_q1, d_q2; /* entry (row, column) at n * column + row */
-    buffer<F, parts * N> d_rotated;
+    buffer<F, stride(N) * N> d_q; /* columns of [Q1; Q2], in turns an entry of each */
+    buffer<F, parts * N> d_residual, d_rotated;
+    buffer<F, N> d_gain; /* 1 / t_i */
 
-    /* Decompose by modified Gram-Schmidt, a column at a time, in registers if N is known.
-     * Column c of either half ends with row c. */
+    MP_FN F* column(int c) { return &d_q[stride(d_n) * c]; }
+    MP_FN F* q1(int row, int c) { return column(c) + 2 * parts * row; }
+    MP_FN F* q2(int row, int c) { return q1(row, c) + parts; }
+
+    /* Column k begins as that of [R S; sigma I]. Column c of either half ends with row c.
+     */
+    MP_FN static void begin_column(F* w, const F* r, int n, int k, F deviation, F sigma)
+    {
+        MP_UNROLL
+        for (int i = 0; i <= k; ++i) {
+            for (int part = 0; part < parts; ++part) {
+                w[2 * parts * i + part] = r[parts * (n * k + i) + part] * deviation;
+                w[2 * parts * i + parts + part] = i == k && part == 0 ? sigma : F(0.0f);
+            }
+        }
+    }
+
+    /* Set `unit` to the column with length 1; they may be the same. */
+    MP_FN static void normalise(const F* w, int rows, F* unit)
+    {
+        F norm2(0.0f), lower(0.0f);
+        MP_UNROLL
+        for (int i = 0; i < rows; ++i) {
+            for (int part = 0; part < parts; ++part) {
+                const int upper = 2 * parts * i + part;
+                norm2 = fma(w[upper], w[upper], norm2);
+                lower = fma(w[upper + parts], w[upper + parts], lower);
+            }
+        }
+        const F inverse = rsqrt(norm2 + lower);
+        MP_UNROLL
+        for (int i = 0; i < 2 * parts * rows; ++i)
+            unit[i] = w[i] * inverse;
+    }
+
+    struct columns_of_q {
+        F* q;
+        int n;
+        MP_FN F* column(int c) { return q + stride(n) * c; }
+        MP_FN int rows(int c) { return 2 * (c + 1); }
+        MP_FN void keep(int, int, const F*) {}
+        MP_FN void unit(int c) { normalise(column(c), c + 1, column(c)); }
+    };
+
     MP_FN void decompose(const F* r, const F* s, F sigma)
+    {
+        if constexpr (N > 0) {
+            decompose_in_registers(r, s, sigma);
+        } else {
+            for (int k = 0; k < d_n; ++k)
+                begin_column(column(k), r, d_n, k, s[k], sigma);
+            orthogonalise_all<F, COMPLEX, COMPLEX ? 2 : 4>(d_n,
+                                                           columns_of_q{ &d_q[0], d_n });
+        }
+    }
+
+    /* Modified Gram-Schmidt, a column at a time */
+    MP_FN void decompose_in_registers(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
         MP_UNROLL
         for (int k = 0; k < n; ++k) {
-            F local[N > 0 ? 2 * parts * N : 1];
-            F* const w1 = N > 0 ? local : &d_q1[parts * n * k];
-            F* const w2 = N > 0 ? local + parts * N : &d_q2[parts * n * k];
-            MP_UNROLL
-            for (int i = 0; i <= k; ++i) {
-                for (int part = 0; part < parts; ++part) {
-                    w1[parts * i + part] = r[parts * (i * n + k) + part] * s[k];
-                    w2[parts * i + part] = i == k && part == 0 ? sigma : F(0.0f);
-                }
-            }
+            F w[2 * parts * N];
+            begin_column(w, r, n, k, s[k], sigma);
             MP_UNROLL
             for (int c = 0; c < k; ++c) {
-                const F* const v1 = &d_q1[parts * n * c];
-                const F* const v2 = &d_q2[parts * n * c];
                 F share[2] = { F(0.0f), F(0.0f) }, lower[2] = { F(0.0f), F(0.0f) };
                 MP_UNROLL
                 for (int i = 0; i <= c; ++i) {
-                    entry::add_conjugate(share, v1 + parts * i, w1 + parts * i);
-                    if (i < c) /* row c of w2 is still zero */
-                        entry::add_conjugate(lower, v2 + parts * i, w2 + parts * i);
+                    entry::add_conjugate(share, q1(i, c), w + 2 * parts * i);
+                    if (i < c) /* row c of the lower half is still zero */
+                        entry::add_conjugate(lower, q2(i, c), w + 2 * parts * i + parts);
                 }
                 for (int part = 0; part < parts; ++part)
                     share[part] = share[part] + lower[part];
                 MP_UNROLL
                 for (int i = 0; i <= c; ++i) {
-                    entry::subtract(w1 + parts * i, v1 + parts * i, share);
-                    entry::subtract(w2 + parts * i, v2 + parts * i, share);
+                    entry::subtract(w + 2 * parts * i, q1(i, c), share);
+                    entry::subtract(w + 2 * parts * i + parts, q2(i, c), share);
                 }
             }
-            F norm2(0.0f), lower(0.0f);
-            MP_UNROLL
-            for (int i = 0; i < parts * (k + 1); ++i) {
-                norm2 = fma(w1[i], w1[i], norm2);
-                lower = fma(w2[i], w2[i], lower);
-            }
-            const F inverse = rsqrt(norm2 + lower);
-            MP_UNROLL
-            for (int i = 0; i < parts * (k + 1); ++i) {
-                d_q1[parts * n * k + i] = w1[i] * inverse;
-                d_q2[parts * n * k + i] = w2[i] * inverse;
-            }
+            normalise(w, k + 1, column(k));
         }
     }
 
@@ -169,18 +202,22 @@ private:
     {
         const int n = d_n;
         MP_UNROLL
-        for (int j = 0; j < parts * n; ++j)
-            d_rotated[j] = F(0.0f);
+        for (int j = 0; j < n; ++j) {
+            for (int part = 0; part < parts; ++part)
+                d_residual[parts * j + part] = z[parts * j + part];
+            MP_UNROLL
+            for (int i = 0; i <= j; ++i)
+                entry::subtract(
+                    &d_residual[parts * i], &r[parts * (n * j + i)], &m[parts * j]);
+        }
         MP_UNROLL
-        for (int i = 0; i < n; ++i) {
-            F residual[2] = { z[parts * i], z[parts * i + parts - 1] };
+        for (int j = 0; j < n; ++j) {
+            F sum[2] = { F(0.0f), F(0.0f) };
             MP_UNROLL
-            for (int j = i; j < n; ++j)
-                entry::subtract(residual, &r[parts * (i * n + j)], &m[parts * j]);
-            MP_UNROLL
-            for (int j = i; j < n; ++j)
-                entry::add_conjugate(
-                    &d_rotated[parts * j], &d_q1[parts * (n * j + i)], residual);
+            for (int i = 0; i <= j; ++i)
+                entry::add_conjugate(sum, q1(i, j), &d_residual[parts * i]);
+            for (int part = 0; part < parts; ++part)
+                d_rotated[parts * j + part] = sum[part];
         }
     }
 };

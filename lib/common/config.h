@@ -12,13 +12,15 @@
  * MP_STEP: part of its caller on a GPU, a function of its own on the CPU. The CPU's
  * compiler takes far more than twice as long for a function of twice the length.
  * MP_UNROLL_DEVICE: unroll on a GPU only, where an array stays in registers if its
- * indices are known. */
+ * indices are known.
+ * MP_ROLLED: do not unroll on a GPU, where compiling takes long. */
 #ifdef __CUDACC__
 #define MP_FN __device__ __forceinline__
 #define MP_CALLED __device__ __noinline__
 #define MP_STEP MP_FN
 #define MP_UNROLL _Pragma("unroll")
 #define MP_UNROLL_DEVICE _Pragma("unroll")
+#define MP_ROLLED _Pragma("unroll 1")
 #else
 #ifdef MIMOPACK_SANITIZE
 #define MP_FN inline /* g++ takes five times as long to instrument every copy */
@@ -29,6 +31,7 @@
 #define MP_STEP MP_CALLED
 #define MP_UNROLL _Pragma("GCC unroll 16")
 #define MP_UNROLL_DEVICE
+#define MP_ROLLED
 #endif
 
 #ifndef MIMOPACK_ISA
@@ -48,13 +51,14 @@ MP_FN int lowest_bit(unsigned bits)
 }
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
-constexpr float no_metric = 1e30f;             /* a hypothesis without candidates */
-constexpr float largest_prior = 1e30f;         /* limit of a vector's sum of |LLR| */
-/* Limits of |y|^2 and of a column's |h|^2. The metric of any candidate for up to 60 points
- * of magnitude 1.6 stays below no_metric. */
+constexpr float no_metric = 1e30f;     /* a hypothesis without candidates */
+constexpr float largest_prior = 1e30f; /* limit of a vector's sum of |LLR| */
+/* Limits of |y|^2 and of a column's |h|^2. The metric of any candidate for up to 60
+ * points of magnitude 1.6 stays below no_metric. */
 constexpr float largest_energy = 1e26f;
 constexpr float least_energy = 1e-37f;
-/* noise_var is from 1e-37 to 1e37. Both ends are allowed, but lanes can compare only by <. */
+/* noise_var is from 1e-37 to 1e37. Both ends are allowed, but lanes can compare only by
+ * <. */
 constexpr float least_noise = 0.9999e-37f;
 constexpr float largest_noise = 1.0001e37f;
 constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: rounds a sum */

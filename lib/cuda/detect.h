@@ -4,6 +4,7 @@
  * asked (see cuda/asked.h), the detector's cuda.h and MIMOPACK_MAKE: the name of the
  * function make_NAME(arena) that chooses the detector's form and constructs it. */
 #pragma once
+#include "cuda/by_teams.h"
 #include "cuda/in_rounds.h"
 #include "cuda/in_steps.h"
 #ifndef MIMOPACK_ASKED /* an example */
@@ -16,30 +17,62 @@ namespace MIMOPACK_ISA {
 
 using asked_kernel = decltype(MIMOPACK_MAKE(*static_cast<arena<lane>*>(nullptr)));
 
-/* Detects the batch; returns how many of this thread's vectors were erased. */
-MP_FN unsigned detect_all(asked_kernel& kernel, const batch& all, vector_arrays& arrays)
+/* Makes the form whose arrays are in the arena. */
+template <class Kernel>
+MP_FN auto make_form(arena<lane>& a)
 {
-    if constexpr (asked::dynamic && comes_in_steps<asked_kernel>(0))
-        return detect_in_steps(kernel, all, arrays);
+    if constexpr (team_threads<Kernel>(0) > 0)
+        return Kernel::make_serial(a);
     else
-        return detect_in_rounds(kernel, all, arrays);
+        return MIMOPACK_MAKE(a);
 }
+
+#ifndef MIMOPACK_SIZE_ONLY
+
+/* Detects the batch; returns how many of this thread's vectors were erased. scratch: the
+ * arenas of all threads, where one is too large for local memory or a team's */
+template <class Kernel>
+MP_FN unsigned detect_batch(const batch& all, float* scratch)
+{
+    const unsigned long long thread =
+        blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + threadIdx.x;
+    lane* const global = reinterpret_cast<lane*>(scratch);
+    if constexpr (team_threads<Kernel>(0) > 0) {
+        constexpr int team = team_threads<Kernel>(0);
+        return Kernel::teams::detect(all, global + thread / team * team * MIMOPACK_ARENA);
+    } else {
+        constexpr bool local = MIMOPACK_ARENA <= MIMOPACK_LARGEST_LOCAL_ARENA;
+        lane memory[local && MIMOPACK_ARENA > 0 ? MIMOPACK_ARENA : 1];
+        arena<lane> space{ local ? memory : global + thread * MIMOPACK_ARENA, 0 };
+        vector_arrays arrays(space);
+        auto kernel = make_form<Kernel>(space);
+        if constexpr (asked::dynamic && comes_in_steps<Kernel>(0))
+            return detect_in_steps(kernel, all, arrays);
+        else
+            return detect_in_rounds(kernel, all, arrays);
+    }
+}
+
+#endif
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
 
 #ifdef MIMOPACK_SIZE_ONLY
 
-/* sizes: the floats that the kernel and the driver take from the arena; whether a warp
- * should have one vector only, where vectors are few */
+/* sizes: the floats of the arena that the kernel and the driver take for each thread; the
+ * threads that should have one vector only, where vectors are few; the threads that take
+ * a matrix and an arena together */
 extern "C" __global__ void arena_size(unsigned long long* sizes)
 {
     using namespace mimopack::MIMOPACK_ISA;
     arena<lane> counting;
     const vector_arrays arrays(counting);
-    MIMOPACK_MAKE(counting);
-    sizes[0] = counting.used;
-    sizes[1] = team_blocks<asked_kernel>(0) > 0;
+    constexpr int team = team_threads<asked_kernel>(0);
+    make_form<asked_kernel>(counting);
+    sizes[0] = team ? (counting.used + team - 1) / team : counting.used;
+    sizes[1] = team ? team : team_blocks<asked_kernel>(0) > 0 ? 32 : 1;
+    sizes[2] = team ? team : 1;
 }
 
 #else
@@ -74,16 +107,8 @@ extern "C" __global__ void __launch_bounds__(
         noise_var, common_noise_var, prior,       llr,        int8_scale, hard,
         nodes,     nodes_per_vector, counters + 1
     };
-    const unsigned long long thread =
-        blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + threadIdx.x;
-    constexpr bool local = MIMOPACK_ARENA <= MIMOPACK_LARGEST_LOCAL_ARENA;
-    lane memory[local && MIMOPACK_ARENA > 0 ? MIMOPACK_ARENA : 1];
-    arena<lane> space{ local ? memory
-                             : reinterpret_cast<lane*>(scratch) + thread * MIMOPACK_ARENA,
-                       0 };
-    vector_arrays arrays(space);
-    auto kernel = MIMOPACK_MAKE(space);
-    if (const unsigned erased = detect_all(kernel, all, arrays))
+    const unsigned erased = detect_batch<asked_kernel>(all, scratch);
+    if (erased)
         atomicAdd(counters, static_cast<unsigned long long>(erased));
 }
 

@@ -10,6 +10,8 @@
  *   least_blocks        the least number of blocks of a multiprocessor
  *   team_blocks         the same, for a kernel whose warps work together on each vector
  *   threads_together    the threads that go on together: a warp's, or a block's
+ *   team_threads        the threads of a team that takes a matrix (see by_teams.h), in
+ *                       place of all other members
  *   put() take() advance() finish()
  *                       a search in steps (see in_steps.h), in place of detect() */
 #pragma once
@@ -88,6 +90,8 @@ MP_HOOK(team_blocks, 0)
 MP_HOOK(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPACK_BLOCKS)
 /* 0 means a warp's, as for any kernel. */
 MP_HOOK(threads_together, 0)
+/* 0 means that a thread prepares a matrix. */
+MP_HOOK(team_threads, 0)
 #undef MP_HOOK
 
 /* Whether the kernel searches in steps */

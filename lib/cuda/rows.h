@@ -54,20 +54,25 @@ MP_FN void store_llr(const lane* from, float* to)
     }
 }
 
+/* A saturated integer */
+MP_FN int quantised(lane x, float scale)
+{
+    return __float2int_rn(fmaxf(fminf(x.v * scale, 127.0f), -127.0f));
+}
+
 /* Stores saturated integers, 16 or 4 at a time where rows allow. */
 template <int COUNT>
 MP_FN void store_int8(const lane* from, float scale, signed char* to)
 {
-    const auto quantised = [=](int i) {
-        return __float2int_rn(fmaxf(fminf(from[i].v * scale, 127.0f), -127.0f));
-    };
     const auto four = [=](int i) {
-        return (quantised(i) & 255) | (quantised(i + 1) & 255) << 8 |
-               (quantised(i + 2) & 255) << 16 | quantised(i + 3) << 24;
+        return (quantised(from[i], scale) & 255) |
+               (quantised(from[i + 1], scale) & 255) << 8 |
+               (quantised(from[i + 2], scale) & 255) << 16 |
+               quantised(from[i + 3], scale) << 24;
     };
     if constexpr (!asked::fixed_tx) {
         for (int i = 0; i < any_size(COUNT); ++i)
-            to[i] = static_cast<signed char>(quantised(i));
+            to[i] = static_cast<signed char>(quantised(from[i], scale));
     } else if constexpr (COUNT % 16 == 0) {
         MP_UNROLL
         for (int i = 0; i < COUNT; i += 16)
@@ -80,7 +85,7 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
     } else {
         MP_UNROLL
         for (int i = 0; i < COUNT; ++i)
-            to[i] = static_cast<signed char>(quantised(i));
+            to[i] = static_cast<signed char>(quantised(from[i], scale));
     }
 }
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-_QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8}
+_QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8, "qam1024": 10}
 # Names that ``get`` takes.
 BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
 
@@ -180,9 +180,8 @@ def get(spec):
     Args:
         spec: one of:
 
-            - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", "qam64" and "qam256" have the Gray
-              mapping of 3GPP TS 38.211; with the prefix "wlan_" they have the mapping of IEEE
-              802.11;
+            - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", ... "qam1024" have the Gray mapping
+              of 3GPP TS 38.211; with the prefix "wlan_" they have the mapping of IEEE 802.11;
             - a ``digital.constellation`` object with one complex dimension; its points are scaled
               to unit energy, and its pre-differential code is applied if it has one;
             - points, whose index is their label;

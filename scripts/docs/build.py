@@ -16,10 +16,15 @@ HERE = Path(__file__).resolve().parent
 
 
 def stage(folder):
-    """Copy the repository, without what is built or hidden."""
+    """Copy the repository into a new folder, without what is built or hidden."""
+    unwanted = shutil.ignore_patterns("build", "build-*", "demo-output", "__pycache__", ".*")
+
+    def ignored(parent, names):
+        return unwanted(parent, names) | {
+            name for name in names if Path(parent, name) == folder.parent}
+
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(
-        "build", "build-*", "demo-output", "__pycache__", ".*"))
+    shutil.copytree(ROOT, folder, ignore=ignored)
     for generated in ("api", "blocks"):
         (folder / "docs" / generated).mkdir()
 
@@ -40,7 +45,7 @@ def main():
     import pages
     from sphinx.cmd.build import build_main
 
-    source = arguments.output.resolve() / "source"
+    source = arguments.output.resolve() / ".pages"
     stage(source)
     pages.write(source / "docs")
     for builder in ["html"] + ["linkcheck"] * arguments.external:

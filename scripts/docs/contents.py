@@ -11,7 +11,7 @@ SIDEBAR = {
     "Tutorials": ["docs/first-flowgraph", "docs/your-recording", "docs/your-radio",
                   "docs/own-detector", "docs/error-rate-curve"],
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
-               "docs/iterative", "docs/simulation"],
+               "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
                      "docs/coding-measurements", "docs/reproduction", "bench/README"],
     "Reference": ["docs/blocks/index", "docs/api/index", "soapy/README", "docs/references"],

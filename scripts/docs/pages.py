@@ -84,8 +84,9 @@ def document(description):
         elif re.fullmatch(r"\w+:", line):
             lines += ["", f"**{line[:-1]}**", ""]
         else:
-            after_list = lines and lines[-1].startswith("- ")
-            lines += [""] * bool(after_list) + [escaped(line.strip())]
+            if lines and lines[-1].startswith("- "):
+                lines.append("")    # ends the list
+            lines.append(escaped(line.strip()))
     rest = [described(one) for label, one in by_label.items()
             if label not in told and one.get("hide") != "all"]
     if rest:

@@ -220,6 +220,31 @@ def test_teams(own, tmp_path, monkeypatch):
                 chunk=2, period=14, counts=counts, known=3 * prior, n=140)
 
 
+@pytest.mark.parametrize("name, own, period, snr_db", [
+    ("zf", {"num_tx": 12, "num_rx": 24}, 14, 15),
+    ("mmse", {"num_tx": 16, "num_rx": 16, "constellation": "wlan_qam64"}, 1, 20),
+    ("mmse", {"num_tx": 5, "num_rx": 16, "constellation": "bpsk"}, 14, 0),
+    ("mmsepic", {"num_tx": 9, "num_rx": 12, "num_iterations": 2}, 14, 12),
+    ("ep", {"num_tx": 12, "num_rx": 16}, 1, 15),
+    ("ep", {"num_tx": 17, "num_rx": 34, "constellation": "qpsk"}, 14, 5)])
+def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
+    """A thread for each layer; teams of a part of a warp and of a whole one."""
+    det = detectors.create(name, backend="cpu", **own)
+    prior = det.SUPPORTS_PRIOR and period == 1
+    launch = launcher(det, tmp_path, matrix_each=period == 1, has_prior=prior)
+    compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db, known=2 * prior)
+
+
+def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
+    """H^H H has no digits left for them."""
+    det = detectors.create("mmse", num_tx=9, num_rx=10, backend="cpu")
+    y, h, noise_var, _ = problem(42, 9, 10, "qam16", 30)
+    h[::3, :, 4] = h[::3, :, 2] + 3e-4 * h[::3, :, 4]
+    llr, erased = detect(det, launcher(det, tmp_path), y, h, noise_var)
+    assert erased == 0
+    assert_close(llr, det.detect(y, h, noise_var), 2e-3)
+
+
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
 def test_distribution(name, dynamic, tmp_path, monkeypatch):
     """Rows go through shared memory or not; searches run in steps or whole."""

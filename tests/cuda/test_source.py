@@ -32,6 +32,9 @@ OTHERS = [
     ("psd", {"levels": [3, 1], "expansions": [64], "team_size": 128}, {}),
     ("sd", {"radius": "zf", "ordering": "stacked"}, {}),
     ("zf", {"num_tx": 64, "num_rx": 256, "constellation": "qam256"}, {}),
+    ("mmse", {"num_tx": 32, "num_rx": 256, "constellation": "qam1024"}, {"matrix_each": False}),
+    ("mmsepic", {"num_tx": 12, "num_rx": 12}, {"has_prior": True, "as_int8": True}),
+    ("ep", {"num_tx": 16, "num_rx": 64}, {"has_prior": True}),
     ("kbest", {"k": 32, "num_tx": 16, "num_rx": 16, "constellation": "qam256"},
      {"has_prior": True}),
 ]

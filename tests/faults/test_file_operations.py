@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Each operation on a file fails once in turn: the error is told, and the files stay valid."""
 
+import resource
 import struct
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import sigmf
 from every_block import MESSAGES, play
-from faults import FILES, MEMORY, THREADS, Folders, each_fault, injected
+from faults import FILES, MEMORY, THREADS, Folders, each_fault, injected, watch
 from flowgraphs import until
 from gnuradio import mimopack
 from gnuradio.mimopack import recording
@@ -175,28 +177,67 @@ class TestPcap:
         assert writer.closed and len(records(path)) == writer.records > 0
 
 
-@pytest.mark.parametrize("operation", ["open", "write", "seek", "truncate", "fsync", "rename",
-                                       "read", "arrays"])
-def test_channel_states(operation, folders, capfd):
+def frame_with_channel():
     frame = FRAMES[0]
     frame.channel = ChannelState(np.arange(3), np.ones((3, len(frame.level_dbfs), 1), np.complex64),
                                  np.ones(len(frame.level_dbfs)))
+    return frame
 
-    def write(path, count):
-        with CsiWriter(path) as writer:
-            for _ in range(count):
-                writer.write(frame)
 
+def write_channels(path, count):
+    with CsiWriter(path) as writer:
+        for _ in range(count):
+            writer.write(frame_with_channel())
+
+
+@pytest.mark.parametrize("operation", ["open", "write", "seek", "truncate", "fsync", "rename",
+                                       "read", "arrays"])
+def test_channel_states(operation, folders, capfd):
     def run(fault):
         path = folders() / "made.npz"
-        write(path, 2)
+        write_channels(path, 2)
         with injected(OPERATIONS[operation], fault, path.parent):
-            _, error = attempt(lambda: write(path, 3))
+            _, error = attempt(lambda: write_channels(path, 3))
         assert fault.happened == is_told(error, capfd) or len(read_csi(path)) == 3
         assert len(read_csi(path)) == (3 if error is None else 2)
         assert list(path.parent.iterdir()) == [path]
 
     each_fault(run)
+
+
+@pytest.mark.parametrize("owner, name", [
+    (h5py.File, "__init__"), (h5py.File, "close"), (h5py.Group, "create_dataset"),
+    (h5py.Group, "__setitem__"), (h5py.Group, "__getitem__"), (h5py.Dataset, "resize"),
+    (h5py.Dataset, "__setitem__")], ids=lambda value: getattr(value, "__name__", value))
+def test_channel_states_in_hdf5(owner, name, folders, capfd):
+    def run(fault):
+        path = folders() / "made.h5"
+        write_channels(path, 2)
+        with pytest.MonkeyPatch.context() as patch:
+            watch(patch, fault, owner, name, lambda *_: OSError(28, "injected: no space"))
+            _, error = attempt(lambda: write_channels(path, 3))
+        assert fault.happened == is_told(error, capfd)
+        assert len(read_csi(path)) == (3 if error is None else 2)
+        assert list(path.parent.iterdir()) == [path]
+
+    each_fault(run)
+
+
+@pytest.mark.parametrize("ending", ["npz", "h5"])
+def test_channel_states_that_become_too_large(ending, folders):
+    """The system refuses bytes from some position on, wherever it is."""
+    path = folders() / f"made.{ending}"
+    write_channels(path, 3)
+    size, most = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
+    write_channels(path, 2)
+    for limit in {*range(0, 6000, 300), *range(0, size, size // 20), size - 1}:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most[1]))
+        try:
+            with pytest.raises(OSError, match="File too large|errno = 27"):
+                write_channels(path, 3)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+        assert len(read_csi(path)) == 2 and list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("operation", ["open", "write", "flush", "close", "fsync", "rename",

@@ -23,7 +23,8 @@ DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 
 _FENCE = re.compile(r"( *)```(.*)")
 _MARK = re.compile(r" *<!-- not run(?: \((?P<text>.+?)\))?: (?P<reason>.+) -->")
-# Parse the arguments of a program that uses click or argparse, and do nothing else.
+# Parse the arguments of a program that uses click or argparse, and do nothing else. Files that the
+# arguments name may be missing.
 _PARSE = """
 import argparse, pathlib, runpy, sys
 import click
@@ -32,6 +33,7 @@ argparse.ArgumentParser.parse_args = lambda *given, **named: (parse(*given, **na
 invoke = click.Command.invoke
 click.Command.invoke = lambda self, context: (
     invoke(self, context) if isinstance(self, click.Group) else None)
+click.Path.convert = lambda self, value, parameter, context: value
 del sys.argv[0]
 sys.path[0] = str(pathlib.Path(sys.argv[0]).resolve().parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -136,7 +138,8 @@ def complaint(words, folder, environment):
         return f"not in the source tree: {', '.join(missing)}"
     if words[0].endswith("bin/python") and not words[1].startswith("-"):
         del words[0]
-    program = folder / (words[0] if words[0] != "mimopack" else ".venv/bin/mimopack")
+    ours = Path(words[0]).name == "mimopack"    # in whatever environment
+    program = folder / (".venv/bin/mimopack" if ours else words[0])
     if program.suffix == ".sh" and program.exists():
         usage = program.read_text(encoding="utf-8")
         if "-m pytest" in usage:
@@ -151,7 +154,7 @@ def complaint(words, folder, environment):
             if unknown:
                 return f"unknown options: {', '.join(unknown)}"
             check = ["bash", "-n", program]
-    elif program.name == "mimopack" or program.suffix == ".py" and program.exists():
+    elif ours or program.suffix == ".py" and program.exists():
         check = [sys.executable, "-c", _PARSE, program, *words[1:]]
     else:
         return ""

@@ -22,17 +22,21 @@ static struct {
     unsigned long long* counters;
 } call;
 
+static float* scratch;
+
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
                        const float* y, const float* h, float noise_var, const float* prior,
                        void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
 {
+    std::vector<float> arenas(static_cast<std::size_t>(blocks) * MIMOPACK_THREADS * MIMOPACK_ARENA);
+    scratch = arenas.data();
     call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         turns::run(MIMOPACK_THREADS, [] {
             detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
                    nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
-                   call.team, nullptr, call.counters);
+                   call.team, scratch, call.counters);
         });
 }
 """
@@ -57,9 +61,8 @@ def launcher(det, folder, more="", **call):
 
     ``more`` is C++ text to append, ``call`` the arguments of ``source.program``.
     """
-    sizes = (ctypes.c_ulonglong * 2)()
+    sizes = (ctypes.c_ulonglong * 3)()
     compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
-    assert sizes[0] <= source.LARGEST_LOCAL_ARENA    # no scratch memory
     return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
                     folder / "program.so").launch
 

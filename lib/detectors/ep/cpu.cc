@@ -14,13 +14,7 @@ template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, const ep_options& o)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return ep<simd, NT, NR, WIDTH>(a,
-                                       p.points,
-                                       p.num_tx,
-                                       p.num_rx,
-                                       o.num_iterations,
-                                       o.smoothing,
-                                       o.initial_variance);
+        return ep<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, o);
     });
 }
 

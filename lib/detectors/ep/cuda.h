@@ -2,21 +2,20 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "cuda/sizes.h"
-#include "detectors/ep/kernel.h"
+#include "detectors/ep/cuda_team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-MP_FN auto make_ep(arena<lane>& a)
+template <class Lane>
+MP_FN auto make_ep(arena<Lane>& a)
 {
     constexpr ep_options o = asked::options();
-    return ep<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(a,
-                                                                    asked::points,
-                                                                    layers(),
-                                                                    antennas(),
-                                                                    o.num_iterations,
-                                                                    o.smoothing,
-                                                                    o.initial_variance);
+    if constexpr (fits_team)
+        return team_kernel<team_ep<asked::width>>();
+    else
+        return ep<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, layers(), antennas(), o);
 }
 
 } // namespace MIMOPACK_ISA

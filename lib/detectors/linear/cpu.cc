@@ -3,7 +3,7 @@
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
-#include "detectors/linear/kernel.h"
+#include "detectors/linear/large.h"
 #include "detectors/linear/single_layer.h"
 
 namespace mimopack {
@@ -15,7 +15,10 @@ template <int NT, int NR, int WIDTH, bool MMSE>
 std::size_t run_size(const plan& p, const batch& b)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return linear<simd, NT, NR, WIDTH, MMSE>(a, p.points, p.num_tx, p.num_rx);
+        if constexpr (NT > 0)
+            return linear<simd, NT, NR, WIDTH, MMSE>(a, p.points, p.num_tx, p.num_rx);
+        else
+            return large_linear<simd, WIDTH, MMSE>(a, p.points, p.num_tx, p.num_rx);
     });
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "cuda/sizes.h"
-#include "detectors/linear/kernel.h"
+#include "detectors/linear/cuda_team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -10,8 +10,14 @@ namespace MIMOPACK_ISA {
 template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
-    return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
-        a, asked::points, layers(), antennas());
+    if constexpr (fits_team)
+        return team_kernel<team_linear<asked::width, MMSE>>();
+    else if constexpr (asked::fixed_tx > 0)
+        return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
+            a, asked::points, layers(), antennas());
+    else
+        return large_linear<lane, asked::width, MMSE>(
+            a, asked::points, layers(), antennas());
 }
 
 template <class Lane>

@@ -2,16 +2,20 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "cuda/sizes.h"
-#include "detectors/mmsepic/kernel.h"
+#include "detectors/mmsepic/cuda_team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-MP_FN auto make_mmsepic(arena<lane>& a)
+template <class Lane>
+MP_FN auto make_mmsepic(arena<Lane>& a)
 {
     constexpr mmsepic_options o = asked::options();
-    return mmsepic<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-        a, asked::points, layers(), antennas(), o.num_iterations);
+    if constexpr (fits_team)
+        return team_kernel<team_mmsepic<asked::width>>();
+    else
+        return mmsepic<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
+            a, asked::points, layers(), antennas(), o.num_iterations);
 }
 
 } // namespace MIMOPACK_ISA

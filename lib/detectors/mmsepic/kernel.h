@@ -3,8 +3,8 @@
 /* MMSE with parallel interference cancellation (Studer, Fateh, Seethaler, 2011). */
 #pragma once
 #include "common/cavity.h"
+#include "common/large_qr.h"
 #include "common/options.h"
-#include "common/qr.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -21,7 +21,90 @@ struct mmsepic_options {
 };
 
 
-/* WIDTH = 0: any constellation, LLRs in label order. */
+/* The steps of a layer. WIDTH = 0: any constellation, LLRs in label order. */
+template <class F, int WIDTH>
+class mmsepic_layer
+{
+public:
+    static constexpr int side = WIDTH == 0 ? 0 : 1 << WIDTH;
+
+    MP_FN explicit mmsepic_layer(const constellation& c) : d_c(c)
+    {
+        if (WIDTH == 0)
+            uniform_moments(c, d_uniform_mean, d_uniform_variance);
+    }
+
+    MP_FN int bits() const { return WIDTH > 0 ? 2 * WIDTH : d_c.bits; }
+
+    /* The metrics that the other steps need room for */
+    MP_FN int num_metrics() const { return WIDTH > 0 ? side : d_c.size; }
+
+    /* Set the mean and standard deviation of a symbol whose bits have these LLRs; none if
+     * null. */
+    MP_FN void make_symbol(const F* known, F* metric, F* mean, F& deviation) const
+    {
+        F variance(0.0f);
+        if (!known) {
+            mean[0] = F(d_uniform_mean[0]);
+            mean[1] = F(d_uniform_mean[1]);
+            if (WIDTH > 0) { /* exactly, without a root */
+                deviation = F(1.0f);
+                return;
+            }
+            variance = F(d_uniform_variance);
+        } else if (WIDTH > 0) {
+            F spread[2];
+            for (int axis = 0; axis < 2; ++axis) {
+                axis_moments<(WIDTH > 0 ? WIDTH : 1)>(
+                    known + axis * WIDTH, mean[axis], spread[axis]);
+                mean[axis] = mean[axis] * F(d_c.scale);
+            }
+            /* relative to the mean energy, exactly 1 without knowledge */
+            variance = (spread[0] + spread[1]) * F(1.5f / (side * side - 1));
+        } else {
+            point_costs(known, d_c, metric);
+            point_moments(metric, d_c, mean, variance);
+        }
+        /* A symbol known better than this does not differ from a known one. */
+        const F bounded = max(variance, F(1e-16f));
+        deviation = bounded * rsqrt(bounded);
+    }
+
+    /* Compute the LLRs of a symbol from its estimate and its prior; none if null. */
+    MP_FN void demap(const F* x, F precision, const F* prior, F* metric, F* llr) const
+    {
+        if (WIDTH > 0) {
+            for (int axis = 0; axis < 2; ++axis) {
+                const int first = axis * WIDTH;
+                if (prior)
+                    axis_costs<(WIDTH > 0 ? WIDTH : 1)>(prior + first, metric);
+                MP_UNROLL
+                for (int k = 0; k < side; ++k) {
+                    const F e = x[axis] - F(d_c.scale * (2 * k - (side - 1)));
+                    const F weighted = e * precision;
+                    metric[k] = prior ? fma(weighted, e, metric[k]) : weighted * e;
+                }
+                axis_llrs<(WIDTH > 0 ? WIDTH : 1)>(metric, llr + first);
+            }
+        } else {
+            if (prior)
+                point_costs(prior, d_c, metric);
+            for (int s = 0; s < d_c.size; ++s) {
+                const F re = x[0] - F(d_c.re[s]), im = x[1] - F(d_c.im[s]);
+                const F distance = fma(re, re, im * im);
+                metric[s] =
+                    prior ? fma(distance, precision, metric[s]) : distance * precision;
+            }
+            point_llrs(metric, d_c, llr);
+        }
+    }
+
+private:
+    const constellation& d_c;
+    /* Moments of a symbol without a prior. Square QAM has mean 0. */
+    float d_uniform_mean[2] = { 0.0f, 0.0f }, d_uniform_variance = 1.0f;
+};
+
 template <class F, int NT, int NR, int WIDTH>
 class mmsepic
 {
@@ -29,7 +112,7 @@ public:
     using mask = decltype(F() < F());
 
     MP_FN mmsepic(arena<F>& a, const constellation& c, int nt, int nr, int iterations)
-        : d_c(c),
+        : d_layer(c),
           d_nt(nt),
           d_iterations(iterations),
           d_qr(a, nt, nr),
@@ -38,24 +121,23 @@ public:
           d_z(a, 2 * nt),
           d_mean(a, 2 * nt),
           d_deviation(a, nt),
-          d_metric(a, WIDTH > 0 ? side : c.size)
+          d_metric(a, d_layer.num_metrics())
     {
-        if (WIDTH == 0)
-            uniform_moments(c, d_uniform_mean, d_uniform_variance);
     }
 
     MP_FN void prepare(const F* h)
     {
         const int nt = d_nt;
+        d_noise_var = F(0.0f);
         d_qr.decompose(h);
         MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            d_r[2 * (i * nt + i)] = d_qr.diagonal[i];
-            d_r[2 * (i * nt + i) + 1] = F(0.0f);
+        for (int j = 0; j < nt; ++j) {
             MP_UNROLL
-            for (int j = i + 1; j < nt; ++j)
+            for (int i = 0; i < j; ++i)
                 for (int part = 0; part < 2; ++part)
-                    d_r[2 * (i * nt + j) + part] = d_qr.r[2 * (i * nt + j) + part];
+                    d_r[2 * (j * nt + i) + part] = d_qr.r[2 * (i * nt + j) + part];
+            d_r[2 * (j * nt + j)] = d_qr.diagonal[j];
+            d_r[2 * (j * nt + j) + 1] = F(0.0f);
         }
     }
 
@@ -64,8 +146,13 @@ public:
         const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
         const F sigma = noise_var * rsqrt(noise_var);
         for (int iteration = 0; iteration < d_iterations; ++iteration) {
-            make_symbols(iteration ? llr : prior);
-            d_cavity.compute(&d_r[0], &d_z[0], &d_mean[0], &d_deviation[0], sigma);
+            const F* const known = iteration ? llr : prior;
+            if (NT > 0 || known || !same(noise_var, d_noise_var)) {
+                make_symbols(known);
+                d_cavity.prepare(&d_r[0], &d_deviation[0], sigma);
+                d_noise_var = known ? F(0.0f) : noise_var;
+            }
+            d_cavity.estimate(&d_r[0], &d_z[0], &d_mean[0]);
             demap(prior, llr);
         }
         return usable;
@@ -73,84 +160,38 @@ public:
 
 private:
     static constexpr int side = 1 << WIDTH;
-    const constellation& d_c;
+    const mmsepic_layer<F, WIDTH> d_layer;
     const extent<NT> d_nt;
     const int d_iterations;
-    qr<F, NT, NR> d_qr;
+    typename sized_qr<F, NT, NR>::type d_qr;
     cavity<F, NT, true> d_cavity;
-    buffer<F, 2 * NT * NT> d_r;
+    buffer<F, 2 * NT * NT> d_r; /* column-major */
     buffer<F, 2 * NT> d_z, d_mean;
     buffer<F, NT> d_deviation;
-    buffer<F, WIDTH == 0 ? 0 : side> d_metric;
-    /* Moments of a symbol without a prior. Square QAM has mean 0. */
-    float d_uniform_mean[2] = { 0.0f, 0.0f }, d_uniform_variance = 1.0f;
+    buffer<F, mmsepic_layer<F, WIDTH>::side> d_metric;
+    /* Of the last preparation of d_cavity, if it was made without known bits; or 0.
+     * Vectors of a matrix that have the same noise share it. */
+    F d_noise_var;
 
-    /* Set the means and standard deviations of the symbols whose bits have these LLRs. */
+    MP_FN static bool same(F a, F b) { return !any((a < b) | (b < a)); }
+
     MP_FN void make_symbols(const F* known)
     {
-        const int nt = d_nt;
-        for (int i = 0; i < nt; ++i) {
-            F* const mean = &d_mean[2 * i];
-            F variance(0.0f);
-            if (!known) {
-                mean[0] = F(d_uniform_mean[0]);
-                mean[1] = F(d_uniform_mean[1]);
-                if (WIDTH > 0) { /* exactly, without a root */
-                    d_deviation[i] = F(1.0f);
-                    continue;
-                }
-                variance = F(d_uniform_variance);
-            } else if (WIDTH > 0) {
-                F spread[2];
-                for (int axis = 0; axis < 2; ++axis) {
-                    axis_moments<(WIDTH > 0 ? WIDTH : 1)>(
-                        known + (2 * i + axis) * WIDTH, mean[axis], spread[axis]);
-                    mean[axis] = mean[axis] * F(d_c.scale);
-                }
-                /* relative to the mean energy, exactly 1 without knowledge */
-                variance = (spread[0] + spread[1]) * F(1.5f / (side * side - 1));
-            } else {
-                point_costs(known + i * d_c.bits, d_c, &d_metric[0]);
-                point_moments(&d_metric[0], d_c, mean, variance);
-            }
-            /* A symbol known better than this does not differ from a known one. */
-            const F bounded = max(variance, F(1e-16f));
-            d_deviation[i] = bounded * rsqrt(bounded);
-        }
+        for (int i = 0; i < d_nt; ++i)
+            d_layer.make_symbol(known ? known + i * d_layer.bits() : nullptr,
+                                &d_metric[0],
+                                &d_mean[2 * i],
+                                d_deviation[i]);
     }
 
     MP_FN void demap(const F* prior, F* llr)
     {
-        const int nt = d_nt;
-        for (int i = 0; i < nt; ++i) {
-            const F* const x = &d_cavity.mean[2 * i];
-            const F precision = d_cavity.precision[i];
-            if (WIDTH > 0) {
-                for (int axis = 0; axis < 2; ++axis) {
-                    const int first = (2 * i + axis) * WIDTH;
-                    if (prior)
-                        axis_costs<(WIDTH > 0 ? WIDTH : 1)>(prior + first, &d_metric[0]);
-                    MP_UNROLL
-                    for (int k = 0; k < side; ++k) {
-                        const F e = x[axis] - F(d_c.scale * (2 * k - (side - 1)));
-                        const F weighted = e * precision;
-                        d_metric[k] =
-                            prior ? fma(weighted, e, d_metric[k]) : weighted * e;
-                    }
-                    axis_llrs<(WIDTH > 0 ? WIDTH : 1)>(&d_metric[0], llr + first);
-                }
-            } else {
-                if (prior)
-                    point_costs(prior + i * d_c.bits, d_c, &d_metric[0]);
-                for (int s = 0; s < d_c.size; ++s) {
-                    const F re = x[0] - F(d_c.re[s]), im = x[1] - F(d_c.im[s]);
-                    const F distance = fma(re, re, im * im);
-                    d_metric[s] = prior ? fma(distance, precision, d_metric[s])
-                                        : distance * precision;
-                }
-                point_llrs(&d_metric[0], d_c, llr + i * d_c.bits);
-            }
-        }
+        for (int i = 0; i < d_nt; ++i)
+            d_layer.demap(&d_cavity.mean[2 * i],
+                          d_cavity.precision[i],
+                          prior ? prior + i * d_layer.bits() : nullptr,
+                          &d_metric[0],
+                          llr + i * d_layer.bits());
     }
 };
 

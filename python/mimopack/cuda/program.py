@@ -25,9 +25,10 @@ COUNTERS_BYTES = 16
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
 _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 
-# The kernel and its handle, the floats in a thread's arena, the number of blocks that a
-# multiprocessor runs at a time, and the number of chunks that keep a block busy.
-_Compiled = namedtuple("_Compiled", "kernel function arena blocks least_chunks")
+# The kernel and its handle; the floats in a thread's arena, and whether it is in global memory; the
+# number of blocks that a multiprocessor runs at a time; the number of threads that take a vector if
+# vectors are few, and of those that always take one together.
+_Compiled = namedtuple("_Compiled", "kernel function arena is_global blocks most_threads team")
 
 
 class Variant(NamedTuple):
@@ -81,15 +82,16 @@ class Program:
             module = cupy()
             arena_size = kernel(source.program(self._plan, None, *variant), "arena_size",
                                 self.device)
-            sizes = module.empty(2, np.uint64)
+            sizes = module.empty(3, np.uint64)
             arena_size((1,), (1,), (sizes,))
-            arena, teams = map(int, sizes.get())
+            arena, most_threads, team = map(int, sizes.get())
             detect = kernel(source.program(self._plan, arena, *variant), "detect", self.device)
             function = detect.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 function, self._threads, 0)
-            self._compiled[variant] = _Compiled(detect, function, arena, max(1, blocks),
-                                                self._threads // 32 if teams else self._threads)
+            self._compiled[variant] = _Compiled(
+                detect, function, arena, team > 1 or arena > source.LARGEST_LOCAL_ARENA,
+                max(1, blocks), most_threads, team)
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
@@ -109,10 +111,11 @@ class Program:
             stream: CuPy stream.
         """
         compiled = self._compile(variant)
-        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED)
-        blocks = min(-(-(n // chunk) // compiled.least_chunks), self._processors * compiled.blocks)
+        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED // compiled.team)
+        blocks = min(-(-(n // chunk) * compiled.most_threads // self._threads),
+                     self._processors * compiled.blocks)
         scratch = None
-        if compiled.arena > source.LARGEST_LOCAL_ARENA:
+        if compiled.is_global:
             with stream:
                 blocks, scratch = self._scratch(blocks, 4 * compiled.arena * self._threads)
         _ARGUMENTS.pack_into(

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..files import Replacement
 from .frame import ReceivedFrame
 from .mac import parse_header
+from .steady_file import SteadyFile
 
 # File name extensions that select HDF5.
 HDF5_SUFFIXES = (".h5", ".hdf5")
@@ -312,19 +314,25 @@ class _Npz(_Columns):
 class _Hdf5(_Columns):
     def __init__(self, part):
         super().__init__()
-        self._file = _h5py().File(part, "w")
+        self._disk = SteadyFile(part)
+        self._file = _h5py().File(self._disk, "w")
         self._file["layout"] = LAYOUT
+        self._disk.check()
 
     def close(self):
         with self._file:
             self._finish()
+        self._disk.close()
 
     def discard(self):
         self._file.close()
+        with suppress(OSError):
+            self._disk.close()
 
     def _put(self, name, first, values):
         if 0 in values.shape[1:]:
             self._file[name] = values    # a file without frames; no rows will follow
+            self._disk.check()
             return
         if name not in self._file:
             self._file.create_dataset(
@@ -333,6 +341,7 @@ class _Hdf5(_Columns):
         dataset = self._file[name]
         dataset.resize(first + len(values), axis=0)
         dataset[first:] = values
+        self._disk.check()
 
 
 def _row_bytes(values):

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The suites ``arrays`` and ``gpu-arrays``: detectors for many antennas, and their limits."""
+
+from functools import partial
+
+from gnuradio.mimopack.apps.bench.data import Data, Setting
+from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
+from gnuradio.mimopack.apps.bench.measuring import measure
+
+from . import first_call
+from .cases import QAM16, shared
+from .failures import attempt, missing_row
+from .limits import Limits
+from .rows import add_limits
+
+DETECTORS = ("zf", "mmse", "mmsepic", "ep")
+SIZES = ((8, 8), (12, 12), (16, 16), (16, 64), (16, 128), (32, 256))    # (layers, antennas)
+HOST_BYTES = 2**26    # of channel matrices in a batch
+DEVICE_BYTES = 2**29
+
+
+def cases():
+    """Return the cases: one matrix for each vector, and T = 14."""
+    settings = [Setting(*size) for size in SIZES]
+    return [Case(name, {}, setting) for name in DETECTORS for plain in settings
+            for setting in (plain, shared(plain))]
+
+
+def vectors(setting, most, room):
+    """Return the vectors of a batch: their matrices take at most ``room`` bytes."""
+    matrices = min(most // setting.per_channel,
+                   room // (8 * setting.num_tx * setting.num_rx))
+    return max(1, matrices) * setting.per_channel
+
+
+class SizedStore:
+    """Keep a ``Data`` for each setting, with as many vectors as there is room for."""
+
+    def __init__(self, most):
+        self._most, self._data = most, {}
+
+    def get(self, setting):
+        if setting not in self._data:
+            self._data[setting] = Data(setting, vectors(setting, self._most, HOST_BYTES))
+        return self._data[setting]
+
+
+def run(options, store):
+    """Return the rows and rates for the JSON file."""
+    isa, found = options.isas[0], SizedStore(options.vectors)
+    limits = Limits([isa], options.threads, store.get(QAM16))
+    planned = [(case, DetectorRun(case.create(threads=options.threads, isa=isa, backend="cpu"),
+                                  found.get(case.setting))) for case in cases()]
+    measure([*limits.runs, *(timed for _, timed in planned)], options)
+    return {"rates": limits.rates(),
+            "results": [_row(case, timed, limits) for case, timed in planned]}
+
+
+def _row(case, timed, limits, more=None):
+    row = detector_row(case, timed) | (more or {})
+    add_limits(row, case, timed, limits)
+    return row
+
+
+def run_gpu(options, store):
+    """Return the rows, rates and missing cases for the JSON file; the data are on the device."""
+    from .on_gpu import DeviceData, DeviceLimits, DeviceRun
+
+    found, there, planned, missing = SizedStore(options.vectors), {}, [], []
+    with first_call.empty_cache():
+        compiled = first_call.all_of(cases())
+        for case, first in zip(cases(), compiled, strict=True):
+            if isinstance(first, str):
+                missing.append(missing_row(case, first))
+                continue
+            setting = case.setting
+            if setting not in there:
+                there[setting] = DeviceData(found.get(setting), vectors(
+                    setting, options.vectors, DEVICE_BYTES))
+            planned.append((case, first, DeviceRun(case.create(backend="cuda"), there[setting])))
+        limits = DeviceLimits(DeviceData(store.get(QAM16), options.vectors))
+        measure([*limits.runs, *(timed for *_, timed in planned)], options)
+    rows = []
+    for case, first, timed in planned:
+        row, why = attempt(partial(_row, case, timed, limits, first), timed)
+        if row:
+            rows.append(row)
+        else:
+            missing.append(missing_row(case, why))
+    return {"rates": limits.rates(), "results": rows, "missing": missing}

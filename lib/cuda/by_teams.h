@@ -1,0 +1,185 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* A batch by teams of threads: a team takes a matrix and its vectors, a thread a layer. A
+ * matrix whose columns are nearly dependent is left to the team's first thread, which
+ * runs the CPU's form. */
+#pragma once
+#include "common/bit_order.h"
+#include "cuda/in_rounds.h"
+#include "cuda/team.h"
+#include "cuda/team_gram.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+/* Whether a team takes this size: too large for a thread's registers, and small enough
+ * for those of a team */
+constexpr bool fits_team = !asked::fixed_tx && asked::num_tx > 1 && asked::num_tx <= 32;
+
+/* METHOD: the steps of a detector, with
+ *
+ *   axes                  columns of a thread, as in team_cavity.h
+ *   storage               what they keep in shared memory
+ *   METHOD(gram, storage)
+ *   begin()               after H^H H; returns whether the matrix is good enough
+ *   detect(matched, noise, prior, llr)
+ *                         from the layer's entry of H^H y; prior: null, or the layer's
+ *   make_serial(arena)    the CPU's form */
+template <class Method>
+class by_teams
+{
+    static constexpr int bits = asked::bits, nt = asked::num_tx, nr = asked::num_rx;
+
+public:
+    static constexpr int team_threads = team_gram::threads;
+
+    /* Detect the batch; return how many of this thread's vectors were erased. memory:
+     * that of the team for the CPU's form */
+    MP_FN static unsigned detect(const batch& all, lane* memory)
+    {
+        constexpr int teams = MIMOPACK_THREADS / team_threads,
+                      in_warp = 32 / team_threads;
+        __shared__ storage of[teams];
+        storage& own = of[threadIdx.x / team_threads];
+        const unsigned warps = gridDim.x * (MIMOPACK_THREADS / 32);
+        unsigned long long first =
+            (blockIdx.x * (MIMOPACK_THREADS / 32) + threadIdx.x / 32) *
+            static_cast<unsigned long long>(in_warp);
+        unsigned erased = 0;
+        for (; first < all.chunks;
+             first += warps * static_cast<unsigned long long>(in_warp)) {
+            const unsigned long long wanted = first + threadIdx.x % 32 / team_threads;
+            const bool exists = wanted < all.chunks;
+            const unsigned long long chunk = exists ? wanted : all.chunks - 1;
+            bool good = true;
+            erased += detect_chunk(all, chunk, exists, own, good);
+            if (!good && exists && threadIdx.x % team_threads == 0)
+                erased += detect_serially(all, chunk, memory);
+            __syncwarp();
+        }
+        return erased;
+    }
+
+private:
+    struct storage {
+        team_gram::storage gram;
+        typename Method::storage method;
+    };
+
+    MP_FN static unsigned detect_chunk(
+        const batch& all, unsigned long long chunk, bool exists, storage& own, bool& good)
+    {
+        team_gram gram(own.gram, threadIdx.x % team_threads);
+        Method method(gram, own.method);
+        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        const unsigned long long place =
+            all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
+        const float* const h = all.h + place * (2 * nr * nt);
+        unsigned erased = 0;
+#pragma unroll 1
+        for (unsigned t = 0; t < length; t += team_gram::vectors) {
+            const unsigned long long vector = chunk * length + t;
+            const int count = length - t < team_gram::vectors
+                                  ? static_cast<int>(length - t)
+                                  : team_gram::vectors;
+            gram.compute(h, all.y + vector * (2 * nr), count, t == 0);
+            if (t == 0) {
+                const float energy = gram.diagonal();
+                const bool fine =
+                    method.begin() && energy < largest_energy && energy > least_energy;
+                good = over_team<team_threads>(fine ? 1 : 0,
+                                               [](int a, int b) { return a & b; }) != 0;
+            }
+            for (int v = 0; v < count; ++v) {
+                float energy = 0.0f;
+                MP_UNROLL
+                for (int w = 0; w < team_gram::vectors; ++w)
+                    energy = w == v ? gram.energy[w] : energy;
+                const bool usable = detect_vector(
+                    all, vector + v, gram, v, method, energy, exists && good);
+                erased += exists && good && gram.rank == 0 && !usable;
+            }
+        }
+        return erased;
+    }
+
+    MP_FN static bool detect_vector(const batch& all,
+                                    unsigned long long vector,
+                                    const team_gram& gram,
+                                    int v,
+                                    Method& method,
+                                    float energy,
+                                    bool stores)
+    {
+        const lane noise = all.load_noise(vector);
+        const int at = gram.layer() * bits;
+        lane known[bits], canonical[bits], found[bits], ordered[bits];
+        bool usable = batch::allowed(noise).m && energy < largest_energy;
+        if constexpr (asked::has_prior) {
+            float sum = 0.0f;
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b) {
+                known[b].v = all.prior[vector * (nt * bits) + at + b];
+                sum += gram.has_layer() ? fabsf(known[b].v) : 0.0f;
+            }
+            order_prior(asked::points, 1, known, canonical);
+            sum = over_team<team_threads>(sum, [](float a, float b) { return a + b; });
+            usable = usable && sum < largest_prior;
+        }
+        method.detect(gram.at.matched[v][gram.layer()],
+                      noise,
+                      asked::has_prior ? canonical : nullptr,
+                      found);
+        order_llr(asked::points,
+                  1,
+                  lane::mask{ usable },
+                  found,
+                  asked::has_prior && asked::extrinsic ? known : nullptr,
+                  ordered);
+        if (stores && gram.has_layer()) {
+            const unsigned long long place = vector * (nt * bits) + at;
+            MP_UNROLL
+            for (int b = 0; b < bits; ++b) {
+                if constexpr (asked::as_int8)
+                    static_cast<signed char*>(all.llr)[place + b] =
+                        quantised(ordered[b], all.int8_scale);
+                else
+                    static_cast<float*>(all.llr)[place + b] = ordered[b].v;
+            }
+        }
+        return usable;
+    }
+
+    MP_CALLED static unsigned
+    detect_serially(const batch& all, unsigned long long chunk, lane* memory)
+    {
+        arena<lane> space{ memory, 0 };
+        vector_arrays arrays(space);
+        auto kernel = Method::make_serial(space);
+        all.load_matrix(chunk, &arrays.matrix[0]);
+        kernel.prepare(&arrays.matrix[0]);
+        const round now{ chunk, 0, 1, chunk, true };
+        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        unsigned erased = 0;
+        for (unsigned t = 0; t < length; ++t)
+            erased += mimopack::MIMOPACK_ISA::detect_vector(
+                kernel, all, arrays, now, chunk * length + t);
+        return erased;
+    }
+};
+
+/* What takes the place of a kernel where teams detect the batch */
+template <class Method>
+struct team_kernel {
+    using teams = by_teams<Method>;
+    static constexpr int team_threads = teams::team_threads;
+    /* They limit registers, mostly those of the CPU's form, which may spill. */
+    static constexpr int least_blocks = asked::num_tx <= 16 ? 8
+                                        : Method::axes == 1 ? 6
+                                                            : 4;
+
+    MP_FN static auto make_serial(arena<lane>& a) { return Method::make_serial(a); }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack

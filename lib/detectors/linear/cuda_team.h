@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* ZF and MMSE by teams of threads */
+#pragma once
+#include "cuda/by_teams.h"
+#include "cuda/team_cavity.h"
+#include "detectors/linear/large.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <int WIDTH, bool MMSE>
+class team_linear
+{
+public:
+    static constexpr int axes = 1;
+    using storage = typename team_cavity<axes>::storage;
+
+    MP_FN team_linear(const team_gram& gram, storage& s) : d_cavity(gram, s) {}
+
+    MP_FN static auto make_serial(arena<lane>& a)
+    {
+        return large_linear<lane, WIDTH, MMSE>(a, asked::points, layers(), antennas());
+    }
+
+    MP_FN bool begin()
+    {
+        d_noise = 0.0f;
+        const float one = 1.0f;
+        return MMSE ? d_cavity.check() : d_cavity.prepare(&one, 0.0f, 1.0f);
+    }
+
+    MP_FN void detect(float2 matched, lane noise, const lane*, lane* llr)
+    {
+        if (MMSE && __any_sync(~0u, noise.v != d_noise)) {
+            const float one = 1.0f;
+            d_cavity.prepare(&one, noise.v, noise.v);
+            d_noise = noise.v;
+        }
+        d_cavity.estimate(matched, nullptr);
+        const lane x[2] = { lane(d_cavity.mean[0]), lane(d_cavity.mean[1]) };
+        const lane precision(d_cavity.precision[0]);
+        const lane inverse_noise = MMSE ? precision : precision / noise;
+        if constexpr (WIDTH > 0)
+            demap_axes<WIDTH>(x, inverse_noise, asked::points.scale, llr);
+        else
+            demap_points(x, inverse_noise, asked::points, llr);
+    }
+
+private:
+    team_cavity<axes> d_cavity;
+    float d_noise; /* of the last decomposition; 0: none */
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
