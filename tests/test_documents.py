@@ -39,7 +39,8 @@ exec {} "$@"
 """
 _MIMOPACK = """#!{}
 from gnuradio.mimopack.apps.cli import main
-main(prog_name="mimopack")
+if __name__ == "__main__":    # as in apps/mimopack.in: worker processes import it again
+    main(prog_name="mimopack")
 """
 
 

@@ -54,7 +54,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
             the address of a scheduler.
         tls_ca, tls_cert, tls_key: paths of PEM files for TLS: the certificate of the authority, and
             the client's certificate and key. Without them, Dask's configuration applies.
-        timeout: seconds to wait for the scheduler; None takes Dask's configuration.
+        timeout: seconds to wait for the scheduler; None waits for 30 s.
 
     Yields:
         ``distributed.Client``.
@@ -73,10 +73,7 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
         if "://" in scheduler:
             client = _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key)
         else:
-            client = distributed.Client(stack.enter_context(distributed.LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])))
+            client = distributed.Client(stack.enter_context(_local(distributed, count)))
         yield stack.enter_context(client)
 
 
@@ -91,6 +88,15 @@ def _local_workers(scheduler):
     except ValueError:
         pass
     raise ValueError(f"scheduler: got {scheduler!r}, allowed are {ALLOWED}")
+
+
+def _local(distributed, count):
+    try:
+        return distributed.LocalCluster(
+            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0",
+            silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])
+    except RuntimeError as error:
+        raise OSError(f"scheduler: workers cannot be started here: {error}") from None
 
 
 def _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key):
