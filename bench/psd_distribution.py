@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Time the parallel sphere detector on a GPU: thread teams, distribution of vectors, streams.
 
-    bench/psd_distribution.py [--quick] [--seconds 0.05] [--rounds 5] [--output FILE.json]
+    bench/psd_distribution.py [--num-tx 4] [--constellation qpsk]... [--quick] [--output FILE.json]
 
-The link has 4x4 antennas and i.i.d. Rayleigh channels, one per vector; arrays are on the device,
-and the SNR is per receive antenna. A team of tt threads searches a vector, with the levels and
-expansions of 004 table 5 (which has tt = 64). With tt = 1, one thread searches a vector depth
-first. With *static* distribution, all threads or teams get the same number of vectors; with
-*dynamic* distribution, a thread or team takes the next vector when it is ready. The vectors are
-processed in one launch, or in 8 launches that alternate between 1, 2, 4 or 8 streams.
+The link has as many receive as transmit antennas and i.i.d. Rayleigh channels, one per vector;
+arrays are on the device, and the SNR is per receive antenna. A team of tt threads searches a
+vector, with the levels and expansions of 004 table 5 (which has tt = 16, 64 or 128). With tt = 1,
+one thread searches a vector depth first. With *static* distribution, all threads or teams get the
+same number of vectors; with *dynamic* distribution, a thread or team takes the next vector when it
+is ready. The vectors are processed in one launch, or in 8 launches that alternate between 1, 2, 4
+or 8 streams.
 """
 
 import argparse
@@ -23,12 +24,16 @@ from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
 
-CONSTELLATIONS, TABLE_5_TEAM = ("qpsk", "qam16"), 64
+CONSTELLATIONS = ("qpsk", "qam16")    # without --constellation
 SNRS, TEAMS, STREAMS = (5, 10, 15, 20, 25), (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
 DISTINCT, LARGEST = 2**17, 2**22    # vectors
 LAUNCHES = 8    # launches when streams are used
-# Mbit/s in 004 (GTX 690, 20 dB): table 5, and figure 9 with 32 streams.
-PAPER = {"qpsk": {"one_stream": 169, "streams": 218}, "qam16": {"one_stream": 121, "streams": 141}}
+# Mbit/s in 004 (GTX 690, 20 dB), by number of antennas: table 5, and with 32 streams those of
+# figure 9 and table 6 that its text states.
+PAPER = {2: {"qpsk": {"one_stream": 163}, "qam16": {"one_stream": 268, "streams": 350},
+             "qam64": {"one_stream": 153}},
+         4: {"qpsk": {"one_stream": 169, "streams": 218},
+             "qam16": {"one_stream": 121, "streams": 141}, "qam64": {"one_stream": 24}}}
 
 
 @contextmanager
@@ -54,7 +59,8 @@ class OnDevice:
         self.h = cupy.tile(cupy.asarray(self._data.h), (copies, 1, 1))
         self.llr = cupy.empty((LARGEST, setting.bits_per_vector), np.float32)
         self.compared = 10_000
-        self.expected = detectors.SD(4, 4, setting.constellation, backend="cpu").detect(
+        own = detectors.SD(setting.num_tx, setting.num_rx, setting.constellation, backend="cpu")
+        self.expected = own.detect(
             self._data.y[:self.compared], self._data.h[:self.compared], setting.noise_var)
 
     def detect(self, detector, n, streams):
@@ -99,12 +105,13 @@ class OnDevice:
 
 def make(setting, team, how):
     """Return a compiled detector."""
-    detector = detectors.PSD(4, 4, setting.constellation, preset="table5", team_size=team,
-                             backend="cuda")
+    antennas = setting.num_tx
+    detector = detectors.PSD(antennas, antennas, setting.constellation, preset="table5",
+                             team_size=team, backend="cuda")
     with distribution(how):
         import cupy
 
-        y, h = cupy.zeros((32, 4), np.complex64), cupy.zeros((32, 4, 4), np.complex64)
+        y, h = (cupy.zeros((32, *[antennas] * axes), np.complex64) for axes in (1, 2))
         detector.detect(y, h, 1.0)
     return detector
 
@@ -138,14 +145,17 @@ def measure(data, team, how, detector, seconds, rounds, counts):
 
 def run(arguments):
     rows = []
-    teams = (1, 8, 32, 64) if arguments.quick else TEAMS
-    for constellation in CONSTELLATIONS:
-        made = {(team, how): make(Setting(4, 4, constellation), team, how)
+    antennas = arguments.num_tx
+    for constellation in arguments.constellation or CONSTELLATIONS:
+        setting = Setting(antennas, antennas, constellation)
+        table_5 = detectors.PSD(antennas, antennas, constellation, preset="table5").team_size
+        teams = sorted({*((1, 8, 32) if arguments.quick else TEAMS), table_5})
+        made = {(team, how): make(setting, team, how)
                 for team in teams for how in ("static", "dynamic")}
         for snr in (20,) if arguments.quick else SNRS:
-            data = OnDevice(Setting(4, 4, constellation, float(snr)))
+            data = OnDevice(Setting(antennas, antennas, constellation, float(snr)))
             for (team, how), detector in made.items():
-                counts = STREAMS if team in (1, TABLE_5_TEAM) else ()
+                counts = STREAMS if team in (1, table_5) else ()
                 rows += measure(data, team, how, detector, arguments.seconds, arguments.rounds,
                                 counts)
                 found = rows[-1 - len(counts):]
@@ -160,14 +170,19 @@ def run(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--num-tx", type=int, choices=PAPER, default=4,
+                        help="transmit and receive antennas")
+    parser.add_argument("--constellation", choices=PAPER[4], action="append",
+                        help="may be given several times; default: qpsk and qam16")
     parser.add_argument("--quick", action="store_true", help="20 dB, fewer teams")
     parser.add_argument("--seconds", type=float, default=0.05, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    antennas = arguments.num_tx
     results = {"machine": {**describe(), "gpu": describe_gpu()},
-               "model": "4x4, i.i.d. Rayleigh, one channel per vector", "paper_mbit_per_s": PAPER,
-               "results": run(arguments)}
+               "model": f"{antennas}x{antennas}, i.i.d. Rayleigh, one channel per vector",
+               "paper_mbit_per_s": PAPER[antennas], "results": run(arguments)}
     if arguments.output:
         arguments.output.write_text(json.dumps(results, indent=1) + "\n")
         print(f"written: {arguments.output}")

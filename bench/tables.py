@@ -10,10 +10,10 @@ A table stands between two comments. The first comment names the kind of table a
     <!-- measured: targets cpu-2core-epyc.json -->
     <!-- end of measured -->
 
-The kinds are the tables of the suites (bench/suites/tables.py) and those of other scripts, defined
-below. The kind "headlines" (bench/headlines.py) takes its figures from several files and names
-none. With --check, the script writes nothing and exits with 1 if a document would change. It needs
-an importable gnuradio.mimopack.
+The kinds are the tables of the suites (bench/suites/tables.py), those of the papers
+(bench/papers.py) and those of other scripts, defined below. A kind that takes its figures from
+several files names none, such as "headlines" (bench/headlines.py). With --check, the script writes
+nothing and exits with 1 if a document would change. It needs an importable gnuradio.mimopack.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import re
 import sys
 from pathlib import Path
 
+import papers
 from gnuradio.mimopack.apps.bench.table import Table, markdown, number, spelled, thread_count
 from headlines import headlines
 from suites import tables as of_suites
@@ -29,7 +30,8 @@ from suites.tables import NAMES, missing
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "docs" / name for name in ("README.md", "detectors.md", "performance.md")]
+DOCUMENTS = [ROOT / "docs" / name for name in (
+    "README.md", "detectors.md", "performance.md", "reproduction.md")]
 
 MARKED = re.compile(r"(<!-- measured: (\w+)(?: (\S+\.json))? -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)
@@ -99,13 +101,14 @@ def psd_by_snr(results):
 
 
 OTHERS = {kind.__name__: kind for kind in (gpu_picture, gpu_profile, recording_frames,
-                                           psd_distribution, psd_by_snr)}
+                                           psd_distribution, psd_by_snr)} | papers.FROM_FILE
+FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 
 
 def render(kind, name):
     """Return a table, and where and how its figures were measured."""
-    if kind == "headlines":
-        return f"{markdown(headlines(RESULTS))}\n"
+    if kind in FROM_FOLDER:
+        return f"{markdown(FROM_FOLDER[kind](RESULTS))}\n"
     if not (RESULTS / name).exists():
         return f"Not measured yet: there is no bench/results/{name}.\n"
     results = json.loads((RESULTS / name).read_text())
