@@ -80,6 +80,21 @@ def test_sizes_without_a_build_of_their_own(name, num_tx, num_rx):
     assert np.all(error <= scale * 1e-3 * np.max(np.abs(expected), axis=1))
 
 
+@pytest.mark.parametrize("num_tx, num_rx, points", [
+    (9, 11, "qpsk"), (12, 12, "qam16"), (16, 16, "qam64"), (16, 64, "qam16"), (16, 128, "qam256"),
+    (32, 256, "qam16")])
+@pytest.mark.parametrize("name", ["zf", "mmse", "mmsepic", "ep"])
+def test_many_antennas(name, num_tx, num_rx, points):
+    """A team of threads has a matrix. In EP, rounding may decide whether a step is taken."""
+    cpu, gpu = both(name, num_tx=num_tx, num_rx=num_rx, constellation=points)
+    for n, period in ((301, 1), (14 * 21, 14)):
+        y, h, noise_var, _ = problem(n, num_tx, num_rx, points, 20, period)
+        expected, found = cpu.detect(y, h, noise_var), gpu.detect(y, h, noise_var)
+        error = np.max(np.abs(found - expected), axis=1) / np.max(np.abs(expected), axis=1)
+        assert np.count_nonzero(error > 5e-3) <= (n // 50 if name == "ep" else 0), np.sort(error)
+        assert gpu.erasures == cpu.erasures == 0
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
                                        ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])
