@@ -104,8 +104,8 @@ def bit_errors_002(folder):
     return [Table(["receiver", "feedback unchanged", "feedback times 0.4"], [
         ["hard ZF-SIC, uncoded", cell(needs["uncoded"]), ""],
         ["hard ZF-SIC, coded", cell(needs["coded"]), ""],
-        *([f"bit flipping, {when}", cell(plain), cell(scaled) if number else ""]
-          for number, (when, plain, scaled) in enumerate(
+        *([f"bit flipping, {when}", cell(plain), cell(scaled) if feedback else ""]
+          for feedback, (when, plain, scaled) in enumerate(
               zip(times, needs["1"], needs["0.4"], strict=True)))])]
 
 
@@ -234,9 +234,9 @@ def nodes_004(results):
                    "PSD, one thread", "saved over ASD, %", "004 says (PSD, ASD; saved)"], rows)]
 
 
-def span(values, digits=number):
+def span(values):
     """Return the smallest and the largest value in words."""
-    return f"{digits(min(values))} to {digits(max(values))}"
+    return f"{number(min(values))} to {number(max(values))}"
 
 
 def summary(folder):
@@ -259,20 +259,20 @@ def summary(folder):
     return [Table(["figure", "reproduced", "ours over theirs"], [
         ["[000, table 2](#000-table-2-exact-and-max-log-llrs)", "yes",
          "speed: " + "; ".join(
-             f"{name} {number(threads)} (threads), {number(gpu)} (GPU)"
+             f"{name} {number(threads)} (16 threads over 48), {number(gpu)} (H200 over K20Xm)"
              for name, (_, threads, gpu) in zip(("OMAP", "MLA"), exact, strict=True))],
         ["[000, figures 3 and 4](#000-figures-3-and-4-more-antennas)",
          "in part: speed-ups with CPU threads; on a GPU only with 4 and 8 antennas",
          "none: 000's values are only a picture"],
         ["[001, figure 3](#001-figure-3-frame-error-rates-of-detectors)",
-         "yes: order of the curves, distance to ML",
+         "yes: order of the curves; 001's values are only a picture",
          f"N = 1 is {first[0]:.2f} and {first[1]:.2f} dB behind ML, in 001 up to 2 dB"],
         ["[001, table I](#001-tables-i-to-iii-times-of-a-slot)",
          "in part: only together with table II, since one kernel does both", "see table II"],
         ["[001, table II](#001-tables-i-to-iii-times-of-a-slot)", "yes",
-         f"speed, with table I: {span(kernels)}"],
+         f"speed, H200 over GTX 560 Ti, with table I: {span(kernels)}"],
         ["[001, table III](#001-tables-i-to-iii-times-of-a-slot)", "yes",
-         f"speed: {span(calls)}"],
+         f"speed, H200 over GTX 560 Ti: {span(calls)}"],
         ["[002, figure 7](#002-figure-7-bit-error-rates-of-the-iterative-receiver)",
          "in part: order of the curves; 002's code is not known in full",
          "none: 002's values are only a picture. Feedback gains "
@@ -283,13 +283,14 @@ def summary(folder):
         ["[003, figure 2](#003-figure-2-the-tree-of-the-soft-fixed-sphere-decoder)",
          "yes: the candidates", "1 (16 candidates)"],
         ["[004, table 5](#004-table-5-figure-9-and-table-6-speed-of-the-parallel-sphere-detector)",
-         "in part: two of six settings", f"speed: {over('one_stream', 'one_stream')}"],
+         "in part: two of six settings",
+         f"speed, H200 over GTX 690: {over('one_stream', 'one_stream')}"],
         ["[004, figure 9](#004-table-5-figure-9-and-table-6-speed-of-the-parallel-sphere-detector)",
          "in part: 4x4 with QPSK and 16-QAM; most values of 004 are only a picture",
-         f"speed at 20 dB: {over('streams', 'streams')}"],
+         f"speed at 20 dB, H200 over GTX 690: {over('streams', 'streams')}"],
         ["[004, table 6](#004-table-5-figure-9-and-table-6-speed-of-the-parallel-sphere-detector)",
          "yes: both columns of PSD",
-         f"speed: {over('streams', 'streams')}; with a thread per vector "
+         f"speed, H200 over GTX 690: {over('streams', 'streams')}; with a thread per vector "
          f"{over('thread', 'streams')}"],
         ["[004, figure 10](#004-figure-10-nodes-of-a-thread)", "yes",
          f"nodes of a thread of PSD: {nodes['PSD']['nodes_per_thread'] / PSD_NODES:.2f}; of ASD: "
