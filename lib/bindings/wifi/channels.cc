@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Delays, smoothing, levels and errors of channel estimates */
-#include "bindings/wifi/common.h"
+#include "bindings/wifi/channels.h"
 #include <cmath>
 
 namespace mimopack {
@@ -134,22 +134,6 @@ smooth(const complex_array& channel,
     return out;
 }
 
-double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
-
-/* Return powers (frames, m) in dB, as a list of tuples. */
-py::list decibels_of(const double_array& power)
-{
-    require(power.ndim() == 2, "decibels");
-    py::list out;
-    for (std::int64_t i = 0; i < power.shape(0); ++i) {
-        py::tuple row(power.shape(1));
-        for (std::int64_t j = 0; j < power.shape(1); ++j)
-            row[j] = decibels(*power.data(i, j));
-        out.append(row);
-    }
-    return out;
-}
-
 /* Return (SNR, SNR of each antenna, level of each antenna, noise of each antenna) in dB
  * for each frame. `signal` and `noise` hold the power of a carrier at each antenna; a
  * level is `share` of the power. */
@@ -178,54 +162,27 @@ py::list powers(const std::vector<double_array>& signal,
     return out;
 }
 
-/* Return (channel / fft, noise / fft^2, list of the frames' mean condition numbers in dB)
- * for channel (frames, carriers, rows, columns) and noise (frames, rows). */
-py::tuple channel_states(const complex_array& channel,
-                         const double_array& noise,
-                         int fft,
-                         const std::string& isa)
+/* Return channel_states of channel (frames, carriers, rows, columns) and noise (frames,
+ * rows). */
+py::tuple states_of(const complex_array& channel,
+                    const double_array& noise,
+                    int fft,
+                    const std::string& isa)
 {
     require(channel.ndim() == 4 && fft >= 1 &&
                 has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
                 channel.shape(2) >= 1 && channel.shape(2) <= 256 &&
                 channel.shape(3) >= 1 && channel.shape(3) <= wifi_max_columns,
             "channel_states");
-    const std::int64_t frames = channel.shape(0), carriers = channel.shape(1),
-                       rows = channel.shape(2), columns = channel.shape(3);
-    complex_array matrices({ frames, carriers, rows, columns });
-    double_array level({ frames, rows });
-    const std::int64_t size = carriers * rows * columns;
-    const std::complex<float>* from = channel.data();
-    std::complex<float>* to = matrices.mutable_data();
-    double* level_to = level.mutable_data();
+    const std::int64_t columns = channel.shape(3);
+    channel_states states(channel.shape(0), channel.shape(1), channel.shape(2), columns);
     const wifi_build& build = find_wifi(isa);
-    std::vector<double> condition(frames, columns == 1 ? 0 : std::nan(""));
     {
         /* A condition number takes longer than a copy. */
         const long_call call(channel.size() * (columns > 1 ? 4 * columns : 1));
-        const float unit = 1 / static_cast<float>(fft);
-        for (std::int64_t i = 0; i < frames * size; ++i)
-            to[i] = from[i] * unit;
-        for (std::int64_t i = 0; i < frames * rows; ++i)
-            level_to[i] = noise.data()[i] * unit * unit;
-        std::vector<std::complex<float>> white(size);
-        std::vector<float> ratio(carriers), share(rows);
-        for (std::int64_t f = 0; f < frames && columns > 1 && columns <= rows; ++f) {
-            for (std::int64_t r = 0; r < rows; ++r)
-                share[r] = static_cast<float>(1 / std::sqrt(noise.data()[f * rows + r]));
-            for (std::int64_t i = 0; i < size; ++i)
-                white[i] = from[f * size + i] * share[i / columns % rows];
-            build.condition({ carriers,
-                              static_cast<int>(rows),
-                              static_cast<int>(columns),
-                              reinterpret_cast<const float*>(white.data()),
-                              ratio.data() });
-            condition[f] = 0;
-            for (const float one : ratio)
-                condition[f] += decibels(one) / static_cast<double>(carriers);
-        }
+        states.find(channel.data(), noise.data(), fft, build);
     }
-    return py::make_tuple(matrices, level, condition);
+    return states.as_tuple();
 }
 
 /* Return the error vectors' mean squares (frames, columns) for y (frames, carriers,
@@ -269,6 +226,79 @@ float_array error_vectors(const complex_array& y,
 
 } // namespace
 
+double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
+
+py::list decibels_of(const double_array& power)
+{
+    require(power.ndim() == 2, "decibels");
+    py::list out;
+    for (std::int64_t i = 0; i < power.shape(0); ++i) {
+        py::tuple row(power.shape(1));
+        for (std::int64_t j = 0; j < power.shape(1); ++j)
+            row[j] = decibels(*power.data(i, j));
+        out.append(row);
+    }
+    return out;
+}
+
+channel_states::channel_states(std::int64_t frames,
+                               std::int64_t carriers,
+                               std::int64_t rows,
+                               std::int64_t columns)
+    : d_frames(frames),
+      d_carriers(carriers),
+      d_rows(rows),
+      d_columns(columns),
+      d_matrices({ frames, carriers, rows, columns }),
+      d_level({ frames, rows }),
+      d_condition(frames, columns == 1 ? 0 : std::nan("")),
+      d_matrices_at(d_matrices.mutable_data()),
+      d_level_at(d_level.mutable_data())
+{
+}
+
+void channel_states::find(const std::complex<float>* channel,
+                          const double* noise,
+                          int fft,
+                          const wifi_build& build)
+{
+    const float unit = 1 / static_cast<float>(fft);
+    const std::int64_t size = d_carriers * d_rows * d_columns;
+    for (std::int64_t i = 0; i < d_frames * size; ++i)
+        d_matrices_at[i] = channel[i] * unit;
+    for (std::int64_t i = 0; i < d_frames * d_rows; ++i)
+        d_level_at[i] = noise[i] * unit * unit;
+    for (std::int64_t f = 0; f < d_frames && d_columns > 1 && d_columns <= d_rows; ++f)
+        d_condition[f] = condition(channel + f * size, noise + f * d_rows, build);
+}
+
+double channel_states::condition(const std::complex<float>* channel,
+                                 const double* noise,
+                                 const wifi_build& build) const
+{
+    const std::int64_t size = d_carriers * d_rows * d_columns;
+    std::vector<std::complex<float>> white(size);
+    std::vector<float> ratio(d_carriers), share(d_rows);
+    for (std::int64_t r = 0; r < d_rows; ++r)
+        share[r] = static_cast<float>(1 / std::sqrt(noise[r]));
+    for (std::int64_t i = 0; i < size; ++i)
+        white[i] = channel[i] * share[i / d_columns % d_rows];
+    build.condition({ d_carriers,
+                      static_cast<int>(d_rows),
+                      static_cast<int>(d_columns),
+                      reinterpret_cast<const float*>(white.data()),
+                      ratio.data() });
+    double mean = 0;
+    for (const float one : ratio)
+        mean += decibels(one) / static_cast<double>(d_carriers);
+    return mean;
+}
+
+py::tuple channel_states::as_tuple() const
+{
+    return py::make_tuple(d_matrices, d_level, d_condition);
+}
+
 void bind_wifi_channels(py::module_& m)
 {
     m.def("profiles",
@@ -307,7 +337,7 @@ void bind_wifi_channels(py::module_& m)
           py::kw_only(),
           py::arg("share"));
     m.def("channel_states",
-          &channel_states,
+          &states_of,
           py::arg("channel").noconvert(),
           py::arg("noise").noconvert(),
           py::kw_only(),

@@ -32,21 +32,26 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
     return out;
 }
 
-py::tuple mpdu_tuple(const mpdu_places& found)
+py::list mpdu_list(const mpdu_places& found)
 {
     py::list mpdus;
     for (const mpdu_place& one : found.mpdus)
         mpdus.append(py::make_tuple(one.offset, one.length, one.fcs_ok));
-    return py::make_tuple(mpdus, found.complete);
+    return mpdus;
 }
 
 } // namespace
 
-py::list mpdu_list(const std::vector<mpdu_places>& found)
+py::list payload_list(const std::uint8_t* psdus,
+                      std::int64_t length,
+                      const std::vector<mpdu_places>& found)
 {
     py::list frames;
-    for (const mpdu_places& one : found)
-        frames.append(mpdu_tuple(one));
+    for (const mpdu_places& one : found) {
+        const py::bytes psdu(reinterpret_cast<const char*>(psdus), length);
+        frames.append(py::make_tuple(psdu, mpdu_list(one), one.complete));
+        psdus += length;
+    }
     return frames;
 }
 
@@ -215,13 +220,11 @@ void descrambler::descramble_frame(const std::uint8_t* from,
 py::tuple descrambler::descramble(const byte_array& bits) const
 {
     require(bits.ndim() == 2 && bits.shape(1) <= d_size, "Descrambler.run");
-    byte_array out({ bits.shape(0), d_size }), psdus({ bits.shape(0), d_length });
-    const auto found = run(bits.data(),
-                           bits.shape(0),
-                           bits.shape(1),
-                           out.mutable_data(),
-                           psdus.mutable_data());
-    return py::make_tuple(psdus, out, mpdu_list(found));
+    byte_array out({ bits.shape(0), d_size });
+    std::vector<std::uint8_t> psdus(bits.shape(0) * d_length);
+    const auto found = run(
+        bits.data(), bits.shape(0), bits.shape(1), out.mutable_data(), psdus.data());
+    return py::make_tuple(out, payload_list(psdus.data(), d_length, found));
 }
 
 void bind_wifi_decoding(py::module_& m)
@@ -268,10 +271,11 @@ void bind_wifi_decoding(py::module_& m)
     m.def(
         "find_mpdus",
         [](const std::string& psdu, bool aggregated) {
-            return mpdu_tuple(
+            const mpdu_places found =
                 find_mpdus(reinterpret_cast<const std::uint8_t*>(psdu.data()),
                            static_cast<std::int64_t>(psdu.size()),
-                           aggregated));
+                           aggregated);
+            return py::make_tuple(mpdu_list(found), found.complete);
         },
         py::arg("psdu"),
         py::arg("aggregated"));

@@ -86,8 +86,7 @@ public:
                                  std::uint8_t* to,
                                  std::uint8_t* bytes) const;
 
-    /* Return (PSDUs (frames, length), bits (frames, size), MPDUs as mpdu_list() gives
-     * them) of bits (frames, at most size). */
+    /* Return (bits (frames, size), payload_list()) of bits (frames, at most size). */
     py::tuple descramble(const byte_array& bits) const;
 
 private:
@@ -104,8 +103,10 @@ private:
                           std::uint8_t* bytes) const;
 };
 
-/* Return (list of (offset, length, whether the FCS fits), whether the list is complete)
- * for each frame. */
-py::list mpdu_list(const std::vector<mpdu_places>& found);
+/* Return (PSDU as bytes, list of (offset, length, whether the FCS fits) of its MPDUs,
+ * whether the list is complete) for each frame. `psdus` holds `length` bytes of each. */
+py::list payload_list(const std::uint8_t* psdus,
+                      std::int64_t length,
+                      const std::vector<mpdu_places>& found);
 
 } // namespace mimopack

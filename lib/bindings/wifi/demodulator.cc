@@ -99,6 +99,7 @@ public:
             decode_signal_b(d, isa, found.signal_b_bits.mutable_data());
         if (payload)
             measure(build, d, payload->error.mutable_data());
+        found.states.find(found.channel.data(), d.noise, d_format.fft, build);
         seconds[0] = watch.lap();
         viterbi_batch b{};
         if (payload)
@@ -295,7 +296,7 @@ private:
                                    d.frames,
                                    decoder.decoded(),
                                    to.scrambled.mutable_data(),
-                                   to.psdus.mutable_data());
+                                   to.psdus.data());
         seconds[2] += watch.lap();
         return 0;
     }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The demodulator's input and output, as Python sees them */
 #pragma once
+#include "bindings/wifi/channels.h"
 #include "bindings/wifi/decoding.h"
 
 namespace mimopack {
@@ -37,6 +38,7 @@ struct demodulated {
     long_array delay;
     float_array signal_b;
     byte_array signal_b_bits;
+    channel_states states;
 
     demodulated(const wifi_format& f,
                 std::int64_t frames,
@@ -54,7 +56,8 @@ struct demodulated {
           step(frames),
           delay(frames),
           signal_b({ frames, f.signal_b < 0 ? 0 : f.data }),
-          signal_b_bits({ frames, bits_of_signal_b })
+          signal_b_bits({ frames, bits_of_signal_b }),
+          states(frames, f.trained, rows, f.streams)
     {
         std::fill_n(offset.mutable_data(), frames, 0.0);
     }
@@ -101,6 +104,7 @@ struct demodulated {
         out["sig_b_bits"] = signal_b_bits;
         out["received"] = received;
         out["least_squares"] = least_squares;
+        out["states"] = states.as_tuple();
     }
 };
 
@@ -109,13 +113,16 @@ using stage_seconds = std::array<double, 3>;
 
 /* What the decoding chain puts out for each frame */
 struct decoded {
-    byte_array scrambled, psdus;
+    byte_array scrambled;
+    std::vector<std::uint8_t> psdus; /* frames x length */
+    std::int64_t length;
     float_array error;
     std::vector<mpdu_places> mpdus;
 
     decoded(const descrambler& last, std::int64_t frames, std::int64_t streams)
         : scrambled({ frames, last.size() }),
-          psdus({ frames, last.length() }),
+          psdus(frames * last.length()),
+          length(last.length()),
           error({ frames, streams })
     {
     }
@@ -123,9 +130,8 @@ struct decoded {
     void put_into(py::dict& out) const
     {
         out["scrambled"] = scrambled;
-        out["psdus"] = psdus;
-        out["error"] = error;
-        out["mpdus"] = mpdu_list(mpdus);
+        out["payloads"] = payload_list(psdus.data(), length, mpdus);
+        out["evm"] = decibels_of(error);
     }
 };
 

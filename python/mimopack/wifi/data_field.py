@@ -212,24 +212,20 @@ class DataField:
         """
         return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
 
-    def taken_apart(self, psdus, scrambled, places, holds=None):
+    def taken_apart(self, scrambled, psdus, holds=None):
         """Make payloads from the results of ``descrambler``.
 
         Args:
-            psdus: uint8 (n, length), bytes of the PSDUs.
             scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
-            places: n pairs (places, complete), the arguments of :func:`mac.at_places`.
+            psdus: n tuples, the arguments of :func:`mac.at_places`.
             holds: as for :meth:`payloads`; None with the convolutional code.
 
         Returns:
             list of n :class:`Payload`.
         """
-        found = []
-        for psdu, row, of_one, ok in zip(psdus, scrambled, places,
-                                         holds or [None] * len(psdus), strict=True):
-            psdu, seed = psdu.tobytes(), _SEED_OF[row[:7].tobytes()]
-            found.append(Payload(psdu, seed, ok, row, *mac.at_places(psdu, *of_one)))
-        return found
+        return [Payload(psdu[0], _SEED_OF[row[:7].tobytes()], ok, row, *mac.at_places(*psdu))
+                for psdu, row, ok in zip(psdus, scrambled, holds or [None] * len(psdus),
+                                         strict=True)]
 
     def merged(self, before, after):
         """Merge the payloads of two attempts to decode a frame.

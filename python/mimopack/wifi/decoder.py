@@ -6,7 +6,8 @@ import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
+from math import isfinite
 from threading import Lock
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from .. import _core, detectors
 from . import carriers, signal_fields, training
-from .data_field import DataField
+from .data_field import DataField, Payload
 from .demodulator import Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
@@ -49,6 +50,7 @@ _SHARED_WORK = 8_000_000
 _STAGES = "demodulation", "detection", "decoding"
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
+_NO_PAYLOAD = Payload(b"", 0, None, None, (), False)
 _LTF_START = training.L_STF + 2 * training.GUARD
 # Calls of detector factories take turns, since a factory may be a user's function.
 _MAKING = Lock()
@@ -229,16 +231,15 @@ class FrameDecoder:
         self._keep_symbols = begun.keep_symbols
         self._lap()
         setup = begun.setup
-        demodulated, *found, error, seconds = setup.demodulator.taken(begun.task.value())
+        demodulated, *found, evm, states, seconds = setup.demodulator.taken(begun.task.value())
         if self._clock:
             self.seconds.update(dict(zip(_STAGES, seconds, strict=True)))
-        with np.errstate(all="ignore"):
-            if not setup.behind:
-                return self._undecoded(begun.group, demodulated, setup)
-            payloads = setup.field.taken_apart(*found)
-            if self._improves and _incomplete(payloads):
-                return None
-            return self._reports(begun.group, demodulated, setup, payloads, error)
+        if not setup.behind:
+            return self._undecoded(begun.group, demodulated, setup, states)
+        payloads = setup.field.taken_apart(*found)
+        if self._improves and _incomplete(payloads):
+            return None
+        return self._reports(begun.group, demodulated, setup, payloads, evm, states)
 
     def improve(self, begun):
         """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
@@ -350,10 +351,10 @@ class FrameDecoder:
         demodulator, field, detector = setup.demodulator, setup.field, setup.detector
         if result is None:
             result = demodulator.run(setup.samples, **setup.behind)
-        demodulated, *found, error, seconds = demodulator.taken(result)
+        demodulated, *found, evm, states, seconds = demodulator.taken(result)
         self._lap_shared(seconds)
         if not f.num_symbols or setup.refusal:
-            return self._undecoded(group, demodulated, setup)
+            return self._undecoded(group, demodulated, setup, states)
         if not setup.behind:
             payloads = self._decoded(demodulated, detector, field)
         else:
@@ -382,16 +383,17 @@ class FrameDecoder:
             demodulated = demodulated.put(left, refined)
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
-                reported, error = reported.put(better, demodulated.take(better)), None
+                reported, evm = reported.put(better, demodulated.take(better)), None
+                states = None
             # Another pass seldom helps a frame that has good MPDUs and gained none in this pass. It
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._reports(group, reported, setup, payloads, error)
+        return self._reports(group, reported, setup, payloads, evm, states)
 
-    def _undecoded(self, group, demodulated, setup):
+    def _undecoded(self, group, demodulated, setup, states):
         """Return the reports of frames without data, or of frames that the detector refuses."""
-        reports = self._reports(group, demodulated, setup)
+        reports = self._reports(group, demodulated, setup, states=states)
         if setup.refusal:
             reports = [replace(frame, problem=setup.refusal) for frame in reports]
         return reports
@@ -500,50 +502,48 @@ class FrameDecoder:
                 "level_dbfs": level, "noise_dbfs": noise})
         return found
 
-    def _reports(self, group, demodulated, setup, payloads=None, error=None):
+    def _reports(self, group, demodulated, setup, payloads=None, evm=None, states=None):
         """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
 
-        ``error`` holds the mean squared error vectors, or None if they are not known.
+        ``evm`` and ``states`` are as in ``Demodulator.taken``, or None if not known.
         """
-        d, scale = demodulated, self.settings.scale
+        d, scale, rate = demodulated, self.settings.scale, self.settings.sample_rate
         f, fft = group[0].header.format, carriers.FFT_20 * scale
-        matrices, noise, condition = _core.wifi.channel_states(
-            np.ascontiguousarray(d.channel), d.noise, fft=fft)
+        if states is None:
+            states = _core.wifi.channel_states(np.ascontiguousarray(d.channel), d.noise, fft=fft)
+        matrices, noise, condition = states
         if setup.lower is not None:
             matrices = setup.lower[:, None] @ matrices
             noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
+        detector, symbols = "", repeat(None)
         if payloads:
-            if self._keep_symbols or error is None:
-                error, symbols = self._equalised(f, d)
-            evm = _core.wifi.decibels(error)
             detector = getattr(setup.detector, "name", "") or type(setup.detector).__name__
-        # Symbols that are not finite have no phase; the preamble still tells the carrier offset.
-        step = _finite(d.phase_step / (2 * np.pi * f.symbol * scale)).tolist()
-        # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter, but
-        # the report is positive for a fast one.
-        offset = _finite(0.0 - 1e6 * d.sampling_offset).tolist()
-        start = ((d.delay - _LTF_START) * scale).tolist()
-        non_ht, vht = isinstance(f, NonHT), isinstance(f, VHT)
+            if self._keep_symbols or evm is None:
+                error, points = self._equalised(f, d)
+                evm = _core.wifi.decibels(error)
+                symbols = symbols if points is None else points
+        of_frames = zip(
+            group, self._found(group), payloads or repeat(_NO_PAYLOAD), evm or repeat(()), symbols,
+            matrices, noise, condition, d.phase_step.tolist(), d.sampling_offset.tolist(),
+            d.delay.tolist(), d.sig_b_bits, strict=False)
+        non_ht, vht, turn = isinstance(f, NonHT), isinstance(f, VHT), 2 * np.pi * f.symbol * scale
         frames = []
-        for i, (one, found) in enumerate(zip(group, self._found(group), strict=True)):
-            found |= {
-                "format": one.header.format, "problem": "",
-                "cfo_hz": (one.preamble.cfo + step[i]) * self.settings.sample_rate,
-                "sampling_offset_ppm": offset[i], "condition_db": condition[i],
-                "channel": ChannelState(d.carriers, matrices[i], noise[i])}
+        for (one, found, payload, errors, points, matrix, powers, ratio, step, offset, delay,
+             sig_b) in of_frames:
+            # Symbols that are not finite have no phase; the preamble still tells the offset.
+            found["cfo_hz"] = (one.preamble.cfo + _finite(step / turn)) * rate
             if not non_ht:    # cyclic shifts hide the first path in the L-LTF
-                found["start"] = one.preamble.window + start[i]
-            if vht and (not payloads or setup.field.carries_crc(payloads[i], d.sig_b_bits[i])):
-                found["format"] = _with_length(found["format"], d.sig_b_bits[i].tobytes())
-            if payloads:
-                payload = payloads[i]
-                found |= {
-                    "psdu": payload.psdu, "mpdus": payload.mpdus, "complete": payload.complete,
-                    "evm_db": evm[i], "scrambler_seed": payload.scrambler_seed,
-                    "detector": detector}
-                if self._keep_symbols:
-                    found["symbols"] = symbols[i]
-            frames.append(ReceivedFrame(**found))
+                found["start"] = one.preamble.window + (delay - _LTF_START) * scale
+            announced = one.header.format
+            if vht and (not payloads or setup.field.carries_crc(payload, sig_b)):
+                announced = _with_length(announced, sig_b.tobytes())
+            # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter,
+            # but the report is positive for a fast one.
+            frames.append(ReceivedFrame(
+                format=announced, problem="", sampling_offset_ppm=_finite(0.0 - 1e6 * offset),
+                condition_db=ratio, channel=ChannelState(d.carriers, matrix, powers),
+                psdu=payload.psdu, mpdus=payload.mpdus, complete=payload.complete, evm_db=errors,
+                scrambler_seed=payload.scrambler_seed, detector=detector, symbols=points, **found))
         self._lap("reporting")
         return frames
 
@@ -571,9 +571,9 @@ def _differ(payload, other):
     return not np.array_equal(payload.scrambled, other.scrambled)
 
 
-def _finite(values):
-    """Return values with 0 in place of those that are not finite."""
-    return np.where(np.isfinite(values), values, 0.0)
+def _finite(value):
+    """Return a number, or 0 if it is not finite."""
+    return value if isfinite(value) else 0.0
 
 
 def _incomplete(payloads):

@@ -209,17 +209,18 @@ class Demodulator:
         """Return the parts of a result of :meth:`run`.
 
         Returns:
-            A tuple of six. Without ``behind``, the second to fifth are None:
+            A tuple of six. Without ``behind``, the second to fourth are None:
 
             the :class:`Demodulated` frames;
-            PSDUs, scrambled bits and MPDUs, three arguments of
+            scrambled bits and payloads, two arguments of
             :meth:`data_field.DataField.taken_apart`;
-            mean squared error vectors, see :func:`points.error_vectors`;
+            error vector magnitudes in dB, a tuple with one value per stream for each frame;
+            result of ``_core.wifi.channel_states`` for the channels;
             (CPU seconds of demodulation, of detection, of decoding).
         """
         found = dict(found)
         decoded = [found.pop(name, None)
-                   for name in ("psdus", "scrambled", "mpdus", "error", "seconds")]
+                   for name in ("scrambled", "payloads", "evm", "states", "seconds")]
         y, h = found.pop("y"), found.pop("h")
         if self.format.num_symbols:
             y, h = self._vectors(y, h)

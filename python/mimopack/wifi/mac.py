@@ -130,8 +130,8 @@ def at_places(psdu, places, complete):
         places: list of (offset, length, fcs_ok), one for each MPDU.
         complete: second element of the result.
     """
-    return tuple(Mpdu(psdu[begin:begin + length], ok, begin)
-                 for begin, length, ok in places), complete
+    return tuple([Mpdu(psdu[begin:begin + length], ok, begin)
+                  for begin, length, ok in places]), complete
 
 
 def parse_header(data):

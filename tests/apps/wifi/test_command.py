@@ -465,7 +465,7 @@ def test_frames_that_all_fail_by_an_error_are_no_reason_to_look_for_another_read
     def broken(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(wifi.decoder.FrameDecoder, "_decode", broken)
+    monkeypatch.setattr(wifi.decoder.FrameDecoder, "_setup", broken)
     result = _wifi(simulated[0])
     assert result.exit_code == 1
     assert "5  failed: RuntimeError (first at sample " in result.output
