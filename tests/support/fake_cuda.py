@@ -122,7 +122,8 @@ class Fake:
         plan = program._plan
         core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
-        return programs._Compiled(None, len(Fake.kernels) - 1, 0, 2, 64)
+        return programs._Compiled(None, len(Fake.kernels) - 1, arena=0, is_global=False, blocks=2,
+                                  most_threads=1, team=1)
 
     @staticmethod
     def _launch(function, *rest):
