@@ -124,7 +124,8 @@ def growth_000(folder):
                          number(row["mbit_per_s"]), number(row["mbit_per_s"] / cpu[key])])
     return [Table(["detector", "antennas", "constellation", "2 CPU threads, Mbit/s",
                    "H200, Mbit/s", "H200 over CPU"], sorted(rows)),
-            f"Results: {link('gpu-detectors-h200.json')} and {link('cpu-16core-xeon.json')}."]
+            f"Results: {link('gpu-detectors-h200.json')} and {link('cpu-16core-xeon.json')}. "
+            "Commands: `mimopack bench --suite gpu` and `mimopack bench --suite cpu`."]
 
 
 def sharing_gains(results):
