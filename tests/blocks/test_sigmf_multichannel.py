@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pmt
 import pytest
-from flowgraphs import Messages
+from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.blocks import recording_stream
@@ -474,6 +474,7 @@ def test_a_ring_says_what_is_left_of_a_recording(tmp_path, monkeypatch, capfd):
     while sink._samples.nitems_read(0) < 2000:
         time.sleep(0.01)
     assert sink.trigger()
+    until(lambda: told.received)
     radio.pauses[2000].set()
     feed.end()
     top.wait()
