@@ -59,8 +59,9 @@ def checkout(folder):
     for name, text in (("python", _PYTHON), ("python3", _PYTHON), ("mimopack", _MIMOPACK)):
         (binaries / name).write_text(text.format(sys.executable))
         (binaries / name).chmod(0o755)
+    built = PACKAGES.parent / "soapy"    # beside the packages, if these were not installed
     for place, meant in ((".venv/share/gnuradio/grc/blocks", ROOT / "grc"),
-                         ("build/soapy", PACKAGES.parent / "soapy")):
+                         ("build/soapy", built if built.is_dir() else ROOT / "build/soapy")):
         (folder / place).parent.mkdir(parents=True)
         (folder / place).symlink_to(meant)
     path = [str(PACKAGES), str(folder / "packages"), str(folder)]

@@ -4,7 +4,8 @@
  *
  * Where h is tall and its columns are far from dependent, R is the Cholesky factor of H^H
  * H, which takes half the work, and z = Q^H y is R^-H H^H y. This squares the condition
- * number, so other matrices take Gram-Schmidt. */
+ * number, so other matrices take Gram-Schmidt. Each lane keeps its own form: neighbours must
+ * not change a result. */
 #pragma once
 #include "common/column_block.h"
 #include "common/qr.h"
@@ -29,8 +30,11 @@ public:
           d_inverse(a, nt),
           d_norm2(a, nt),
           d_q(a, 2 * nt * nr),
+          d_gram(a, 2 * nt * nt + 2 * nt),
+          d_other(a, 2 * nt),
           d_h(nullptr),
-          d_from_gram(false)
+          d_all_gram(false),
+          d_any_gram(false)
     {
     }
 
@@ -38,19 +42,37 @@ public:
     MP_FN void decompose(const F* h)
     {
         d_h = h;
-        d_from_gram = d_nr >= 2 * d_nt && factorise();
-        if (!d_from_gram)
-            orthogonalise();
+        d_all_gram = d_any_gram = false;
+        if (d_nr >= 2 * d_nt) {
+            factorise();
+            d_from_gram = usable;
+            d_any_gram = any(d_from_gram);
+            d_all_gram = !any(~d_from_gram);
+        }
+        if (d_all_gram)
+            return;
+        if (d_any_gram)
+            exchange<false>();
+        orthogonalise();
+        if (d_any_gram)
+            exchange<true>();
     }
 
     /* z = Q^H y, 2*nt lanes; returns where y is finite */
-    MP_FN mask rotate(const F* y, F* z) const
+    MP_FN mask rotate(const F* y, F* z)
     {
-        if (d_from_gram) {
+        if (d_any_gram) {
             multiply(d_h, 2 * d_nt, 2, y, z);
             solve(z);
-        } else {
-            multiply(&d_q[0], 2, 2 * d_nr, y, z);
+        }
+        if (!d_all_gram) {
+            F* const q_y = d_any_gram ? &d_other[0] : z;
+            multiply(&d_q[0], 2, 2 * d_nr, y, q_y);
+            if (d_any_gram) {
+                MP_ROLLED
+                for (int i = 0; i < 2 * d_nt; ++i)
+                    z[i] = select(d_from_gram, z[i], q_y[i]);
+            }
         }
         return unscaled_qr<F, 0, 0>::energy(y, d_nr) < F(largest_energy);
     }
@@ -65,8 +87,11 @@ private:
     buffer<F, 0> d_inverse; /* 1 / r_ii */
     buffer<F, 0> d_norm2;   /* |h_i|^2 */
     buffer<F, 0> d_q;       /* column-major: column c at 2*nr*c */
+    buffer<F, 0> d_gram;    /* r, diagonal and d_inverse that factorise() found */
+    buffer<F, 0> d_other;
     const F* d_h;
-    bool d_from_gram;
+    mask d_from_gram;
+    bool d_all_gram, d_any_gram;
 
     /* The columns of Q while they are made */
     struct columns_of_q {
@@ -100,6 +125,30 @@ private:
         diagonal[c] = sum * d_inverse[c];
     }
 
+    /* Keep what factorise() found, or put it back where it is accurate. */
+    template <bool BACK>
+    MP_FN void exchange()
+    {
+        const int nt = d_nt;
+        exchange<BACK>(&r[0], 2 * nt * nt, &d_gram[0]);
+        exchange<BACK>(&diagonal[0], nt, &d_gram[2 * nt * nt]);
+        exchange<BACK>(&d_inverse[0], nt, &d_gram[2 * nt * nt + nt]);
+        if (BACK)
+            usable = usable | d_from_gram;
+    }
+
+    template <bool BACK>
+    MP_FN void exchange(F* values, int count, F* kept) const
+    {
+        MP_ROLLED
+        for (int i = 0; i < count; ++i) {
+            if (BACK)
+                values[i] = select(d_from_gram, kept[i], values[i]);
+            else
+                kept[i] = values[i];
+        }
+    }
+
     MP_STEP void orthogonalise()
     {
         const int nt = d_nt, nr = d_nr;
@@ -117,8 +166,8 @@ private:
         orthogonalise_all<F, true, 2>(nt, columns_of_q{ *this });
     }
 
-    /* Compute R from H^H H; return whether it is accurate in all lanes. */
-    MP_STEP bool factorise()
+    /* Compute R from H^H H; `usable` tells where it is accurate. */
+    MP_STEP void factorise()
     {
         const int nt = d_nt;
         MP_ROLLED
@@ -137,8 +186,6 @@ private:
         for (int c = 0; c < nt; ++c) {
             F* const row = &r[2 * c * nt];
             set_diagonal(c, row[2 * c], least_share);
-            if (any(~usable))
-                return false;
             MP_ROLLED
             for (int j = 2 * (c + 1); j < 2 * nt; ++j)
                 row[j] = row[j] * d_inverse[c];
@@ -152,7 +199,6 @@ private:
                         row + 2 * j, re, minus_im, below[2 * j], below[2 * j + 1]);
             }
         }
-        return true;
     }
 
     /* Add the rows' share to the upper half of H^H H. */

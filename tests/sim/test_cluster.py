@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from clusters import BARE, Processes, until
+from clusters import Processes, until
 from distributed import Client
 from gnuradio.mimopack import cluster, detectors, identity, sim
 from gnuradio.mimopack.files import locked
@@ -165,7 +165,9 @@ class TestOtherVersions:
             "from gnuradio import mimopack\nmimopack.__version__ = '9.9'\n"
             "from gnuradio.mimopack import identity\nidentity.__version__ = '9.9'\n")
         processes.worker("other", "--preload", "other.py")
-        processes.worker("bare", path=BARE)
+        (processes.folder / "bare.py").write_text(
+            "import sys\nsys.modules['gnuradio.mimopack'] = None    # as if it were missing\n")
+        processes.worker("bare", "--preload", "bare.py")
         processes.wait("other", "bare")
         said = []
         assert made(client).run(*RUN, say=said.append) == expected

@@ -26,7 +26,7 @@ def until(happened):
 class Processes:
     """A scheduler and its workers. Use it as a context manager: it kills them all.
 
-    The scheduler cannot import gr-mimopack: it has no need to.
+    The scheduler finds gr-mimopack only if it is installed: it has no need of it.
 
     Args:
         folder: new folder for the files of the cluster.
@@ -71,10 +71,10 @@ class Processes:
                 [sys.executable, "-m", "dask", kind, *self._options, *arguments],
                 env=environment, cwd=self.folder, stdout=log, stderr=log)
 
-    def worker(self, name, *options, path=None):
-        """Start a worker with one thread; ``path`` replaces Python's path."""
+    def worker(self, name, *options):
+        """Start a worker with one thread."""
         self._start(name, "--scheduler-file", self._file, "--name", name, "--nthreads", "1",
-                    "--no-nanny", "--no-dashboard", *options, kind="worker", path=path)
+                    "--no-nanny", "--no-dashboard", *options, kind="worker")
 
     def workers(self, *names):
         """Start workers, and wait until the scheduler knows them."""
