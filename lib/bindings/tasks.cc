@@ -1,22 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bindings/tasks.h"
+#include "bindings/interpreter.h"
 #include <utility>
 
 namespace mimopack {
 
 namespace {
-
-/* Return whether a thread may ask for Python's lock. At the interpreter's end the call
- * would not return. */
-bool python_is_there()
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsInitialized() && !Py_IsFinalizing();
-#else
-    return Py_IsInitialized() && !_Py_IsFinalizing();
-#endif
-}
 
 /* A call of a Python function */
 class python_task : public task

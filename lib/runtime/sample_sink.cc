@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
 #include "runtime/sample_sink.h"
+#include "bindings/interpreter.h"
 
 #include <gnuradio/block_detail.h>
 #include <gnuradio/io_signature.h>
@@ -9,21 +10,6 @@
 namespace py = pybind11;
 
 namespace mimopack {
-
-namespace {
-
-/* Return whether a thread may ask for Python's lock. At the interpreter's end the call
- * would not return. */
-bool python_is_there()
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsInitialized() && !Py_IsFinalizing();
-#else
-    return Py_IsInitialized() && !_Py_IsFinalizing();
-#endif
-}
-
-} // namespace
 
 sample_sink::sptr sample_sink::make(const std::string& name,
                                     std::shared_ptr<sample_queue> queue,
