@@ -78,11 +78,15 @@ class _Messages:
         made = self._made
         if not made:
             return
-        extra = times(time)
         if "out" in made:
             if frame.format is not None and frame.format.aggregated:
                 self._ampdus = (self._ampdus + 1) % 2**32
-            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, **extra)
+            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, time)
+        if len(made) > ("out" in made):
+            self._make_reports(frame, times(time))
+
+    def _make_reports(self, frame, extra):
+        made = self._made
         if "csi" in made and frame.channel is not None:
             made["csi"].append(csi_to_pmt(frame, **extra))
         if "symbols" in made and frame.symbols is not None:

@@ -160,15 +160,19 @@ class DataField:
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
     @staticmethod
-    def carries_crc(payload, sig_b):
-        """Return whether the SERVICE field of a VHT frame holds the CRC of the VHT-SIG-B.
+    def carry_crc(service, sig_b):
+        """Return whether the SERVICE fields of VHT frames hold the CRC of their VHT-SIG-B.
 
         Args:
-            payload: :class:`Payload`.
-            sig_b: uint8, bits of the VHT-SIG-B without its tail.
+            service: uint8 (n, 16), scrambled SERVICE fields.
+            sig_b: uint8 (n, bits), VHT-SIG-B without tail.
+
+        Returns:
+            list of n bool.
         """
-        sequence = _SEQUENCES[payload.scrambler_seed, 8:SERVICE]
-        return (payload.scrambled[8:SERVICE] ^ sequence).tobytes() == _crc_of(sig_b.tobytes())
+        sequences = np.stack([_SEQUENCES[seed_of(one), 8:SERVICE] for one in service])
+        crcs = np.stack([_crc_of(one.tobytes()) for one in sig_b])
+        return np.all(service[:, 8:SERVICE] ^ sequences == crcs, axis=1).tolist()
 
     def decode(self, llr):
         """Decode the LLRs of frames into PSDUs.
@@ -223,7 +227,7 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        return [Payload(psdu[0], _SEED_OF[row[:7].tobytes()], ok, row, *mac.at_places(*psdu))
+        return [Payload(psdu[0], seed_of(row), ok, row, *mac.at_places(*psdu))
                 for psdu, row, ok in zip(psdus, scrambled, holds or [None] * len(psdus),
                                          strict=True)]
 
@@ -249,6 +253,11 @@ class DataField:
         return union
 
 
+def seed_of(service):
+    """Return the scrambler seed of a scrambled SERVICE field (uint8, one for each bit), or 0."""
+    return _SEED_OF[service[:7].tobytes()]
+
+
 @lru_cache(maxsize=4096)
 def _crc_of(bits):
-    return crc8(bits).tobytes()
+    return np.array(crc8(bits), np.uint8)

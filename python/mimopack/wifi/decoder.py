@@ -5,7 +5,7 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, repeat
 from math import isfinite
 from threading import Lock
@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _core, detectors
-from . import carriers, signal_fields, training
-from .data_field import DataField, Payload
+from . import carriers, mac, signal_fields, training
+from .data_field import DataField, seed_of
 from .demodulator import Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
+from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import Iterations
 from .kept import Kept, size_of
@@ -50,7 +51,6 @@ _SHARED_WORK = 8_000_000
 _STAGES = "demodulation", "detection", "decoding"
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
-_NO_PAYLOAD = Payload(b"", 0, None, None, (), False)
 _LTF_START = training.L_STF + 2 * training.GUARD
 # Calls of detector factories take turns, since a factory may be a user's function.
 _MAKING = Lock()
@@ -236,10 +236,11 @@ class FrameDecoder:
             self.seconds.update(dict(zip(_STAGES, seconds, strict=True)))
         if not setup.behind:
             return self._undecoded(begun.group, demodulated, setup, states)
-        payloads = setup.field.taken_apart(*found)
-        if self._improves and _incomplete(payloads):
+        scrambled, psdus = found[:2]
+        if self._improves and not all([complete for _, _, complete in psdus]):
             return None
-        return self._reports(begun.group, demodulated, setup, payloads, evm, states)
+        return self._reports(begun.group, demodulated, setup,
+                             _Packed(psdus, scrambled[:, :SERVICE]), evm, states)
 
     def improve(self, begun):
         """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
@@ -389,7 +390,7 @@ class FrameDecoder:
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._reports(group, reported, setup, payloads, evm, states)
+        return self._reports(group, reported, setup, _Packed.of(payloads), evm, states)
 
     def _undecoded(self, group, demodulated, setup, states):
         """Return the reports of frames without data, or of frames that the detector refuses."""
@@ -502,10 +503,11 @@ class FrameDecoder:
                 "level_dbfs": level, "noise_dbfs": noise})
         return found
 
-    def _reports(self, group, demodulated, setup, payloads=None, evm=None, states=None):
+    def _reports(self, group, demodulated, setup, packed=None, evm=None, states=None):
         """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
 
-        ``evm`` and ``states`` are as in ``Demodulator.taken``, or None if not known.
+        ``packed`` is a :class:`_Packed`, or None if there are no payloads. ``evm`` and ``states``
+        are as in ``Demodulator.taken``, or None if not known.
         """
         d, scale, rate = demodulated, self.settings.scale, self.settings.sample_rate
         f, fft = group[0].header.format, carriers.FFT_20 * scale
@@ -515,35 +517,26 @@ class FrameDecoder:
         if setup.lower is not None:
             matrices = setup.lower[:, None] @ matrices
             noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
-        detector, symbols = "", repeat(None)
-        if payloads:
+        detector, symbols = "", None
+        if packed:
             detector = getattr(setup.detector, "name", "") or type(setup.detector).__name__
             if self._keep_symbols or evm is None:
-                error, points = self._equalised(f, d)
+                error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
-                symbols = symbols if points is None else points
-        of_frames = zip(
-            group, self._found(group), payloads or repeat(_NO_PAYLOAD), evm or repeat(()), symbols,
-            matrices, noise, condition, d.phase_step.tolist(), d.sampling_offset.tolist(),
-            d.delay.tolist(), d.sig_b_bits, strict=False)
-        non_ht, vht, turn = isinstance(f, NonHT), isinstance(f, VHT), 2 * np.pi * f.symbol * scale
+        rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
+                     symbols, packed)
+        turn = rate / (2 * np.pi * f.symbol * scale)
+        psdus = packed.psdus if packed else repeat((b"", (), False))
         frames = []
-        for (one, found, payload, errors, points, matrix, powers, ratio, step, offset, delay,
-             sig_b) in of_frames:
+        for i, (one, found, step, delay, announced, (psdu, places, _)) in enumerate(zip(
+                group, self._found(group), d.phase_step.tolist(), d.delay.tolist(),
+                _announced(group, d, packed), psdus, strict=False)):
             # Symbols that are not finite have no phase; the preamble still tells the offset.
-            found["cfo_hz"] = (one.preamble.cfo + _finite(step / turn)) * rate
-            if not non_ht:    # cyclic shifts hide the first path in the L-LTF
+            found["cfo_hz"] += _finite(step * turn)
+            if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
                 found["start"] = one.preamble.window + (delay - _LTF_START) * scale
-            announced = one.header.format
-            if vht and (not payloads or setup.field.carries_crc(payload, sig_b)):
-                announced = _with_length(announced, sig_b.tobytes())
-            # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter,
-            # but the report is positive for a fast one.
-            frames.append(ReceivedFrame(
-                format=announced, problem="", sampling_offset_ppm=_finite(0.0 - 1e6 * offset),
-                condition_db=ratio, channel=ChannelState(d.carriers, matrix, powers),
-                psdu=payload.psdu, mpdus=payload.mpdus, complete=payload.complete, evm_db=errors,
-                scrambler_seed=payload.scrambler_seed, detector=detector, symbols=points, **found))
+            found["format"], found["problem"], found["psdu"] = announced, "", psdu
+            frames.append(ReceivedFrame.unread(found, places, partial(rest.of, i)))
         self._lap("reporting")
         return frames
 
@@ -558,6 +551,68 @@ class FrameDecoder:
         else:
             chosen, points = measured_symbols(count), None
         return error_vectors(d.y, d.h, d.noise_var, chosen, f), points
+
+
+class _Packed(NamedTuple):
+    """Payloads of frames.
+
+    Attributes:
+        psdus: n tuples, the arguments of :func:`mac.at_places`.
+        service: uint8 (n, 16), scrambled SERVICE fields. May be a view of a larger array.
+    """
+
+    psdus: list
+    service: np.ndarray
+
+    @classmethod
+    def of(cls, payloads):
+        """Return those of a list of :class:`data_field.Payload`."""
+        return cls([(one.psdu, [(m.offset, len(m.data), m.fcs_ok) for m in one.mpdus], one.complete)
+                    for one in payloads], np.stack([one.scrambled[:SERVICE] for one in payloads]))
+
+
+class _Rest:
+    """The part of the reports of a batch that is made when somebody reads it.
+
+    It keeps neither the samples nor the received vectors of the frames.
+    """
+
+    def __init__(self, ks, matrices, noise, condition, offset, detector, evm, symbols, packed):
+        self._ks, self._matrices, self._noise, self._condition = ks, matrices, noise, condition
+        self._offset, self._detector, self._evm = offset, detector, evm
+        self._symbols, self._packed = symbols, packed
+        if packed:
+            self._packed = packed._replace(service=packed.service.copy())
+
+    def of(self, i):
+        """Return the attributes of frame i for ``ReceivedFrame.unread``."""
+        seed, mpdus, complete = 0, (), False
+        if self._packed:
+            seed = seed_of(self._packed.service[i])
+            mpdus, complete = mac.at_places(*self._packed.psdus[i])
+        # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
+        # but the report's is positive for a fast one.
+        return {
+            "sampling_offset_ppm": _finite(0.0 - 1e6 * float(self._offset[i])),
+            "condition_db": self._condition[i],
+            "channel": ChannelState(self._ks, self._matrices[i], self._noise[i]),
+            "mpdus": mpdus, "complete": complete, "evm_db": self._evm[i] if self._evm else (),
+            "scrambler_seed": seed, "detector": self._detector, "announced": {},
+            "symbols": None if self._symbols is None else self._symbols[i]}
+
+
+def _announced(group, demodulated, packed):
+    """Return the formats of frames, VHT frames with the length in a correct VHT-SIG-B."""
+    formats = [one.header.format for one in group]
+    if not isinstance(formats[0], VHT):
+        return formats
+    sig_b = demodulated.sig_b_bits
+    if packed:
+        right = DataField.carry_crc(packed.service, sig_b)
+    else:
+        right = [True] * len(group)
+    return [_with_length(f, bits.tobytes()) if ok else f
+            for f, bits, ok in zip(formats, sig_b, right, strict=True)]
 
 
 @lru_cache(maxsize=4096)

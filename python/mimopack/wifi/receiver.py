@@ -366,7 +366,9 @@ class Receiver:
         A frame nested in another is reported only if the outer one failed, or if it has a good
         MPDU.
         """
-        good = any(mpdu.fcs_ok for mpdu in frame.mpdus)
+        places = frame.packed[1]
+        right = sum([fcs_ok for _, _, fcs_ok in places])
+        good = right > 0
         if one.inside and not good and self._parent is not None:
             # A good MPDU proves the frame, whatever an L-SIG announced: samples may have been lost.
             end, sure = self._parent
@@ -376,11 +378,11 @@ class Receiver:
             self._parent = frame.start + frame.num_samples, good or one.header.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
-        self.counts["mpdus"] += len(frame.mpdus)
-        self.counts["mpdus_ok"] += sum(mpdu.fcs_ok for mpdu in frame.mpdus)
+        self.counts["mpdus"] += len(places)
+        self.counts["mpdus_ok"] += right
         if frame.problem:
             self.counts[frame.problem] += 1
-        self.counts["failures"] += frame.problem.startswith(FAILED)
+            self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
 
 
