@@ -5,7 +5,6 @@
 import functools
 import time
 from collections import defaultdict, deque
-from contextlib import contextmanager
 
 import numpy as np
 import pmt
@@ -65,7 +64,6 @@ class BlockLog:
         self._held_back.clear()
         self._last.clear()
 
-    @contextmanager
     def guard(self, what, cleanup=None):
         """Count and log an exception in the body of the ``with`` statement instead of raising it.
 
@@ -73,17 +71,32 @@ class BlockLog:
             what: text that names what is skipped because of the exception.
             cleanup: function to call after an exception, or None.
         """
-        try:
-            yield
-        except Exception as error:
-            self.failures += 1
-            self.warn("failures", f"{what} skipped: {type(error).__name__}: {error}")
-            if cleanup is not None:
-                cleanup()
+        return _Guard(self, what, cleanup)
 
     def _logger(self):
         # The block's alias may change after construction.
         return gr.logger(self._block.alias())
+
+
+class _Guard:
+    """Context manager of ``BlockLog.guard``; a generator would take several times as long."""
+
+    __slots__ = ("_cleanup", "_log", "_what")
+
+    def __init__(self, log, what, cleanup):
+        self._log, self._what, self._cleanup = log, what, cleanup
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        if not isinstance(error, Exception):
+            return False
+        self._log.failures += 1
+        self._log.warn("failures", f"{self._what} skipped: {type(error).__name__}: {error}")
+        if self._cleanup is not None:
+            self._cleanup()
+        return True
 
 
 class Guarded:

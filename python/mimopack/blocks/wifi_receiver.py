@@ -31,6 +31,7 @@ from .wifi_stream import DetectorChoice, SampleSink, sample_block
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
+_LISTENERS_INTERVAL = 0.05    # seconds for which the connections of the ports are taken as known
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
 # Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
@@ -49,12 +50,19 @@ class _Messages:
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
         self._made = {}    # {connected port: pending messages}
+        self._next_look = 0.0
         self._ampdus = 0
         self.on_frame = None
 
     def look_who_listens(self):
-        """Find out which ports are connected, to make messages only for these."""
-        self._made = {port: [] for port in _PORTS if self._listeners(port)}
+        """Find out which ports are connected, to make messages only for these.
+
+        The answer of a call holds for _LISTENERS_INTERVAL.
+        """
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LISTENERS_INTERVAL
+            self._made = {port: [] for port in _PORTS if self._listeners(port)}
 
     def send(self):
         """Send the pending messages together, since each call waits for the interpreter lock."""

@@ -164,12 +164,12 @@ class FrameDecoder:
     Attributes:
         settings: as above; may be replaced.
         seconds: Counter of the seconds spent in "demodulation", "detection", "decoding" and
-            "reporting".
+            "reporting", except in :meth:`begin` and :meth:`finish` themselves.
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._fields, self._loops = (
-            Kept(_MOST_KEPT) for _ in range(4))
+        self._detectors, self._demodulators, self._fields, self._chains, self._loops = (
+            Kept(_MOST_KEPT) for _ in range(5))
         self._ldpc_decoders = {}
         self.settings = settings
         self.seconds = Counter()
@@ -184,6 +184,7 @@ class FrameDecoder:
     def settings(self, settings):
         self._settings = settings
         self._detectors.clear()
+        self._chains.clear()
         self._loops.clear()
 
     def decode(self, found, keep_symbols=False):
@@ -199,7 +200,9 @@ class FrameDecoder:
         self._keep_symbols = keep_symbols
         self._lap()
         with np.errstate(all="ignore"):
-            return self._attempt(found)
+            reports = self._attempt(found)
+        self._lap("reporting")
+        return reports
 
     def begin(self, found, keep_symbols=False):
         """Prepare to decode frames without Python's lock.
@@ -212,7 +215,6 @@ class FrameDecoder:
         f = found[0].header.format
         if self._whitens or f.num_symbols and not demodulates_at_once(f):
             return None
-        self._lap()
         try:
             setup = self._setup(found)
         except Exception:    # decode() reports it
@@ -220,7 +222,6 @@ class FrameDecoder:
         if setup.field and not setup.behind and not setup.refusal:
             return None
         task = setup.demodulator.begin(setup.samples, **setup.behind)
-        self._lap("demodulation")
         return Begun(task, found, setup, keep_symbols)
 
     def finish(self, begun):
@@ -229,11 +230,12 @@ class FrameDecoder:
         The result is None if :meth:`improve` may find more MPDUs. Raises what the task raised.
         """
         self._keep_symbols = begun.keep_symbols
-        self._lap()
-        setup = begun.setup
-        demodulated, *found, evm, states, seconds = setup.demodulator.taken(begun.task.value())
+        setup, seconds = begun.setup, self.seconds
+        demodulated, *found, evm, states, taken = setup.demodulator.taken(
+            begun.task.value(), vectors=begun.keep_symbols)
         if self._clock:
-            self.seconds.update(dict(zip(_STAGES, seconds, strict=True)))
+            for stage, time in zip(_STAGES, taken, strict=True):
+                seconds[stage] += time
         if not setup.behind:
             return self._undecoded(begun.group, demodulated, setup, states)
         scrambled, psdus = found[:2]
@@ -251,9 +253,11 @@ class FrameDecoder:
         self._lap()
         with np.errstate(all="ignore"):
             try:
-                return self._decode(begun.group, begun.task.value())
+                reports = self._decode(begun.group, begun.task.value())
             except Exception:    # find out which frames fail
-                return self._attempt(begun.group)
+                reports = self._attempt(begun.group)
+        self._lap("reporting")
+        return reports
 
     def problem(self, one):
         """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
@@ -323,25 +327,29 @@ class FrameDecoder:
     def _setup(self, group):
         """Return the :class:`_Setup` of frames of one format."""
         f, centre = group[0].header.format, group[0].header.centre
-        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
-            f, self.settings.scale, centre, self.settings.smoothing))
+        demodulator, field, detector, refusal = self._chains.get(
+            (f.key, centre), lambda: self._chain(f, centre), size_of(f))
         samples = self._samples(group)
         lower = None
         if self._whitens:
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
             samples = replace(samples, white=white)
-        detector = field = None
-        refusal, behind = "", {}
-        if f.num_symbols:
-            field = self._fields.get(f.key, lambda: DataField(
-                f, ldpc_decoders=self._ldpc_decoders), size_of(f))
-            try:
-                rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
-                detector = self._detector(f, rows)
-                behind = self._behind(detector, field, len(group))
-            except _Refused as refused:
-                refusal = str(refused)
+        behind = self._behind(detector, field, len(group)) if detector is not None else {}
         return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
+
+    def _chain(self, f, centre):
+        """Return (demodulator, data field, detector, refusal) of a format, as in :class:`_Setup`."""
+        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
+            f, self.settings.scale, centre, self.settings.smoothing))
+        if not f.num_symbols:
+            return demodulator, None, None, ""
+        field = self._fields.get(f.key, lambda: DataField(
+            f, ldpc_decoders=self._ldpc_decoders), size_of(f))
+        try:
+            rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
+            return demodulator, field, self._detector(f, rows), ""
+        except _Refused as refused:
+            return demodulator, field, None, str(refused)
 
     def _decode(self, group, result=None):
         """Decode frames of one format: return a list of :class:`ReceivedFrame`.
@@ -524,7 +532,7 @@ class FrameDecoder:
                 error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
         rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
-                     symbols, packed)
+                     packed)
         turn = rate / (2 * np.pi * f.symbol * scale)
         psdus = packed.psdus if packed else repeat((b"", (), False))
         frames = []
@@ -536,8 +544,8 @@ class FrameDecoder:
             if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
                 found["start"] = one.preamble.window + (delay - _LTF_START) * scale
             found["format"], found["problem"], found["psdu"] = announced, "", psdu
+            found["symbols"] = None if symbols is None else symbols[i]
             frames.append(ReceivedFrame.unread(found, places, partial(rest.of, i)))
-        self._lap("reporting")
         return frames
 
     def _equalised(self, f, demodulated):
@@ -577,12 +585,10 @@ class _Rest:
     It keeps neither the samples nor the received vectors of the frames.
     """
 
-    def __init__(self, ks, matrices, noise, condition, offset, detector, evm, symbols, packed):
+    def __init__(self, ks, matrices, noise, condition, offset, detector, evm, packed):
         self._ks, self._matrices, self._noise, self._condition = ks, matrices, noise, condition
         self._offset, self._detector, self._evm = offset, detector, evm
-        self._symbols, self._packed = symbols, packed
-        if packed:
-            self._packed = packed._replace(service=packed.service.copy())
+        self._packed = packed and packed._replace(service=packed.service.copy())
 
     def of(self, i):
         """Return the attributes of frame i for ``ReceivedFrame.unread``."""
@@ -597,8 +603,7 @@ class _Rest:
             "condition_db": self._condition[i],
             "channel": ChannelState(self._ks, self._matrices[i], self._noise[i]),
             "mpdus": mpdus, "complete": complete, "evm_db": self._evm[i] if self._evm else (),
-            "scrambler_seed": seed, "detector": self._detector, "announced": {},
-            "symbols": None if self._symbols is None else self._symbols[i]}
+            "scrambler_seed": seed, "detector": self._detector, "announced": {}}
 
 
 def _announced(group, demodulated, packed):

@@ -17,7 +17,7 @@ _LTF = training.L_STF + 2 * training.GUARD
 _HALVES = np.array([0, carriers.FFT_20])    # the halves of the L-LTF, relative to _LTF
 
 
-@dataclass(frozen=True)
+@dataclass
 class Demodulated:
     """Demodulated frames of one format.
 
@@ -205,8 +205,13 @@ class Demodulator:
         task.run()
         return task.value()
 
-    def taken(self, found):
+    def taken(self, found, vectors=True):
         """Return the parts of a result of :meth:`run`.
+
+        Args:
+            found: the result.
+            vectors: whether ``y`` and ``h`` are wanted; False leaves them as the demodulator wrote
+                them.
 
         Returns:
             A tuple of six. Without ``behind``, the second to fourth are None:
@@ -218,14 +223,15 @@ class Demodulator:
             result of ``_core.wifi.channel_states`` for the channels;
             (CPU seconds of demodulation, of detection, of decoding).
         """
-        found = dict(found)
-        decoded = [found.pop(name, None)
+        decoded = [found.get(name)
                    for name in ("scrambled", "payloads", "evm", "states", "seconds")]
-        y, h = found.pop("y"), found.pop("h")
-        if self.format.num_symbols:
+        y, h = found["y"], found["h"]
+        if vectors and self.format.num_symbols:
             y, h = self._vectors(y, h)
-        del found["phase"], found["sig_b"]
-        return Demodulated(y, h, **found, carriers=self._ltf_k), *decoded
+        return Demodulated(
+            y, h, found["noise_var"], found["channel"], self._ltf_k, found["noise"],
+            found["sampling_offset"], found["phase_step"], found["delay"], found["sig_b_bits"],
+            found["received"], found["least_squares"]), *decoded
 
     def refine(self, before, points):
         """Demodulate frames again, with their decoded bits as further training.

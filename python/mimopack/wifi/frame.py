@@ -72,6 +72,7 @@ class ReceivedFrame:
         noise_dbfs: (num_rx,), noise power in the band of the frame, in dBFS.
         centre_hz: centre of the frame's channel in Hz, relative to the centre of the samples' band.
         psdu: bytes of the PSDU, correct or not.
+        symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
         sampling_offset_ppm: offset of the transmitter's sampling clock in ppm. Like cfo_hz, it is
             positive if the transmitter's clock is fast. The uncertainty is about 10 ppm in frames
             shorter than 100 us. The value is 0 in frames without payload.
@@ -84,7 +85,6 @@ class ReceivedFrame:
         complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU
             is complete if no remaining part could hold another MPDU.
         channel: :class:`ChannelState`; None if there is none.
-        symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
         announced: dictionary of the fields that were read if ``format`` is None, with keys of
             :meth:`as_json`; empty if no fields were read.
     """
@@ -102,6 +102,7 @@ class ReceivedFrame:
     noise_dbfs: tuple
     centre_hz: float = 0.0
     psdu: bytes = b""
+    symbols: np.ndarray | None = None
     sampling_offset_ppm: float = _late(0.0)
     condition_db: float = _late(float("nan"))
     evm_db: tuple = _late(())
@@ -110,7 +111,6 @@ class ReceivedFrame:
     mpdus: tuple = _late(())
     complete: bool = _late(False)
     channel: ChannelState | None = _late(None)
-    symbols: np.ndarray | None = _late(None)
     announced: dict = field(default_factory=dict)
 
     @classmethod
@@ -118,7 +118,7 @@ class ReceivedFrame:
         """Return a frame whose report is completed when somebody reads it.
 
         Args:
-            known: dictionary of the attributes up to ``psdu``.
+            known: dictionary of the attributes up to ``symbols``.
             places: list of (offset in the PSDU, length, whether the FCS is correct), one for each
                 MPDU.
             rest: function that returns a dictionary of all other attributes. Several threads may

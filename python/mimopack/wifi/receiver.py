@@ -106,7 +106,7 @@ class Receiver:
         # format.
         self._parent = None
         self.counts = Counter()
-        self._clock, self._searching = clock or _no_time, 0.0
+        self._clock, self._lapped, self._seconds = clock, 0.0, Counter()
 
     @property
     def detector(self):
@@ -152,7 +152,7 @@ class Receiver:
 
     @property
     def seconds(self):
-        total = Counter(synchronisation=self._searching) if self._searching else Counter()
+        total = self._seconds.copy()
         for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
         return total
@@ -207,9 +207,9 @@ class Receiver:
 
         ``counts`` keeps its values.
         """
-        begun = self._clock()
+        self._lap()
         stretches = self._sync.scan_end()
-        self._searching += self._clock() - begun
+        self._lap("synchronisation")
         for stretch in stretches:
             self._follow(stretch)
         frames = self._collected()
@@ -241,9 +241,9 @@ class Receiver:
 
     def _search(self, samples):
         """Search samples and start to decode the frames found."""
-        begun = self._clock()
+        self._lap()
         stretches = self._sync.scan(samples)
-        self._searching += self._clock() - begun
+        self._lap("synchronisation")
         for stretch in stretches:
             self._follow(stretch)
         # Limit the queue, or a stream that is too fast would fill the memory.
@@ -269,14 +269,15 @@ class Receiver:
                 break
             self._stretches.popleft()
             followed = self._workers.result(read)
-            begun = self._clock()
             found = self._sync.settle(stretch, followed)
-            if self._clock is not _no_time:
-                self._searching += self._clock() - begun + followed[-1]
-            self._submit(found)
+            if self._clock:
+                self._seconds["synchronisation"] += followed[-1]
+            if found:
+                self._submit(found)
 
     def _submit(self, found):
         """Start to decode frames."""
+        self._lap()
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -288,12 +289,12 @@ class Receiver:
         for batch in batches([found[i] for i in able], self.num_rx, self._threads):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
-        if found:
-            self._jobs.append(job)
+        self._jobs.append(job)
 
     def _begun(self, indices, group):
         """Start to decode frames of one format; return the :class:`_Batch`."""
         begun = self._decoder.begin(group, self.keep_symbols)
+        self._lap("demodulation")
         if begun is None:
             return _Batch(indices, group, None, self._decode_all(group))
         return _Batch(indices, group, begun, self._workers.start(begun.task))
@@ -334,10 +335,12 @@ class Receiver:
         self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
+        self._lap()
         for job in self._jobs:
             for batch in job.batches:
                 if batch.begun and batch.task.done:
                     self._finish(batch)
+        self._lap("reporting")
         frames = []
         while self._jobs:
             job = self._jobs[0]
@@ -359,6 +362,14 @@ class Receiver:
             self._workers.finish(batch.task)
             self._finish(batch)
         return self._workers.result(batch.task) if batch.reports is None else batch.reports
+
+    def _lap(self, stage=None):
+        """Add the time since the last call to a stage. Reading the clock takes a system call."""
+        if self._clock:
+            now = self._clock()
+            if stage:
+                self._seconds[stage] += now - self._lapped
+            self._lapped = now
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -384,10 +395,6 @@ class Receiver:
             self.counts[frame.problem] += 1
             self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
-
-
-def _no_time():
-    return 0.0
 
 
 @dataclass
