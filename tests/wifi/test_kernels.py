@@ -98,8 +98,11 @@ def test_scan(isa, rng, cuts):
     array = np.zeros((2, 5000), np.complex64)
     first, found_hits, found_chain = 0, [], []
     for begin, end in itertools.pairwise(cuts):
-        found_lag, found, falls, some, best, passed = scan.take(
-            samples[:, begin:end], array, at=begin, begin=16 * first, threshold=0.35)
+        search = scan.begin(None, samples[:, begin:end], array, at=begin, origin=0,
+                            threshold=0.35, isa=isa)
+        search.run()
+        found_lag, found, falls, some, best, passed = search.windows
+        assert search.value()[:3] == ([], 0, first + passed)
         known = len(found)
         np.testing.assert_array_equal(found, metric[first:first + known])
         np.testing.assert_array_equal(found_lag, lag[first:first + known])

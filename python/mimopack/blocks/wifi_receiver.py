@@ -54,15 +54,19 @@ class _Messages:
         self._ampdus = 0
         self.on_frame = None
 
-    def look_who_listens(self):
+    def look_who_listens(self, again=True):
         """Find out which ports are connected, to make messages only for these.
 
-        The answer of a call holds for _LISTENERS_INTERVAL.
+        Without ``again``, an answer holds for _LISTENERS_INTERVAL.
         """
         now = time.monotonic()
-        if now >= self._next_look:
+        if again or now >= self._next_look:
             self._next_look = now + _LISTENERS_INTERVAL
             self._made = {port: [] for port in _PORTS if self._listeners(port)}
+
+    def wants(self, port):
+        """Return whether a port was connected when somebody looked last."""
+        return port in self._made
 
     def send(self):
         """Send the pending messages together, since each call waits for the interpreter lock."""
@@ -306,7 +310,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def _prepare(self):
         SampleSink._prepare(self)
-        self._messages.look_who_listens()
+        self._messages.look_who_listens(again=self._next is None)
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
                else name, self._symbols or self._shows_points())
@@ -314,7 +318,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
     def _shows_points(self):
         """Return whether a display wants the points of the next frames."""
         # Points take as long as decoding, so only some of a radio's frames have them.
-        return self.outlet.listeners("symbols") and (
+        return self._messages.wants("symbols") and (
             not self._drops or time.monotonic() >= self._next_points)
 
     def _send_status(self, told):

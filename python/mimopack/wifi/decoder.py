@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core, detectors
 from . import carriers, mac, signal_fields, training
 from .data_field import DataField, seed_of
-from .demodulator import Demodulator, demodulates_at_once
+from .demodulator import Demodulated, Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
@@ -49,6 +49,7 @@ _MOST_KEPT = 256
 _SHARED_WORK = 8_000_000
 # Stages of a call of the C++ demodulator, in the order of its ``seconds``.
 _STAGES = "demodulation", "detection", "decoding"
+_RESULTS = "scrambled", "payloads", "evm", "states", "seconds"
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
 _LTF_START = training.L_STF + 2 * training.GUARD
@@ -229,20 +230,24 @@ class FrameDecoder:
 
         The result is None if :meth:`improve` may find more MPDUs. Raises what the task raised.
         """
+        setup, task = begun.setup, begun.task
         self._keep_symbols = begun.keep_symbols
-        setup, seconds = begun.setup, self.seconds
-        demodulated, *found, evm, states, taken = setup.demodulator.taken(
-            begun.task.value(), vectors=begun.keep_symbols)
+        if begun.keep_symbols or not setup.behind:
+            d, scrambled, psdus, evm, states, seconds = setup.demodulator.taken(task.value())
+        else:
+            found = task.report()
+            d = _Offsets(found["phase_step"], found["sampling_offset"], found["delay"],
+                         found["sig_b_bits"], setup.demodulator.carriers)
+            scrambled, psdus, evm, states, seconds = (found[name] for name in _RESULTS)
         if self._clock:
-            for stage, time in zip(_STAGES, taken, strict=True):
-                seconds[stage] += time
+            for stage, time in zip(_STAGES, seconds, strict=True):
+                self.seconds[stage] += time
         if not setup.behind:
-            return self._undecoded(begun.group, demodulated, setup, states)
-        scrambled, psdus = found[:2]
+            return self._undecoded(begun.group, d, setup, states)
         if self._improves and not all([complete for _, _, complete in psdus]):
             return None
-        return self._reports(begun.group, demodulated, setup,
-                             _Packed(psdus, scrambled[:, :SERVICE]), evm, states)
+        return self._reports(begun.group, d, setup, _Packed(psdus, scrambled[:, :SERVICE]), evm,
+                             states)
 
     def improve(self, begun):
         """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
@@ -531,13 +536,15 @@ class FrameDecoder:
             if self._keep_symbols or evm is None:
                 error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
+        if isinstance(d, Demodulated):
+            d = replace(d, phase_step=d.phase_step.tolist(), delay=d.delay.tolist())
         rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
                      packed)
         turn = rate / (2 * np.pi * f.symbol * scale)
         psdus = packed.psdus if packed else repeat((b"", (), False))
         frames = []
         for i, (one, found, step, delay, announced, (psdu, places, _)) in enumerate(zip(
-                group, self._found(group), d.phase_step.tolist(), d.delay.tolist(),
+                group, self._found(group), d.phase_step, d.delay,
                 _announced(group, d, packed), psdus, strict=False)):
             # Symbols that are not finite have no phase; the preamble still tells the offset.
             found["cfo_hz"] += _finite(step * turn)
@@ -559,6 +566,16 @@ class FrameDecoder:
         else:
             chosen, points = measured_symbols(count), None
         return error_vectors(d.y, d.h, d.noise_var, chosen, f), points
+
+
+class _Offsets(NamedTuple):
+    """What reports need of a :class:`Demodulated`, with lists in place of arrays of numbers."""
+
+    phase_step: list
+    sampling_offset: list
+    delay: list
+    sig_b_bits: np.ndarray
+    carriers: np.ndarray
 
 
 class _Packed(NamedTuple):

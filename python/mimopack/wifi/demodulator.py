@@ -177,6 +177,11 @@ class Demodulator:
         return not self._non_ht and self.format.greenfield
 
     @property
+    def carriers(self):
+        """Subcarrier indices of channel estimates, see :class:`Demodulated`."""
+        return self._ltf_k
+
+    @property
     def samples_needed(self):
         """Number of samples of a frame from the first FFT window of the L-LTF on."""
         return (self.format.num_samples - _LTF) * self._scale
@@ -205,13 +210,8 @@ class Demodulator:
         task.run()
         return task.value()
 
-    def taken(self, found, vectors=True):
+    def taken(self, found):
         """Return the parts of a result of :meth:`run`.
-
-        Args:
-            found: the result.
-            vectors: whether ``y`` and ``h`` are wanted; False leaves them as the demodulator wrote
-                them.
 
         Returns:
             A tuple of six. Without ``behind``, the second to fourth are None:
@@ -226,7 +226,7 @@ class Demodulator:
         decoded = [found.get(name)
                    for name in ("scrambled", "payloads", "evm", "states", "seconds")]
         y, h = found["y"], found["h"]
-        if vectors and self.format.num_symbols:
+        if self.format.num_symbols:
             y, h = self._vectors(y, h)
         return Demodulated(
             y, h, found["noise_var"], found["channel"], self._ltf_k, found["noise"],

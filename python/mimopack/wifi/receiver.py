@@ -98,7 +98,7 @@ class Receiver:
         for decoder in self._others:
             self._free.put(decoder)
         self._workers = Workers(threads)
-        self._stretches = deque()    # (stretch, task), not settled yet
+        self._stretches = deque()    # not settled yet
         self._jobs = deque()    # submitted, not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
         # (end, sure) of the last frame that is not nested. ``sure`` means that only nested frames
@@ -153,6 +153,8 @@ class Receiver:
     @property
     def seconds(self):
         total = self._seconds.copy()
+        if self._clock:
+            total["synchronisation"] = self._sync.task_seconds
         for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
         return total
@@ -207,10 +209,7 @@ class Receiver:
 
         ``counts`` keeps its values.
         """
-        self._lap()
-        stretches = self._sync.scan_end()
-        self._lap("synchronisation")
-        for stretch in stretches:
+        for stretch in self._sync.scan_end():
             self._follow(stretch)
         frames = self._collected()
         self._sync.restart()
@@ -241,22 +240,19 @@ class Receiver:
 
     def _search(self, samples):
         """Search samples and start to decode the frames found."""
-        self._lap()
-        stretches = self._sync.scan(samples)
-        self._lap("synchronisation")
-        for stretch in stretches:
+        for stretch in self._sync.scan(samples):
             self._follow(stretch)
         # Limit the queue, or a stream that is too fast would fill the memory.
         self._advance(_MOST_WAITING * self._threads)
 
     def _follow(self, stretch):
-        """Start to read the signal fields of a stretch."""
-        task = self._sync.follow(stretch)
-        if stretch.chain:
-            self._workers.start(task)
+        """Start to search a stretch."""
+        # If there is nothing else to do, scan here: handing over a task would take longer.
+        if self.in_flight or stretch.task.scan():
+            self._workers.start(stretch.task)
         else:
-            task.run()
-        self._stretches.append((stretch, task))
+            stretch.task.run()
+        self._stretches.append(stretch)
 
     def _advance(self, waiting):
         """Start to decode the frames of stretches whose signal fields were read.
@@ -264,14 +260,12 @@ class Receiver:
         Wait while more than ``waiting`` later stretches are pending.
         """
         while self._stretches:
-            stretch, read = self._stretches[0]
-            if not read.done and len(self._stretches) <= waiting:
+            stretch = self._stretches[0]
+            if not stretch.task.done and len(self._stretches) <= waiting:
                 break
             self._stretches.popleft()
-            followed = self._workers.result(read)
-            found = self._sync.settle(stretch, followed)
-            if self._clock:
-                self._seconds["synchronisation"] += followed[-1]
+            self._workers.finish(stretch.task)
+            found = self._sync.settle(stretch)
             if found:
                 self._submit(found)
 
@@ -297,12 +291,20 @@ class Receiver:
         self._lap("demodulation")
         if begun is None:
             return _Batch(indices, group, None, self._decode_all(group))
-        return _Batch(indices, group, begun, self._workers.start(begun.task))
+        batch = _Batch(indices, group, begun, self._workers.start(begun.task))
+        if self._threads == 1:    # the task ran in this thread
+            self._lap()
+        return batch
 
     def _decode_all(self, group):
         """Start to decode frames in Python; return the task."""
-        return self._workers.submit(self._with_decoder, FrameDecoder.decode, group,
-                                    self.keep_symbols)
+        return self._submitted(FrameDecoder.decode, group, self.keep_symbols)
+
+    def _submitted(self, method, *arguments):
+        task = self._workers.submit(self._with_decoder, method, *arguments)
+        if self._threads == 1:    # the task ran in this thread
+            self._lap()
+        return task
 
     def _with_decoder(self, method, *arguments):
         decoder = self._free.get()
@@ -320,12 +322,12 @@ class Receiver:
             batch.task = self._decode_all(batch.group)
         else:
             if batch.reports is None:
-                batch.task = self._workers.submit(self._with_decoder, FrameDecoder.improve, begun)
+                batch.task = self._submitted(FrameDecoder.improve, begun)
 
     def _settle(self):
         """Wait until all threads are idle."""
-        for _, read in self._stretches:
-            self._workers.finish(read)
+        for stretch in self._stretches:
+            self._workers.finish(stretch.task)
         for job in self._jobs:
             for batch in job.batches:
                 self._workers.finish(batch.task)

@@ -60,7 +60,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether more tasks wait than threads are idle."""
+        """Whether more tasks wait than the other threads can begin at once."""
         return self._tasks.overloaded
 
     def run_one(self):
