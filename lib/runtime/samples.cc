@@ -117,12 +117,13 @@ Attributes:
 
 Returns:
     (number of the first sample in the stream, complex64 (num_rx, n), list of tags up to the last
-    sample), or None at the end. The array is valid until the next call, which releases it.)")
+    sample), or None at the end. From the next call on, these samples do not count as waiting.)")
         .def("wait",
              &sample_queue::wait,
              py::call_guard<py::gil_scoped_release>(),
              "Wait until take() need not wait, or until the alarm. Return whether take() "
-             "need not wait. The samples of the previous take() are released.")
+             "need not wait. The samples of the previous take() do not count as waiting "
+             "any more.")
         .def_property_readonly("alarm",
                                &make_alarm,
                                "A capsule of a std::function<void()> that any thread may "

@@ -135,7 +135,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether any frame was found that no call has returned yet."""
+        """Whether other threads search samples or decode frames that no call has returned yet."""
         return bool(self._stretches or self._jobs)
 
     @property
@@ -174,8 +174,9 @@ class Receiver:
         Args:
             samples: (num_rx, n) complex, any n.
             wait: whether to wait until all frames with complete samples are decoded. With False and
-                threads > 1, :meth:`ready` and later calls return some of the frames. If too many
-                frames wait to be decoded, the call waits nevertheless.
+                threads > 1, :meth:`ready` and later calls return some of the frames, and the
+                samples must not change as long as anything is :attr:`in_flight`. If too many frames
+                wait to be decoded, the call waits nevertheless.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 # Minimum size of an array. The operating system backs large arrays with large pages.
-_BYTES = 1 << 22
+_BYTES = 1 << 24
 
 
 class SampleStore:
