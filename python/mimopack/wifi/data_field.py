@@ -159,21 +159,6 @@ class DataField:
         coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
-    @staticmethod
-    def carry_crc(service, sig_b):
-        """Return whether the SERVICE fields of VHT frames hold the CRC of their VHT-SIG-B.
-
-        Args:
-            service: uint8 (n, 16), scrambled SERVICE fields.
-            sig_b: uint8 (n, bits), VHT-SIG-B without tail.
-
-        Returns:
-            list of n bool.
-        """
-        sequences = np.stack([_SEQUENCES[seed_of(one), 8:SERVICE] for one in service])
-        crcs = np.stack([_crc_of(one.tobytes()) for one in sig_b])
-        return np.all(service[:, 8:SERVICE] ^ sequences == crcs, axis=1).tolist()
-
     def decode(self, llr):
         """Decode the LLRs of frames into PSDUs.
 
@@ -259,5 +244,12 @@ def seed_of(service):
 
 
 @lru_cache(maxsize=4096)
-def _crc_of(bits):
-    return np.array(crc8(bits), np.uint8)
+def carries_crc(service, sig_b):
+    """Return whether the SERVICE field of a VHT frame holds the CRC of its VHT-SIG-B.
+
+    Args:
+        service: scrambled SERVICE field, a byte for each bit.
+        sig_b: VHT-SIG-B without its tail, a byte for each bit.
+    """
+    sent = np.frombuffer(service, np.uint8) ^ _SEQUENCES[_SEED_OF[service[:7]], :SERVICE]
+    return sent[8:].tobytes() == crc8(np.frombuffer(sig_b, np.uint8)).tobytes()

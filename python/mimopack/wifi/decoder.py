@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core, detectors
 from . import carriers, mac, signal_fields, training
-from .data_field import DataField, seed_of
+from .data_field import DataField, carries_crc, seed_of
 from .demodulator import Demodulated, Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .formats.base import SERVICE
@@ -628,13 +628,11 @@ def _announced(group, demodulated, packed):
     formats = [one.header.format for one in group]
     if not isinstance(formats[0], VHT):
         return formats
-    sig_b = demodulated.sig_b_bits
-    if packed:
-        right = DataField.carry_crc(packed.service, sig_b)
-    else:
-        right = [True] * len(group)
-    return [_with_length(f, bits.tobytes()) if ok else f
-            for f, bits, ok in zip(formats, sig_b, right, strict=True)]
+    fields = [bits.tobytes() for bits in demodulated.sig_b_bits]
+    if packed is None:
+        return list(map(_with_length, formats, fields))
+    return [_with_length(f, sig_b) if carries_crc(service.tobytes(), sig_b) else f
+            for f, sig_b, service in zip(formats, fields, packed.service, strict=True)]
 
 
 @lru_cache(maxsize=4096)

@@ -236,6 +236,7 @@ class Receiver:
         Returns:
             list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
         """
+        self._lap()
         self._submit(found)
         return self._collected()
 
@@ -266,13 +267,14 @@ class Receiver:
                 break
             self._stretches.popleft()
             self._workers.finish(stretch.task)
+            self._lap()
             found = self._sync.settle(stretch)
             if found:
                 self._submit(found)
 
     def _submit(self, found):
         """Start to decode frames."""
-        self._lap()
+        self._lap("synchronisation")
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -284,27 +286,28 @@ class Receiver:
         for batch in batches([found[i] for i in able], self.num_rx, self._threads):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
+        self._lap("demodulation")
         self._jobs.append(job)
 
     def _begun(self, indices, group):
         """Start to decode frames of one format; return the :class:`_Batch`."""
         begun = self._decoder.begin(group, self.keep_symbols)
-        self._lap("demodulation")
         if begun is None:
             return _Batch(indices, group, None, self._decode_all(group))
-        batch = _Batch(indices, group, begun, self._workers.start(begun.task))
-        if self._threads == 1:    # the task ran in this thread
-            self._lap()
-        return batch
+        return _Batch(indices, group, begun, self._start(begun.task, "demodulation"))
 
     def _decode_all(self, group):
         """Start to decode frames in Python; return the task."""
-        return self._submitted(FrameDecoder.decode, group, self.keep_symbols)
+        return self._start(_core.Task(self._with_decoder, FrameDecoder.decode, group,
+                                      self.keep_symbols), "demodulation")
 
-    def _submitted(self, method, *arguments):
-        task = self._workers.submit(self._with_decoder, method, *arguments)
-        if self._threads == 1:    # the task ran in this thread
-            self._lap()
+    def _start(self, task, stage):
+        """Start a task, which measures its own time, in the course of a stage."""
+        if self._threads > 1:
+            return self._workers.start(task)
+        self._lap(stage)
+        self._workers.start(task)    # runs it
+        self._lap()
         return task
 
     def _with_decoder(self, method, *arguments):
@@ -323,7 +326,8 @@ class Receiver:
             batch.task = self._decode_all(batch.group)
         else:
             if batch.reports is None:
-                batch.task = self._submitted(FrameDecoder.improve, begun)
+                batch.task = self._start(_core.Task(
+                    self._with_decoder, FrameDecoder.improve, begun), "reporting")
 
     def _settle(self):
         """Wait until all threads are idle."""

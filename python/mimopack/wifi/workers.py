@@ -38,10 +38,6 @@ class Workers:
             self._tasks.put(task)
         return task
 
-    def submit(self, function, *arguments):
-        """Queue a function call for any of the threads; return the ``_core.Task``."""
-        return self.start(_core.Task(function, *arguments))
-
     def set_alarm(self, alarm):
         """Set what is called when another thread has ended a task, see ``_core.TaskQueue``."""
         self._tasks.set_alarm(alarm)
