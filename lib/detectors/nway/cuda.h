@@ -20,15 +20,15 @@ MP_FN auto make_nway_with(arena<lane>& a)
                                  asked::has_prior,
                                  o.llr_method>(a, asked::points, passes, o.llr_clip);
     else
-        return nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a,
-            asked::points,
-            layers(),
-            antennas(),
-            passes,
-            o.llr_clip,
-            ORDER,
-            o.llr_method);
+        return sized<nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>,
+                     asked::fixed_tx>(a,
+                                      asked::points,
+                                      layers(),
+                                      antennas(),
+                                      passes,
+                                      o.llr_clip,
+                                      ORDER,
+                                      o.llr_method);
 }
 
 template <class Lane>
