@@ -239,6 +239,23 @@ def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
             ties=2 * (name == "ep"))
 
 
+@pytest.mark.parametrize("name, own, period", [
+    ("nway", {"num_tx": 9, "num_rx": 18, "constellation": "wlan_qam64"}, 14),
+    ("nway", {"num_tx": 12, "num_rx": 12}, 1), ("fpfsd", {"num_tx": 16, "num_rx": 64}, 1),
+    ("fpfsd", {"num_tx": 4, "num_rx": 17, "llr_method": "logsum"}, 14),
+    ("kbest", {"num_tx": 16, "num_rx": 64}, 1), ("kbest", {"num_tx": 5, "num_rx": 32, "k": 4}, 14),
+    ("sfsd", {"num_tx": 12, "num_rx": 32, "levels": 1}, 1),
+    ("hfsd", {"num_tx": 9, "num_rx": 64, "levels": 2, "constellation": "qpsk"}, 14),
+    ("softsphere", {"num_tx": 4, "num_rx": 32, "constellation": "wlan_qam64"}, 1)])
+def test_searches_of_large_arrays(name, own, period, tmp_path):
+    """In R where there are far more antennas than layers, otherwise in H."""
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=period == 1, has_prior=period == 1)
+    snr_db = 20 if det.num_tx == det.num_rx else 3
+    compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+            known=2 * (period == 1), ties=1)
+
+
 def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
     """H^H H has no digits left for them."""
     det = detectors.create("mmse", num_tx=9, num_rx=10, backend="cpu")
