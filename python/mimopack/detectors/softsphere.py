@@ -17,9 +17,10 @@ class SoftSphere(Detector):
     the node could replace a candidate, that is, if the node's metric is smaller than the
     candidate's (C. Studer, A. Burg, H. Bölcskei: Soft-Output Sphere Decoding: Algorithms and VLSI
     Implementation, IEEE Journal on Selected Areas in Communications 26 (2), 2008). A search slices
-    the last two layers, and therefore gives the LLRs of the other layers only. The detector searches twice (three times with three
-    layers), each time with another order of the columns of H. For small trees, with M^(nt-1) up to
-    4096 for QPSK and up to 1024 otherwise, MLA's method "sliced" runs instead.
+    the last two layers, and therefore gives the LLRs of the other layers only. The detector
+    searches twice (three times with three layers), each time with another order of the columns of
+    H. For small trees, with M^(nt-1) up to 4096 for QPSK and up to 1024 otherwise, MLA's method
+    "sliced" runs instead.
 
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
     subtracts the prior). The constellation must be square QAM with Gray labels per axis.
