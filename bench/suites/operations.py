@@ -299,7 +299,8 @@ def softsphere(p):
     """N-way with all passes, then a search in each of two column orders.
 
     For 4x4 channels, the search is counted with the mean number of nodes at 20 dB, the setting of
-    the suites, without a limit of the LLRs. For other sizes only the start is counted, which makes the limit an upper bound.
+    the suites, without llr_clip. For other sizes only the start is counted, which makes the limit
+    an upper bound.
     """
     if p.num_tx != 4 or p.points not in SOFTSPHERE_NODES:
         return rotated_passes(p, p.num_tx)

@@ -32,10 +32,10 @@ class SoftSphere(Detector):
 
     Complexity: without llr_clip, at an SNR of 20 dB per receive antenna, a 4x4 vector takes about
     100 slicing operations with 16-QAM and 1000 with 64-QAM; a full search takes 16384 and a
-    million. The number rises with the noise and with the condition number of H. Its only bound is O(M^(nt-1)), so the
-    time per vector grows exponentially with the number of layers. From about eight layers on, a
-    vector can take hours at low SNR or with nearly dependent columns of H, and a flowgraph stops
-    only after the current work() call. If time is limited, use NWay.
+    million. The number rises with the noise and with the condition number of H. Its only bound is
+    O(M^(nt-1)), so the time per vector grows exponentially with the number of layers. From about
+    eight layers on, a vector can take hours at low SNR or with nearly dependent columns of H, and a
+    flowgraph stops only after the current work() call. If time is limited, use NWay.
     """
 
     name = "softsphere"
