@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise, repeat
-from math import isfinite
+from math import ceil, isfinite
 from threading import Lock
 from typing import NamedTuple
 
@@ -37,10 +37,13 @@ _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
 # share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
-# thread that searches.
+# thread that searches. If this thread is behind, batches may become _LARGER times as large.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
+_LARGER = 4
+# The thread that searches is behind if it gets more than these seconds of samples at once.
+_BEHIND = 1e-3
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
 # each coded bit of a frame, so this is about 64 MiB.
 _MOST_KEPT = 256
@@ -84,13 +87,14 @@ class Settings:
     detector_threads: int
 
 
-def batches(found, num_rx, threads):
+def batches(found, num_rx, threads, seconds=0.0):
     """Divide frames into batches to decode together. All frames of a batch have the same format.
 
     Args:
         found: list of :class:`synchroniser.Found` with known formats.
         num_rx: number of receive antennas.
         threads: number of threads that share the frames.
+        seconds: duration of the samples that were searched at once.
 
     Returns:
         list of batches, each a list of indices into ``found``.
@@ -99,12 +103,13 @@ def batches(found, num_rx, threads):
     for index, one in enumerate(found):
         groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
     shared = -(-len(found) // threads)
+    least = _LEAST_SYMBOLS * min(_LARGER, max(1.0, seconds / _BEHIND))
     out = []
     for indices in groups.values():
         f = found[indices[0]].header.format
         symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
         size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
-                   max(shared, -(-_LEAST_SYMBOLS // symbols)))
+                   max(shared, ceil(least / symbols)))
         # Make parts of similar size: a remainder of one frame would cost as much Python time as a
         # full part.
         parts = -(-len(indices) // size)

@@ -270,10 +270,10 @@ class Receiver:
             self._lap()
             found = self._sync.settle(stretch)
             if found:
-                self._submit(found)
+                self._submit(found, stretch.size / self.sample_rate)
 
-    def _submit(self, found):
-        """Start to decode frames."""
+    def _submit(self, found, seconds=0.0):
+        """Start to decode frames that were found in samples of some seconds."""
         self._lap("synchronisation")
         job = _Job(found, [None] * len(found), [])
         able = []
@@ -283,7 +283,8 @@ class Receiver:
                 job.reports[index] = self._decoder.failed(one, problem)
             else:
                 able.append(index)
-        for batch in batches([found[i] for i in able], self.num_rx, self._threads):
+        able_found = [found[i] for i in able]
+        for batch in batches(able_found, self.num_rx, self._threads, seconds):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
         self._lap("demodulation")

@@ -78,11 +78,13 @@ class Stretch(NamedTuple):
             short training fields and returns whether there are any; the task does that too, unless
             it was done, and reads the signal fields behind them. It needs Python's lock only to
             whiten noise across antennas.
+        size: number of samples of this part.
         available: number of samples of the stream up to the end of this part.
         ends: position at which the stream ends; None if the stream continues.
     """
 
     task: _core.Task
+    size: int
     available: int
     ends: int | None = None
 
@@ -251,7 +253,7 @@ class Synchroniser:
         self.samples_seen += count
         task = self._scan.begin(self._follower, samples, array, at=at, origin=origin,
                                 threshold=self._threshold)
-        stretch = Stretch(task, self._store.end)
+        stretch = Stretch(task, count, self._store.end)
         self._unsettled.append(stretch)
         return stretch
 
