@@ -101,7 +101,7 @@ new_chroot() {
 inside() {
     unshare --mount --pid --fork sh -ec '
         mount -t proc proc "$1/proc"
-        mount --bind /dev "$1/dev"
+        mount --rbind /dev "$1/dev"
         [ -z "$3" ] || mount --bind "$3" "$1/ccache"
         exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
             DEBIAN_FRONTEND=noninteractive sh -ec "cd /work; $2"' sh "$1" "$2" "$ccache"
