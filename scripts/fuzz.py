@@ -138,8 +138,7 @@ def build(name):
                  "CLANGXX")
     command = [compiler, "-std=c++17", "-O1", "-g", *SANITIZERS,
                "-fvisibility=hidden", "-Wno-deprecated-declarations", "-DMIMOPACK_ISA=baseline",
-               "-include", str(FUZZ / "cpp/gcc.h"), f"-I{ROOT / 'lib'}", *map(str, sources), *more,
-               "-o", str(program)]
+               f"-I{ROOT / 'lib'}", *map(str, sources), *more, "-o", str(program)]
     print(shlex.join(command), flush=True)
     if subprocess.run(command).returncode:
         sys.exit(f"fuzz: {name} was not compiled")
