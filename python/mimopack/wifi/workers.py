@@ -60,7 +60,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether more tasks wait than threads are idle."""
+        """True if more tasks wait than threads are idle."""
         return self._tasks.overloaded
 
     def run_one(self):
