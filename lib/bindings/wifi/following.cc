@@ -26,7 +26,7 @@ struct stretch {
         const auto inside = [&](std::int64_t one) {
             return one >= 0 && one < fallen.size();
         };
-        return samples.ndim() == 2 && can_be_rows(rows()) &&
+        return samples.ndim() == 2 && rows() >= 1 && rows() <= 256 &&
                has_shape(lag, { windows }) && has_shape(metric, { windows }) &&
                fallen.ndim() == 1 && fallen.size() <= windows &&
                std::all_of(hits.begin(), hits.end(), inside) &&

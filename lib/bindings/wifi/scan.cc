@@ -75,7 +75,7 @@ class scan
 public:
     scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa))
     {
-        require(can_be_rows(s.rows) && s.block >= 16 && s.block % 16 == 0 &&
+        require(s.rows >= 1 && s.rows <= 256 && s.block >= 16 && s.block % 16 == 0 &&
                     s.block <= 1 << 20 && s.window >= 1 && s.window <= 1 << 10 &&
                     s.region >= 1 && s.searches >= 1 && s.fall >= 0 && s.next >= 1 &&
                     s.ahead >= 1,

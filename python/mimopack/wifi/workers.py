@@ -60,7 +60,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """True if more tasks wait than threads are idle."""
+        """Whether more tasks wait than threads are idle."""
         return self._tasks.overloaded
 
     def run_one(self):
