@@ -171,8 +171,8 @@ py::tuple states_of(const complex_array& channel,
 {
     require(channel.ndim() == 4 && fft >= 1 &&
                 has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
-                channel.shape(2) >= 1 && channel.shape(2) <= 256 &&
-                channel.shape(3) >= 1 && channel.shape(3) <= wifi_max_columns,
+                can_be_rows(channel.shape(2)) && channel.shape(3) >= 1 &&
+                channel.shape(3) <= wifi_max_columns,
             "channel_states");
     const std::int64_t columns = channel.shape(3);
     const auto states = std::make_shared<channel_states>(

@@ -41,6 +41,9 @@ bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape);
 /* Return whether `places` is one-dimensional and holds numbers of 0 .. size - 1 only. */
 bool within(const long_array& places, std::int64_t size);
 
+/* Return whether `rows` antennas are few enough for the loops. */
+bool can_be_rows(std::int64_t rows);
+
 inline const float* floats(const complex_array& a)
 {
     return reinterpret_cast<const float*>(a.data());
@@ -68,6 +71,18 @@ struct frames_of {
     /* The same samples (rows, length) for each of `frames` frames */
     frames_of(const complex_array& samples, std::int64_t frames);
     wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
+};
+
+/* How preambles are acquired, see wifi_acquisition */
+struct acquisition_settings {
+    int scale, turns;
+    long_array bins; /* parts x wifi_legacy */
+    float_array sequence;
+    complex_array reference; /* parts x fft */
+
+    std::int64_t fft() const { return std::int64_t{ 64 } * scale; }
+    std::int64_t parts() const { return bins.shape(0); }
+    bool fits() const;
 };
 
 /* Memory that a thread keeps from one call to the next. Fresh memory costs as much time

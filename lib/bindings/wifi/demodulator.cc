@@ -60,7 +60,7 @@ public:
                const frames_of& all,
                const decoding_chain& chain) const
     {
-        require(from.rows >= 1 && from.rows <= 256 && from.fit(all, d_format.fft) &&
+        require(can_be_rows(from.rows) && from.fit(all, d_format.fft) &&
                     (!chain.detector || chain.fits(d_format, from.rows)),
                 "demodulate");
     }

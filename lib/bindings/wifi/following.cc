@@ -54,24 +54,14 @@ struct followed {
 
 struct follow_settings {
     std::int64_t block; /* samples */
-    int region, searches, next, scale, turns;
-    long_array bins; /* parts x legacy */
-    float_array sequence;
-    complex_array reference; /* parts x fft */
-    long_array windows;      /* from the first half of the L-LTF */
+    int region, searches, next;
+    acquisition_settings preamble;
+    long_array windows; /* from the first half of the L-LTF */
 
-    std::int64_t parts() const { return bins.shape(0); }
     bool fits() const
     {
-        return block >= 16 && region >= 1 && searches >= 1 && next >= 1 && scale >= 1 &&
-               scale <= 64 && !(scale & (scale - 1)) && turns >= 0 && turns <= 8 &&
-               bins.ndim() == 2 && parts() >= 1 && parts() <= wifi_max_parts &&
-               bins.shape(1) == wifi_legacy && has_shape(sequence, { wifi_legacy }) &&
-               has_shape(reference, { parts(), 64 * scale }) &&
-               has_shape(windows, { wifi_header_windows }) &&
-               std::all_of(bins.data(), bins.data() + bins.size(), [&](std::int64_t one) {
-                   return one >= 0 && one < 64 * scale;
-               });
+        return block >= 16 && region >= 1 && searches >= 1 && next >= 1 &&
+               preamble.fits() && has_shape(windows, { wifi_header_windows });
     }
 };
 
@@ -90,7 +80,7 @@ public:
           d_reader(std::move(reader)),
           d_whiten(std::move(whiten))
     {
-        require(d_settings.fits() && d_reader->fft() == 64 * d_settings.scale,
+        require(d_settings.fits() && d_reader->fft() == d_settings.preamble.fft(),
                 "Follower");
     }
 
@@ -196,6 +186,7 @@ private:
     {
         const std::size_t n = places.size();
         const std::int64_t rows = s.rows();
+        const acquisition_settings& p = d_settings.preamble;
         acquired a;
         std::vector<std::complex<float>> lag;
         for (const std::size_t i : places) {
@@ -204,7 +195,7 @@ private:
             lag.push_back(s.lag()[window]);
             require(a.base.back() >= 0 &&
                         a.base.back() <=
-                            s.samples.shape(1) - wifi_preamble_samples(d_settings.scale),
+                            s.samples.shape(1) - wifi_preamble_samples(p.scale),
                     "Follower");
         }
         a.part.resize(n);
@@ -218,12 +209,12 @@ private:
                                  floats(s.samples),
                                  a.base.data(),
                                  reinterpret_cast<const float*>(lag.data()),
-                                 d_settings.scale,
-                                 static_cast<int>(d_settings.parts()),
-                                 d_settings.turns,
-                                 d_settings.bins.data(),
-                                 d_settings.sequence.data(),
-                                 floats(d_settings.reference),
+                                 p.scale,
+                                 static_cast<int>(p.parts()),
+                                 p.turns,
+                                 p.bins.data(),
+                                 p.sequence.data(),
+                                 floats(p.reference),
                                  a.part.data(),
                                  a.start.data(),
                                  a.window.data(),
@@ -243,11 +234,12 @@ private:
         const std::int64_t n = static_cast<std::int64_t>(some.size()), rows = s.rows();
         const std::int64_t part = a.part[some.front()];
         std::vector<std::int64_t> bins, at, starts;
-        for (std::int64_t i = 0; i < d_settings.parts(); ++i)
+        const long_array& all_bins = d_settings.preamble.bins;
+        for (std::int64_t i = 0; i < all_bins.shape(0); ++i)
             if (part >> i & 1)
                 bins.insert(bins.end(),
-                            d_settings.bins.data() + i * wifi_legacy,
-                            d_settings.bins.data() + (i + 1) * wifi_legacy);
+                            all_bins.data() + i * wifi_legacy,
+                            all_bins.data() + (i + 1) * wifi_legacy);
         std::vector<double> cfo, noise(n * rows), signal(n * rows);
         std::vector<std::complex<float>> direct, white;
         for (const std::size_t one : some) {
@@ -507,18 +499,19 @@ void bind_wifi_following(py::module_& m)
                          float_array sequence,
                          complex_array reference,
                          long_array windows) {
-                 return std::make_unique<follower>(follow_settings{ block,
-                                                                    region,
-                                                                    searches,
-                                                                    next,
-                                                                    scale,
-                                                                    turns,
-                                                                    std::move(bins),
-                                                                    std::move(sequence),
-                                                                    std::move(reference),
-                                                                    std::move(windows) },
-                                                   std::move(reader),
-                                                   std::move(whiten));
+                 return std::make_unique<follower>(
+                     follow_settings{ block,
+                                      region,
+                                      searches,
+                                      next,
+                                      { scale,
+                                        turns,
+                                        std::move(bins),
+                                        std::move(sequence),
+                                        std::move(reference) },
+                                      std::move(windows) },
+                     std::move(reader),
+                     std::move(whiten));
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),

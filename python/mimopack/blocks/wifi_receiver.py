@@ -12,7 +12,7 @@ from .. import wifi
 from .._runtime import listeners, publish
 from ..checks import flag
 from ..cuda import device
-from ..detectors import find
+from ..detectors import name_of
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from .settings import Controlled
 from .streams import BlockLog
@@ -168,7 +168,8 @@ class wifi_receiver(sample_block):
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or "auto". With overload="drop", "auto" uses the
+        detector: name of the MIMO detector; or its class, also a user's (see
+            ``detectors.register``), which then has its name here too; or "auto". With overload="drop", "auto" uses the
             strongest of mla, nway and mmse that keeps up with the samples, and decides each second
             by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
             mla, as no samples can be lost. nway replaces mla for frames in which mla would
@@ -203,7 +204,7 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        find(detector, also=(AUTO,))
+        detector = name_of(detector, also=(AUTO,))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
@@ -259,7 +260,7 @@ class wifi_receiver(sample_block):
         return list(self._sink.switches)
 
     def set_detector(self, detector):
-        """Use another MIMO detector, or "auto", from the next samples on."""
+        """Use another MIMO detector (name or class), or "auto", from the next samples on."""
         self._sink.set_detector(detector)
 
 
@@ -289,7 +290,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def set_detector(self, detector):
         """Use another detector, or "auto", from the next samples on."""
-        find(detector, also=(AUTO,))
+        detector = name_of(detector, also=(AUTO,))
         if detector != AUTO:
             DetectorChoice.set_detector(self, detector)
         elif self._detector != AUTO:
@@ -460,7 +461,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        find(detector)
+        detector = name_of(detector)
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)

@@ -12,7 +12,7 @@ import pmt
 
 from .. import _runtime
 from ..checks import choice, number, positive
-from ..detectors import find
+from ..detectors import name_of
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..wifi import Receiver
@@ -328,7 +328,7 @@ class DetectorChoice:
 
     def set_detector(self, detector):
         """Use another detector from the next samples on."""
-        find(detector)
+        detector = name_of(detector)
         # Refuse a bad name here: the engine in the other thread could not tell the caller.
         Receiver(detector=detector, iterations=self._iterations)
         self._detector = detector

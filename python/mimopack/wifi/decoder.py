@@ -135,14 +135,14 @@ class Begun(NamedTuple):
 
 
 class _Setup(NamedTuple):
-    """What frames of one format are decoded with.
+    """The steps that decode frames of one format.
 
     Attributes:
         samples: :class:`FrameSamples`.
         demodulator: :class:`Demodulator`.
         field: :class:`DataField`; None for frames without data.
-        detector: MIMO detector; None if it refuses the format.
-        refusal: why it does; "" if it does not.
+        detector: MIMO detector; None if the detector refuses the format.
+        refusal: reason of the refusal; "" without one.
         behind: arguments of ``Demodulator.begin`` for the steps that follow at once in C++.
         lower: matrices that undo the whitening across antennas; None without it.
     """
@@ -326,12 +326,12 @@ class FrameDecoder:
 
     @property
     def _whitens(self):
-        """Whether noise is whitened across antennas."""
+        """True if noise is whitened across antennas."""
         return self.settings.covariance and self.settings.num_rx > 1
 
     @property
     def _improves(self):
-        """Whether incomplete frames are decoded again."""
+        """True if incomplete frames are decoded again."""
         return self.settings.passes > 1 or self.settings.iterations > 1
 
     def _setup(self, group):

@@ -155,7 +155,7 @@ class ReceivedFrame:
 
     @property
     def fcs_ok(self):
-        """Whether the frame has MPDUs and the FCSs of all MPDUs found are correct."""
+        """True if the frame has MPDUs, and every MPDU found has a correct FCS."""
         return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
 
     def as_json(self):
