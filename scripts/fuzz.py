@@ -216,7 +216,8 @@ def fuzz(name, arguments):
     start, processor = time.monotonic(), processor_seconds()
     for job in range(arguments.jobs):
         told = options(name, -(-runs // arguments.jobs), arguments.seconds,
-                       arguments.seed and arguments.seed + job, NATIVE_MAX_LEN if name in LIBRARY else None)
+                       arguments.seed and arguments.seed + job,
+                       NATIVE_MAX_LEN if name in LIBRARY else None)
         logs.append(WORK / name / f"log-{job}.txt")
         with logs[-1].open("w") as log:
             running.append(subprocess.Popen([*command, *told, *inputs], stdout=log, stderr=log,
@@ -257,7 +258,8 @@ def main():
                         help="executions of this run and all on record together")
     parser.add_argument("--seconds", type=int, default=0, help="time limit of each target")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--seed", type=int, default=0, help="begin of the random numbers; 0 takes another one in each run")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="begin of the random numbers; 0 takes another one in each run")
     parser.add_argument("--merge", action="store_true",
                         help="afterwards add inputs that reach new code to tests/data/fuzz")
     parser.add_argument("--input", type=Path, help="run one input only")

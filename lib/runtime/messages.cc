@@ -7,6 +7,7 @@
 #include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
+#include <gnuradio/block_registry.h>
 #include <pmt/pmt.h>
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
@@ -278,6 +279,28 @@ void publish(gr::basic_block& block,
         block.message_port_pub(port, message);
 }
 
+bool exists(const pmt_t& name)
+{
+    try {
+        global_block_registry.block_lookup(name);
+        return true;
+    } catch (const std::exception&) { /* unknown, or just being destroyed */
+        return false;
+    }
+}
+
+void forget_gone_listeners(gr::basic_block& block)
+{
+    const pmt_t ports = block.message_ports_out();
+    for (std::size_t i = 0; i < pmt::length(ports); ++i) {
+        const pmt_t port = pmt::vector_ref(ports, i);
+        for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
+             left = pmt::cdr(left))
+            if (!exists(pmt::car(pmt::car(left))))
+                block.message_port_unsub(port, pmt::car(left));
+    }
+}
+
 void find_python_types()
 {
     auto kept = [](const char* module, const char* name) {
@@ -386,6 +409,17 @@ Raises:
 
 Args:
     block, port: as for publish().)");
+    m.def("forget_gone_listeners",
+          &forget_gone_listeners,
+          py::arg("block"),
+          R"(Forget the connections of message ports to blocks that no longer exist.
+
+GNU Radio 3.10 keeps the connections of earlier flowgraphs. If one of these blocks is gone, a
+message reaches none of the listeners behind it, nor does the news that the sender is done: they
+wait for ever. Call this in start().
+
+Args:
+    block: as for publish().)");
 }
 
 } // namespace

@@ -9,6 +9,7 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
+from .._runtime import forget_gone_listeners
 from ..recording import frame_annotation
 from .settings import scalar
 from .streams import guarded, remaining
@@ -104,6 +105,7 @@ class message_taker(gr.basic_block):
             self._take(message)
 
     def start(self):
+        forget_gone_listeners(self.to_basic_block())
         # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self.to_basic_block().clear_finished()
         self.drain()
