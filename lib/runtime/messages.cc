@@ -267,18 +267,6 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
     return found;
 }
 
-void publish(gr::basic_block& block,
-             const pmt_t& port,
-             const std::vector<pmt_t>& messages)
-{
-    for (const pmt_t& message : messages)
-        if (!message)
-            throw py::type_error("messages: got None, must be PMTs");
-    py::gil_scoped_release unlocked;
-    for (const pmt_t& message : messages)
-        block.message_port_pub(port, message);
-}
-
 bool exists(const pmt_t& name)
 {
     try {
@@ -289,16 +277,32 @@ bool exists(const pmt_t& name)
     }
 }
 
-void forget_gone_listeners(gr::basic_block& block)
+void forget_gone_listeners(gr::basic_block& block, const pmt_t& port)
+{
+    for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
+         left = pmt::cdr(left))
+        if (!exists(pmt::car(pmt::car(left))))
+            block.message_port_unsub(port, pmt::car(left));
+}
+
+void forget_all_gone_listeners(gr::basic_block& block)
 {
     const pmt_t ports = block.message_ports_out();
-    for (std::size_t i = 0; i < pmt::length(ports); ++i) {
-        const pmt_t port = pmt::vector_ref(ports, i);
-        for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
-             left = pmt::cdr(left))
-            if (!exists(pmt::car(pmt::car(left))))
-                block.message_port_unsub(port, pmt::car(left));
-    }
+    for (std::size_t i = 0; i < pmt::length(ports); ++i)
+        forget_gone_listeners(block, pmt::vector_ref(ports, i));
+}
+
+void publish(gr::basic_block& block,
+             const pmt_t& port,
+             const std::vector<pmt_t>& messages)
+{
+    for (const pmt_t& message : messages)
+        if (!message)
+            throw py::type_error("messages: got None, must be PMTs");
+    py::gil_scoped_release unlocked;
+    forget_gone_listeners(block, port); /* if the flowgraph has ended */
+    for (const pmt_t& message : messages)
+        block.message_port_pub(port, message);
 }
 
 void find_python_types()
@@ -410,7 +414,7 @@ Raises:
 Args:
     block, port: as for publish().)");
     m.def("forget_gone_listeners",
-          &forget_gone_listeners,
+          &forget_all_gone_listeners,
           py::arg("block"),
           R"(Forget the connections of message ports to blocks that no longer exist.
 
