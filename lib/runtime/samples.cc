@@ -160,7 +160,8 @@ Args:
         SampleQueue.rest().
     control: name of the message port for control().
     find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
-    kept: an object that lives as long as the block.)")
+    outlet: an object that lives as long as the block, with end(), which is called if begin() failed
+        and the flowgraph has ended.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),
@@ -168,7 +169,7 @@ Args:
              py::arg("most"),
              py::arg("control"),
              py::arg("find"),
-             py::arg("kept"));
+             py::arg("outlet"));
 }
 
 } // namespace
