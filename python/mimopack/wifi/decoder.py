@@ -348,7 +348,7 @@ class FrameDecoder:
         return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
 
     def _chain(self, f, centre):
-        """Return (demodulator, data field, detector, refusal) of a format, as in :class:`_Setup`."""
+        """Return (demodulator, data field, detector, refusal) of a format, see :class:`_Setup`."""
         demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
             f, self.settings.scale, centre, self.settings.smoothing))
         if not f.num_symbols:
