@@ -574,15 +574,16 @@ void bind_wifi_following(py::module_& m)
                std::int64_t origin,
                float threshold,
                std::string isa) {
-                return make_task<searching>(self.cast<scan&>(),
-                                            follower_object.cast<const follower*>(),
-                                            std::move(samples),
-                                            std::move(array),
-                                            at,
-                                            origin,
-                                            threshold,
-                                            std::move(isa),
-                                            py::make_tuple(self, follower_object));
+                return new_object(
+                    make_task<searching>(self.cast<scan&>(),
+                                         follower_object.cast<const follower*>(),
+                                         std::move(samples),
+                                         std::move(array),
+                                         at,
+                                         origin,
+                                         threshold,
+                                         std::move(isa),
+                                         py::make_tuple(self, follower_object)));
             },
             py::arg("follower").none(true),
             py::arg("samples").noconvert(),
