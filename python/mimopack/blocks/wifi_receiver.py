@@ -152,13 +152,14 @@ class wifi_receiver(sample_block):
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector; or its class, also a user's (see
-            ``detectors.register``), which then has its name here too; or "auto". With overload="drop", "auto" uses the
-            strongest of mla, nway and mmse that keeps up with the samples, and decides each second
-            by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
-            mla, as no samples can be lost. nway replaces mla for frames in which mla would
-            search more than 8192 candidates per vector (4x4 16-QAM: 2 * 16^3 = 8192, as mla slices
-            a layer). Setting the name of a detector, by method or message, ends "auto".
+        detector: name of the MIMO detector, or "auto"; or a class, also a user's, which is then
+            registered (see ``detectors.register``) and known by its name. With overload="drop",
+            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
+            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
+            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
+            frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
+            16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
+            ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
