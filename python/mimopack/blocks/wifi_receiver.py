@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import listeners, publish
+from .._runtime import forget_gone_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
 from ..detectors import name_of
@@ -31,6 +31,7 @@ from .wifi_stream import DetectorChoice, SampleSink, sample_block
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
+_LISTENERS_INTERVAL = 0.05    # seconds for which the connections of the ports are taken as known
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
 # Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
@@ -49,12 +50,23 @@ class _Messages:
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
         self._made = {}    # {connected port: pending messages}
+        self._next_look = 0.0
         self._ampdus = 0
         self.on_frame = None
 
-    def look_who_listens(self):
-        """Find out which ports are connected, to make messages only for these."""
-        self._made = {port: [] for port in _PORTS if self._listeners(port)}
+    def look_who_listens(self, again=True):
+        """Find out which ports are connected, to make messages only for these.
+
+        Without ``again``, an answer holds for _LISTENERS_INTERVAL.
+        """
+        now = time.monotonic()
+        if again or now >= self._next_look:
+            self._next_look = now + _LISTENERS_INTERVAL
+            self._made = {port: [] for port in _PORTS if self._listeners(port)}
+
+    def wants(self, port):
+        """Return whether a port was connected when somebody looked last."""
+        return port in self._made
 
     def send(self):
         """Send the pending messages together, since each call waits for the interpreter lock."""
@@ -78,11 +90,15 @@ class _Messages:
         made = self._made
         if not made:
             return
-        extra = times(time)
         if "out" in made:
             if frame.format is not None and frame.format.aggregated:
                 self._ampdus = (self._ampdus + 1) % 2**32
-            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, **extra)
+            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, time)
+        if len(made) > ("out" in made):
+            self._make_reports(frame, times(time))
+
+    def _make_reports(self, frame, extra):
+        made = self._made
         if "csi" in made and frame.channel is not None:
             made["csi"].append(csi_to_pmt(frame, **extra))
         if "symbols" in made and frame.symbols is not None:
@@ -296,7 +312,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def _prepare(self):
         SampleSink._prepare(self)
-        self._messages.look_who_listens()
+        self._messages.look_who_listens(again=self._next is None)
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
                else name, self._symbols or self._shows_points())
@@ -304,7 +320,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
     def _shows_points(self):
         """Return whether a display wants the points of the next frames."""
         # Points take as long as decoding, so only some of a radio's frames have them.
-        return self.outlet.listeners("symbols") and (
+        return self._messages.wants("symbols") and (
             not self._drops or time.monotonic() >= self._next_points)
 
     def _send_status(self, told):
@@ -472,6 +488,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
+        forget_gone_listeners(self.to_basic_block())
         with self._log.guard("the start of the stream"):    # GNU Radio would hang
             self._engine.restart()
         return gr.basic_block.start(self)
