@@ -100,8 +100,52 @@ def psd_by_snr(results):
                    for (constellation, team), rows in found.items()])]
 
 
-OTHERS = {kind.__name__: kind for kind in (gpu_picture, gpu_profile, recording_frames,
-                                           psd_distribution, psd_by_snr)} | papers.FROM_FILE
+def softsphere_losses(results):
+    """Return the loss in dB for each limit of the LLRs, by link."""
+    rows = results["losses"]
+    limits = list(rows[0]["loss_db"])
+    return [Table(["constellation", "code", *(f"limit {float(limit):g}, dB" for limit in limits)],
+                  [[NAMES[row["constellation"]], row["code"],
+                    *(f"{row['loss_db'][limit] + 0.0:.3f}" for limit in limits)]
+                   for row in rows])]
+
+
+def softsphere_nodes(results):
+    """Return the mean number of nodes of a search for each limit of the LLRs, by SNR."""
+    found = {}
+    for row in results["searches"]:
+        found.setdefault((row["constellation"], row["at_db"], row["vectors"]), {})[
+            row["llr_clip"]] = row["mean_nodes"]
+    limits = list(next(iter(found.values())))
+    return [Table(["constellation", "SNR, dB", "vectors",
+                   *("no limit" if limit is None else f"limit {limit:g}" for limit in limits)],
+                  [[NAMES[constellation], str(snr), str(vectors),
+                    *(number(nodes[limit]) for limit in limits)]
+                   for (constellation, snr, vectors), nodes in found.items()])]
+
+
+def near_ml(results):
+    """Return the SNR that each detector needs, and its speed, and the picture of both."""
+    speeds = {backend: {row["receiver"]: row["mbit_per_s"] for row in results.get(backend, ())}
+              for backend in ("cpu", "cuda")}
+    needed = {label: snr for label, snr in results["needed_db"].items() if snr is not None}
+    least = min(needed.values())
+    rows = [[label.replace(":", ", "), f"{snr:.2f}", f"{snr - least:.2f}",
+             *(number(rates.get(label)) for rates in speeds.values() if rates)]
+            for label, snr in sorted(needed.items(), key=lambda one: one[1])]
+    names = {"cpu": f"CPU with {thread_count(results['threads'])}", "cuda": "GPU"}
+    none = [label for label, snr in results["needed_db"].items() if snr is None]
+    return ["![SNR that detectors need against their speed](images/near_ml.png)",
+            Table(["detector", "SNR needed, dB", "above the least, dB",
+                   *(f"{names[backend]}, Mbit/s" for backend, rates in speeds.items() if rates)],
+                  rows),
+            *([f"At all SNRs simulated, more frames were lost with {', '.join(none)}."]
+              if none else [])]
+
+
+OTHERS = {kind.__name__: kind for kind in (
+    gpu_picture, gpu_profile, recording_frames, psd_distribution, psd_by_snr, softsphere_losses,
+    softsphere_nodes, near_ml)} | papers.FROM_FILE
 FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 
 

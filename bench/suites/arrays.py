@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The suites ``arrays`` and ``gpu-arrays``: detectors for many antennas, and their limits."""
 
+from dataclasses import replace
 from functools import partial
 
 from gnuradio.mimopack.apps.bench.data import Data, Setting
@@ -16,6 +17,10 @@ from .rows import add_limits
 
 DETECTORS = ("zf", "mmse", "mmsepic", "ep")
 SIZES = ((8, 8), (12, 12), (16, 16), (16, 64), (16, 128), (32, 256))    # (layers, antennas)
+# Detectors that search. One full level makes M paths for sfsd; its default for 16 layers is three.
+SEARCHES = (("nway", {}), ("fpfsd", {}), ("kbest", {"k": 16}), ("sfsd", {"levels": 1}))
+LONG_SEARCHES = (("kbest", {"k": 64}), ("kbest", {"k": 256}), ("sfsd", {"levels": 2}), ("sfsd", {}))
+OTHER_POINTS = ("qpsk", "qam64", "qam256")
 HOST_BYTES = 2**26    # of channel matrices in a batch
 DEVICE_BYTES = 2**29
 
@@ -23,8 +28,15 @@ DEVICE_BYTES = 2**29
 def cases():
     """Return the cases: one matrix for each vector, and T = 14."""
     settings = [Setting(*size) for size in SIZES]
-    return [Case(name, {}, setting) for name in DETECTORS for plain in settings
-            for setting in (plain, shared(plain))]
+    both = [(plain, shared(plain)) for plain in settings]
+    square, tall = Setting(16, 16), Setting(16, 64)
+    return [
+        *(Case(name, {}, setting) for name in DETECTORS for pair in both for setting in pair),
+        *(Case(*search, setting) for search in SEARCHES for pair in both
+          for setting in pair if setting.num_tx <= 16),
+        *(Case(*search, square) for search in LONG_SEARCHES),
+        *(Case(*search, replace(setting, constellation=points)) for search in SEARCHES
+          for setting in (square, tall) for points in OTHER_POINTS)]
 
 
 def vectors(setting, most, room):

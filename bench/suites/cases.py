@@ -99,7 +99,7 @@ def _same(case):
 
 GPU_OTHERS = (
     Case("nway", _passes(3), QAM16), Case("mmse", {}, QAM64),
-    *(Case("softsphere", {"llr_clip": 8.0}, setting) for setting in (QAM16, QAM64)),
+    *(Case("softsphere", {"llr_clip": None}, setting) for setting in (QAM16, QAM64)),
     Case("nway", _passes(4), shared(QAM16)), Case("nway", _passes(4), shared(QAM64)),
     Case("mmse", {}, shared(QAM16)),
     *(case for case in OTHERS if _same(case) not in map(_same, GPU_TARGETS)),

@@ -35,7 +35,11 @@ def counted(function):
 
 
 class Problem:
-    """Problem size: nt layers, nr antennas, M points, T vectors per channel matrix."""
+    """Problem size: nt layers, nr antennas, M points, T vectors per channel matrix.
+
+    If H has at least twice as many rows as columns, it is tall: R takes its place after one
+    decomposition. ``rows`` is the number of rows of the matrix whose columns are sorted.
+    """
 
     def __init__(self, detector, per_channel):
         self.detector, self.per_channel = detector, per_channel
@@ -43,6 +47,8 @@ class Problem:
         self.points = detector.constellation.size
         self.bits = detector.constellation.bits_per_symbol
         self.side = round(sqrt(self.points))
+        self.is_tall = self.num_rx >= 2 * self.num_tx
+        self.rows = self.num_tx if self.is_tall else self.num_rx
 
 
 FMA, OTHER = np.eye(2)
@@ -129,14 +135,14 @@ def hermitian_inverse(n):
 def norm_order(p):
     """Sort columns by norm with a network of n (n - 1) / 2 comparators that move them."""
     pairs = p.num_tx * (p.num_tx - 1) / 2
-    return 2 * p.num_rx * p.num_tx * FMA + pairs * (4 * p.num_rx + 3) * OTHER
+    return 2 * p.rows * p.num_tx * FMA + pairs * (4 * p.rows + 3) * OTHER
 
 
 def inversion_order(p):
     """Order columns by noise amplification, recomputed after each choice (V-BLAST, FSD)."""
     nt = p.num_tx
     updates = sum(k * k for k in range(1, nt)) * COMPLEX_FMA
-    moves = nt * (nt - 1) / 2 * (2 + 2 * p.num_rx) * OTHER
+    moves = nt * (nt - 1) / 2 * (2 + 2 * p.rows) * OTHER
     return gram(p) + hermitian_inverse(nt) + updates + moves
 
 
@@ -146,9 +152,16 @@ def demap_axes(p):
 
 
 def tree(p):
-    """QR decomposition, its scaling, and the rotation of y."""
+    """QR decomposition, its scaling, and the rotation of y.
+
+    If H is tall, R is the Cholesky factor of H^H H, and R^-H H^H y is the rotated vector.
+    """
     nt, nr = p.num_tx, p.num_rx
-    return (qr(nt, nr) + unit_diagonal(nt)) * (1 / p.per_channel) + rotate(nt, nr) + 2 * nt * FMA
+    once, each = qr(nt, nr), rotate(nt, nr) + 2 * nt * FMA
+    if p.is_tall:
+        once = gram(p) + nt**3 / 6 * COMPLEX_FMA + nt * ROOT
+        each = each + nt * (nt + 1) / 2 * COMPLEX_FMA
+    return (once + unit_diagonal(nt)) * (1 / p.per_channel) + each
 
 
 def expansion(p, levels):
@@ -286,7 +299,8 @@ def softsphere(p):
     """N-way with all passes, then a search in each of two column orders.
 
     For 4x4 channels, the search is counted with the mean number of nodes at 20 dB, the setting of
-    the suites. For other sizes only the start is counted, which makes the limit an upper bound.
+    the suites, without llr_clip. For other sizes only the start is counted, which makes the limit
+    an upper bound.
     """
     if p.num_tx != 4 or p.points not in SOFTSPHERE_NODES:
         return rotated_passes(p, p.num_tx)

@@ -149,7 +149,9 @@ def antennas(results):
 
 
 def array_cells(row):
-    return [spelled(row["label"]), f"{row['num_rx']}x{row['num_tx']}", number(row["mbit_per_s"]),
+    points = "" if row["constellation"] == "qam16" else f" {NAMES[row['constellation']]}"
+    return [spelled(row["label"]), f"{row['num_rx']}x{row['num_tx']}{points}",
+            number(row["mbit_per_s"]),
             number(row["limit_mbit_per_s"][row["limited_by"]]), row["limited_by"],
             percent(row["of_limit"]), bit_error_rate(row)]
 

@@ -4,8 +4,8 @@
  *
  * Where h is tall and its columns are far from dependent, R is the Cholesky factor of H^H
  * H, which takes half the work, and z = Q^H y is R^-H H^H y. This squares the condition
- * number, so other matrices take Gram-Schmidt. Each lane keeps its own form: neighbours must
- * not change a result. */
+ * number, so other matrices take Gram-Schmidt. Each lane keeps its own form: neighbours
+ * must not change a result. */
 #pragma once
 #include "common/column_block.h"
 #include "common/qr.h"
@@ -21,6 +21,9 @@ public:
     buffer<F, 0> r;        /* r_ij at 2*(i*nt + j), j > i */
     buffer<F, 0> diagonal; /* r_ii */
     mask usable;           /* finite and of full column rank */
+
+    /* Return whether h has so many rows that H^H H may take the place of h. */
+    MP_FN static constexpr bool is_tall(int nt, int nr) { return nr >= 2 * nt; }
 
     MP_FN large_qr(arena<F>& a, int nt, int nr)
         : r(a, 2 * nt * nt),
@@ -43,7 +46,7 @@ public:
     {
         d_h = h;
         d_all_gram = d_any_gram = false;
-        if (d_nr >= 2 * d_nt) {
+        if (is_tall(d_nt, d_nr)) {
             factorise();
             d_from_gram = usable;
             d_any_gram = any(d_from_gram);

@@ -57,6 +57,12 @@ def positive(name, value):
     return value
 
 
+def limit(name, value):
+    """Check for a positive number or infinity; return a float, or None for infinity."""
+    infinite = isinstance(value, (float, np.floating)) and value == np.inf
+    return None if infinite else positive(name, value)
+
+
 def snr(name, value):
     """Check for an SNR in dB, -100..200; return a float."""
     value = number(name, value)

@@ -95,6 +95,23 @@ def test_many_antennas(name, num_tx, num_rx, points):
         assert gpu.erasures == cpu.erasures == 0
 
 
+@pytest.mark.parametrize("num_tx, num_rx, points", [
+    (4, 32, "qam64"), (9, 11, "qpsk"), (12, 12, "qam16"), (12, 24, "wlan_qam64"),
+    (16, 16, "qam16"), (16, 64, "qam256"), (16, 256, "qam16")])
+@pytest.mark.parametrize("name, own", [
+    ("nway", {}), ("nway", {"llr_method": "logsum"}), ("fpfsd", {}), ("kbest", {"k": 16}),
+    ("kbest", {"k": 4}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1})])
+def test_searches_for_many_antennas(name, own, num_tx, num_rx, points):
+    """Rounding may decide between two candidates, more often the more there are."""
+    cpu, gpu = both(name, num_tx=num_tx, num_rx=num_rx, constellation=points, **own)
+    for n, period in ((301, 1), (14 * 21, 14)):
+        y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 18, period)
+        for prior in (None, np.random.default_rng(3).normal(0, 2, bits.shape).astype(np.float32)):
+            assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior),
+                         ties=6)
+            assert gpu.erasures == cpu.erasures == 0
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
                                        ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])

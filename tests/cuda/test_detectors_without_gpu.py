@@ -239,6 +239,60 @@ def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
             ties=2 * (name == "ep"))
 
 
+PASSES_BY_TEAMS = """
+using namespace mimopack::device;
+static_assert(team_fits<asked::width, column_order::rotate>());
+"""
+
+
+@pytest.mark.parametrize("name, own, period", [
+    ("nway", {"num_tx": 9, "num_rx": 18, "constellation": "wlan_qam64"}, 14),
+    ("nway", {"num_tx": 12, "num_rx": 12, "num_passes": 5}, 1),
+    ("nway", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, 1),
+    ("nway", {"num_tx": 2, "num_rx": 33}, 14),
+    ("fpfsd", {"num_tx": 16, "num_rx": 16}, 1),
+    ("fpfsd", {"num_tx": 12, "num_rx": 32, "constellation": "qam256"}, 1)])
+def test_passes_by_teams(name, own, period, tmp_path):
+    """From parts of a warp to half of one; a thread follows a candidate or two, or none.
+
+    A team leaves matrices with nearly dependent columns to its first thread. Rounding then sends
+    some searches elsewhere, on the CPU too.
+    """
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, PASSES_BY_TEAMS, matrix_each=period == 1)
+    for snr_db in (0, 25):
+        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db, ties=1)
+    y, h, noise_var, bits = problem(84, det.num_tx, det.num_rx, det.constellation.name, 15, period)
+    h[::3, :, 1] = h[::3, :, 0] + 1e-3 * h[::3, :, 1]
+    x = det.constellation.modulate(bits)
+    y = (np.einsum("nij,nj->ni", np.repeat(h, period, axis=0), x)
+         + np.sqrt(noise_var / 2) * np.random.default_rng(1).standard_normal(
+             (*y.shape, 2)).view(complex)[..., 0]).astype(np.complex64)
+    llr, erased = detect(det, launch, y, h, noise_var, chunk=period)
+    assert erased == 0
+    expected = det.detect(y, h, noise_var)
+    nearly_dependent = np.arange(84) // period % 3 == 0
+    error = np.max(np.abs(llr - expected), axis=1) / np.max(np.abs(expected), axis=1)
+    assert np.count_nonzero(error[~nearly_dependent] > 1e-3) <= 1    # on the border of two points
+    assert np.mean(error[nearly_dependent] < 2e-2) > 0.5
+
+
+@pytest.mark.parametrize("name, own, period", [
+    ("nway", {"num_tx": 12, "num_rx": 12}, 1), ("fpfsd", {"num_tx": 16, "num_rx": 64}, 1),
+    ("fpfsd", {"num_tx": 4, "num_rx": 17, "llr_method": "logsum"}, 14),
+    ("kbest", {"num_tx": 16, "num_rx": 64}, 1), ("kbest", {"num_tx": 5, "num_rx": 32, "k": 4}, 14),
+    ("sfsd", {"num_tx": 12, "num_rx": 32, "levels": 1}, 1),
+    ("hfsd", {"num_tx": 9, "num_rx": 64, "levels": 2, "constellation": "qpsk"}, 14),
+    ("softsphere", {"num_tx": 4, "num_rx": 32, "constellation": "wlan_qam64"}, 1)])
+def test_searches_of_large_arrays(name, own, period, tmp_path):
+    """In R where there are far more antennas than layers, otherwise in H."""
+    det = detectors.create(name, backend="cpu", **own)
+    launch = launcher(det, tmp_path, matrix_each=period == 1, has_prior=period == 1)
+    snr_db = 20 if det.num_tx == det.num_rx else 3
+    compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+            known=2 * (period == 1), ties=1)
+
+
 def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
     """H^H H has no digits left for them."""
     det = detectors.create("mmse", num_tx=9, num_rx=10, backend="cpu")

@@ -38,6 +38,14 @@ OTHERS = [
     ("kbest", {"k": 32, "num_tx": 16, "num_rx": 16, "constellation": "qam256"},
      {"has_prior": True}),
 ]
+# Searches for many antennas, for every architecture.
+LARGE = [
+    ("nway", {"num_tx": 16, "num_rx": 256, "constellation": "qam256"}),
+    ("fpfsd", {"num_tx": 16, "num_rx": 16}), ("kbest", {"num_tx": 16, "num_rx": 64}),
+    ("kbest", {"num_tx": 12, "num_rx": 32, "k": 256, "constellation": "qam64"}),
+    ("sfsd", {"num_tx": 16, "num_rx": 128, "constellation": "qam64"}),
+    ("softsphere", {"num_tx": 5, "num_rx": 32}),
+]
 # Parameters that select another kernel, or a kernel of another size.
 SIZED = [*((name, {}) for name in detectors.REGISTRY), ("softsphere", {"llr_clip": 8.0}),
          ("psd", {"preset": "table5"}), ("psd", {"team_size": 32}), ("kbest", {"k": 4}),
@@ -83,6 +91,12 @@ def test_every_detector_compiles(programs, name, architecture):
 @pytest.mark.parametrize("name, own, call", OTHERS)
 def test_other_sizes_and_calls_compile(name, own, call):
     assert compile_program(name, own, call, "sm_90").error is None
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("name, own", LARGE)
+def test_searches_of_large_arrays_compile(name, own, architecture):
+    assert compile_program(name, own, {}, architecture).error is None
 
 
 def test_teams_where_warps_do_not_reduce():

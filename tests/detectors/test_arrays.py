@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ZF, MMSE, MMSE-PIC and EP for many antennas: the CPU's forms for sizes known when running."""
+"""Detectors for many antennas: the CPU's forms for sizes known when running."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,9 @@ from gnuradio.mimopack import detectors
 from simulated import assert_close, problem
 
 NAMES = ("zf", "mmse", "mmsepic", "ep")
+SEARCHES = (("nway", {}), ("nway", {"num_passes": 2, "llr_method": "logsum"}), ("fpfsd", {}),
+            ("kbest", {"k": 12}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1}))
+every_search = pytest.mark.parametrize("name, own", SEARCHES)
 
 
 def pair(name, num_tx, num_rx, points, **own):
@@ -27,14 +30,60 @@ def test_reference(name, num_tx, num_rx, points, snr_db, period):
     assert_close(cpu.detect(y, h, noise_var), reference.detect(y, h, noise_var), 3e-3)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nearly_dependent_columns_among_others(name):
+@pytest.mark.parametrize("num_tx, num_rx, points, snr_db", [
+    (9, 17, "qpsk", 10), (12, 12, "wlan_qam16", 20), (16, 16, "qam16", 22), (16, 32, "qam64", 20),
+    (16, 64, "qam16", 5), (16, 128, "wlan_qam64", 15), (12, 24, "qam256", 28),
+    (5, 256, "qam1024", 30)])
+@every_search
+@pytest.mark.parametrize("period", [1, 3])
+def test_searches_equal_the_reference(name, own, num_tx, num_rx, points, snr_db, period):
+    """From twice as many antennas as layers on, they search in R."""
+    y, h, noise_var, bits = problem(6, num_tx, num_rx, points, snr_db, period)
+    cpu, reference = pair(name, num_tx, num_rx, points, **own)
+    prior = None
+    if period > 1:
+        prior = np.random.default_rng(2).normal(0, 1, bits.shape).astype(np.float32)
+    assert_close(cpu.detect(y, h, noise_var, prior), reference.detect(y, h, noise_var, prior), 3e-3)
+
+
+@every_search
+def test_searches_with_antennas_that_receive_nothing_more(name, own):
+    """Rotate a square channel into the space of more antennas."""
+    y, h, noise_var, _ = problem(30, 12, 12, "qam16", 22)
+    rng = np.random.default_rng(4)
+    q, _ = np.linalg.qr(rng.standard_normal((50, 12)) + 1j * rng.standard_normal((50, 12)))
+    square, tall = (detectors.create(name, num_tx=12, num_rx=num_rx, backend="cpu", **own)
+                    for num_rx in (12, 50))
+    llr = tall.detect((y @ q.T).astype(np.complex64), (q @ h).astype(np.complex64), noise_var)
+    assert_close(llr, square.detect(y, h, noise_var), 1e-3)
+
+
+@pytest.mark.parametrize("points, num_tx, num_rx", [("qpsk", 8, 64), ("qam16", 5, 128),
+                                                    ("qam64", 4, 16)])
+def test_softsphere_equals_mla(points, num_tx, num_rx):
+    y, h, noise_var, _ = problem(40, num_tx, num_rx, points, 0)
+    sphere = detectors.SoftSphere(num_tx, num_rx, points, backend="cpu", llr_clip=None)
+    mla = detectors.MLA(num_tx, num_rx, points, backend="cpu")
+    assert_close(sphere.detect(y, h, noise_var), mla.detect(y, h, noise_var), 1e-4)
+
+
+def test_a_full_expansion_that_is_too_large_is_refused():
+    """M^L paths; 16 layers expand three levels by default."""
+    detectors.SFSD(16, 64, "qam256", backend="cpu")
+    detectors.SFSD(16, 64, "qam1024", levels=2, backend="cpu")
+    with pytest.raises(ValueError, match=r"levels: got 3, but 1024\^3 = 1.07e\+09 paths per vector "
+                                         "exceed the limit of 1.68e\\+07 .*; use fewer levels"):
+        detectors.SFSD(16, 64, "qam1024", backend="cpu")
+
+
+@pytest.mark.parametrize("name, own", [*((name, {}) for name in NAMES), *SEARCHES])
+def test_nearly_dependent_columns_among_others(name, own):
     """One matrix of a group makes all of them take Gram-Schmidt; no other LLR is lost."""
     y, h, noise_var, _ = problem(32, 8, 32, "qam16", 20)
     h[5, :, 3] = h[5, :, 2] + 1e-3 * h[5, :, 3]
     h[6, :, 1] = h[6, :, 0]
     h[7] = 0
-    cpu, reference = pair(name, 8, 32, "qam16")
+    cpu, reference = pair(name, 8, 32, "qam16", **own)
     llr = cpu.detect(y, h, noise_var)
     assert cpu.erasures == 2 and not llr[6:8].any()
     kept = np.delete(np.arange(32), [6, 7])

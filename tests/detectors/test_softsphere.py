@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors, reference
+from gnuradio.mimopack.reference.softsphere import search
 from simulated import assert_close, problem
 
 ISAS = _core.available_isas()
@@ -18,7 +19,8 @@ def priors(bits, spread, seed=5):
 
 def both(name, num_tx, num_rx=None, isa="auto", **parameters):
     common = {"num_tx": num_tx, "num_rx": num_rx or num_tx, "constellation": name, "isa": isa}
-    return detectors.SoftSphere(**common, **parameters), detectors.MLA(**common)
+    return (detectors.SoftSphere(**common, **{"llr_clip": None} | parameters),
+            detectors.MLA(**common))
 
 
 def ill_conditioned(h, factor):
@@ -87,6 +89,28 @@ def test_clipping(name, num_tx, llr_clip, spread, isa):
         assert np.any(np.abs(exact - known) > llr_clip) or llr_clip == 100
         error = np.max(np.abs(sphere.detect(y, h, noise_var, prior=prior) - expected), axis=1)
         assert np.all(error <= 1e-4 * np.max(np.abs(exact), axis=1) + 1e-5)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_the_limit_of_llrs(backend):
+    """10 by default; None and infinity are the same."""
+    y, h, noise_var, _ = problem(20, 2, 2, "qam16", 30)
+    found = [detectors.SoftSphere(2, 2, backend=backend, **own).detect(y, h, noise_var)
+             for own in ({}, {"llr_clip": 10.0}, {"llr_clip": np.inf}, {"llr_clip": None})]
+    assert np.abs(found[3]).max() > 10 == np.abs(found[0]).max()
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[2], found[3])
+
+
+def test_the_limit_of_llrs_shortens_searches():
+    """Nodes of the reference."""
+    points = constellation.get("qam16")
+    y, h, noise_var, _ = problem(20, 3, 3, "qam16", 25)
+    nodes = np.array([[search(one, matrix, noise_var, points, llr_clip=limit)[1]
+                       for limit in (2.0, 10.0, None)]
+                      for one, matrix in zip(y.astype(complex), h.astype(complex), strict=True)])
+    few, some, all_nodes = nodes.sum(axis=0)
+    assert few < some < all_nodes
 
 
 @pytest.mark.parametrize("name, num_tx", [("qpsk", 3), ("qam16", 2), ("wlan_qam16", 2)])

@@ -16,6 +16,7 @@ from strategies import (
     detector_arguments,
     fewer,
     junk,
+    large_arguments,
     misaligned,
     wrong,
 )
@@ -106,6 +107,21 @@ def test_cpu_and_reference_agree(name, data):
     expected = plain.detect(**batch.arguments)
     agree(det.detect(**batch.arguments), expected, len(expected) // 8)
     assert det.erasures == plain.erasures == np.count_nonzero(batch.erased)
+
+
+@pytest.mark.parametrize("name", ["nway", "fpfsd", "hfsd", "sfsd", "kbest"])
+@given(data=st.data())
+@fewer(4)
+def test_searches_of_large_arrays_agree(name, data):
+    """With the reference, and between the instruction sets."""
+    arguments = data.draw(large_arguments(name))
+    plain = create(name, arguments, backend="reference")
+    batch = data.draw(batches(plain, snr_db=(10, 30), most_channels=2, decades=3))
+    expected = plain.detect(**batch.arguments)
+    for isa in _core.available_isas():
+        det = create(name, arguments, isa=isa)
+        agree(det.detect(**batch.arguments), expected, len(expected) // 8)
+        assert det.erasures == plain.erasures == np.count_nonzero(batch.erased)
 
 
 @every_detector

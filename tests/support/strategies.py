@@ -107,6 +107,23 @@ def detector_arguments(draw, name, search=SMALL_TREE, most_tx=6):
             "constellation": draw(constellations(cls.NEEDS_SQUARE_QAM, largest)), **own}
 
 
+@st.composite
+def large_arguments(draw, name):
+    """Draw keyword arguments of a search detector for 7 to 16 layers and up to 256 antennas.
+
+    LLRs are max-log: beyond 80, log-sum LLRs of the reference and of the other backends differ.
+    """
+    cls = detectors.REGISTRY[name]
+    num_tx = draw(st.integers(7, 16))
+    num_rx = draw(st.sampled_from([num_tx, num_tx + 1, 2 * num_tx - 1, 2 * num_tx, 64, 256]))
+    own = {p.name: draw(_parameter(p, num_tx)) for p in cls.PARAMETERS
+           if p.name not in ("levels", "llr_method")}
+    if name in ("hfsd", "sfsd"):
+        own["levels"] = 1
+    return {"num_tx": num_tx, "num_rx": num_rx, **own,
+            "constellation": draw(constellations(cls.NEEDS_SQUARE_QAM, 64))}
+
+
 @dataclass
 class Batch:
     """Arguments of ``detect``, and which of the vectors are erasures by docs/detectors.md.

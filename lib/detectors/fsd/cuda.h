@@ -216,7 +216,7 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     if constexpr (usual && fits_registers)
         return fixed_sphere_in_registers<nt, nr, asked::width, SOFT>(a, asked::points);
     else
-        return fixed_sphere<lane, nt, nr, asked::width>(
+        return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(
             a,
             asked::points,
             nt ? asked::num_tx : any_size(asked::num_tx),

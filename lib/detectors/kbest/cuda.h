@@ -460,10 +460,10 @@ MP_FN auto make_kbest(arena<lane>& a)
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
         return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
-        return prepared<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, (NT > 4)>(
-            a, asked::points, layers(), antennas(), o.llr_clip);
+        return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
+                        (NT > 4)>(a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return prepared<kbest<lane, NT, NR, WIDTH>, (NT > 4)>(
+        return prepared<sized<kbest<lane, NT, NR, WIDTH>, NT>, (NT > 4)>(
             a, asked::points, layers(), antennas(), o.k, o.llr_clip);
 }
 

@@ -2,9 +2,22 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
 #include "detectors/nway/cuda_in_registers.h"
+#include "detectors/nway/cuda_team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+/* Whether a team follows the candidates */
+template <int WIDTH, column_order ORDER>
+constexpr bool team_fits()
+{
+    constexpr nway_options o = asked::options();
+    if constexpr (fits_team && asked::num_tx <= 16 && WIDTH <= 4 && !asked::has_prior &&
+                  !o.llr_method)
+        return team_nway<WIDTH, ORDER>::possible;
+    else
+        return false;
+}
 
 /* N-way rotates the columns, FPFSD raises each of them to the top. */
 template <column_order ORDER>
@@ -19,16 +32,18 @@ MP_FN auto make_nway_with(arena<lane>& a)
                                  ORDER,
                                  asked::has_prior,
                                  o.llr_method>(a, asked::points, passes, o.llr_clip);
+    else if constexpr (team_fits<asked::width, ORDER>())
+        return team_kernel<team_nway<asked::width, ORDER>>();
     else
-        return nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a,
-            asked::points,
-            layers(),
-            antennas(),
-            passes,
-            o.llr_clip,
-            ORDER,
-            o.llr_method);
+        return sized<nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>,
+                     asked::fixed_tx>(a,
+                                      asked::points,
+                                      layers(),
+                                      antennas(),
+                                      passes,
+                                      o.llr_clip,
+                                      ORDER,
+                                      o.llr_method);
 }
 
 template <class Lane>

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/tall.h"
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
@@ -11,8 +12,8 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Up to this number of parents of leaves, slicing all parents is faster than a search. The
- * number is larger for four symbols, because they do not fill a search's lanes. */
+/* Up to this number of parents of leaves, slicing all parents is faster than a search.
+ * The number is larger for four symbols, because they do not fill a search's lanes. */
 long small_search(int width) { return width == 1 ? 4096 : 1024; }
 
 struct live_lanes : no_extras {
@@ -26,11 +27,12 @@ struct live_lanes : no_extras {
 template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, float llr_clip)
 {
+    using kernel = softsphere<simd, NT, NR, WIDTH>;
     return drive<NT, NR>(
         p,
         b,
         [&](arena<simd>& a) {
-            return softsphere<simd, NT, NR, WIDTH>(
+            return typename tall_if<simd, kernel, NT == 0>::type(
                 a, p.points, p.num_tx, p.num_rx, llr_clip);
         },
         live_lanes());

@@ -27,7 +27,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return softsphere<lane, NT, NR, WIDTH>(
+        return sized<softsphere<lane, NT, NR, WIDTH>, NT>(
             a, asked::points, layers(), antennas(), o.llr_clip);
 }
 

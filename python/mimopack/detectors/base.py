@@ -130,7 +130,7 @@ class Detector(Placed):
                 f"backend={self.backend!r}, isa={self.isa!r})")
 
     def __reduce__(self):
-        # Compiled engines cannot be copied: a copy is made from the arguments.
+        # Compiled engines cannot be copied. Pickle and copy make a new detector.
         return partial(type(self), self.num_tx, self.num_rx, self.constellation,
                        backend=self.backend, threads=self.threads, device=self.device,
                        llr_type=self.llr_dtype.name, llr_scale=self.llr_scale,

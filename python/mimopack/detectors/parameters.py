@@ -5,10 +5,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..checks import choice, integer, positive, share
+from ..checks import choice, integer, limit, positive, share
 
 # Conditions that correspond to the checks of floats.
-_CONDITIONS = {positive: "{} > 0", share: "0 <= {} < 1"}
+_CONDITIONS = {positive: "{} > 0", limit: "{} > 0", share: "0 <= {} < 1"}
 
 
 @dataclass(frozen=True)

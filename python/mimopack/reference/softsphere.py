@@ -13,7 +13,12 @@ from .tree import Tree, nearest_candidates
 
 
 def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
-    """Return max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4).
+    """Return max-log LLRs, 000 eq. 12 (with priors: 002 eq. 4); see ``search``."""
+    return search(y, h, noise_var, constellation, prior, llr_clip)[0]
+
+
+def search(y, h, noise_var, constellation, prior=None, llr_clip=None):
+    """Return (max-log LLRs, number of nodes that the search visits).
 
     ``hypothesis[v, b]`` is the smallest metric so far of a candidate whose bit b is v. The search
     visits a node if its metric is below a hypothesis that one of its leaves could lower. Leaves can
@@ -40,6 +45,7 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     if llr_clip is not None:
         slack = np.maximum(llr_clip + np.array([[1], [-1]]) * known, 0)
     which = np.arange(nt * m).reshape(nt, m)
+    nodes = 0
 
     def descend(labels, level, metric, above):
         """Visit the children, at ``level``, of a node.
@@ -47,7 +53,7 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
         ``labels`` are the node's symbols at the levels above, ``above`` is the largest hypothesis
         of their bits.
         """
-        nonlocal hypothesis
+        nonlocal hypothesis, nodes
         layer = search.order[level]
         centre = search.y[level] - constellation.points[labels] @ search.r[level, level + 1:]
         metrics = (metric + cost[layer] + np.abs(
@@ -57,6 +63,7 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
             own = np.max(hypothesis[bits[s], which[layer]])
             if metrics[s] >= max(own, below):
                 continue
+            nodes += 1
             if level:
                 descend([s, *labels], level - 1, metrics[s], max(own, above))
                 continue
@@ -69,4 +76,6 @@ def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
     hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
     descend([], nt - 1, 0.0, 0.0)
     llr = hypothesis[0] - hypothesis[1]
-    return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)
+    if llr_clip is not None:
+        llr = known + np.clip(llr - known, -llr_clip, llr_clip)
+    return llr, nodes
