@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
-    bench/wifi_latency.py [--case NAME ...] [--airtime 100] [--packets 363,2040,10000]
+    bench/wifi_latency.py [--case NAME[=THREADS] ...] [--airtime 100] [--packets 363,2040,10000]
         [--seconds 20] [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
@@ -160,7 +160,7 @@ def told(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", action="append",
+    parser.add_argument("--case", action="append", metavar="NAME[=THREADS]",
                         help="loads whose name contains this; may be given several times")
     parser.add_argument("--airtime", default="100", help="percent of full load, such as 25,50,100")
     parser.add_argument("--packets", default="363,2040,10000", help="samples per transfer")
@@ -172,8 +172,11 @@ def main():
                          for text in (arguments.packets, arguments.airtime))
     results, before = [], os.getloadavg()
     for name, make in cases(airtimes).items():
-        if arguments.case and not any(case in name for case in arguments.case):
+        wanted = [case.partition("=") for case in arguments.case or [""]]
+        wanted = [threads for case, _, threads in wanted if case in name]
+        if not wanted:
             continue
+        threads = int(wanted[0] or arguments.threads)
         samples, rate = make()
         with tempfile.TemporaryDirectory() as folder:
             peak = np.abs(samples.view(np.float32)).max()
@@ -182,9 +185,9 @@ def main():
                                    description="SIMULATED")
             samples = recording.Reader(path).read()
             for packet in packets:
-                row = {"case": name, "antennas": len(samples), "sample_rate": rate,
-                       **measure(path, samples, rate, packet, arguments.seconds,
-                                 arguments.threads)}
+                row = {"case": name, "threads": threads, "antennas": len(samples),
+                       "sample_rate": rate,
+                       **measure(path, samples, rate, packet, arguments.seconds, threads)}
                 results.append(row)
                 print(told(row), flush=True)
     if arguments.output:
@@ -192,7 +195,8 @@ def main():
             {"what": "Wi-Fi receiver behind gr-soapy, latency from a frame's last sample to its "
                      "PDU; simulated recordings, the SoapySDR driver mimopack in real time",
              "machine": describe(), "detector": Receiver().detector,
-             "threads": arguments.threads, "seconds": arguments.seconds,
+             "threads": arguments.threads, "cores": len(os.sched_getaffinity(0)),
+             "seconds": arguments.seconds,
              "load_average_before": before, "load_average_after": os.getloadavg(),
              "gap_s": loads.GAP, "results": results}, indent=1) + "\n", encoding="utf-8")
 

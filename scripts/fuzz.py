@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fuzz the parts that parse input from outside, guided by coverage.
 
-    scripts/fuzz.py TARGET ... [--runs N] [--seconds S] [--jobs J] [--merge]
+    scripts/fuzz.py TARGET ... [--runs N] [--total N] [--seconds S] [--jobs J] [--merge]
 
 A target is a module in tests/fuzz/fuzz_targets, which runs under Atheris, or a C++ file in
 tests/fuzz/cpp, which clang++ builds with libFuzzer and the sanitizers of addresses and of undefined
@@ -11,8 +11,10 @@ behaviour. "all" runs all targets, one after another. The script needs Atheris, 
 importable gnuradio.mimopack. The first two come with scripts/setup.sh --fuzzers; the environment
 variable CLANGXX names another compiler.
 
-Inputs that reach new code are kept in build/fuzz/TARGET/inputs, and later runs begin with them. A
-finding is an input in build/fuzz/TARGET. Run it again by its path:
+Inputs that reach new code are kept in build/fuzz/TARGET/inputs, and later runs begin with them. The
+file build/fuzz/TARGET/record.json counts the executions of all runs; with --total, a run ends when
+there are so many, and a further one has nothing to do. A finding is an input in build/fuzz/TARGET.
+Run it again by its path:
 
     scripts/fuzz.py TARGET --input build/fuzz/TARGET/finding-...
 
@@ -20,9 +22,11 @@ The exit status is 1 if there is a finding.
 """
 
 import argparse
+import json
 import os
 import random
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -50,7 +54,10 @@ LIBRARY = {
                      "-lgnuradio-runtime"]),
     "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
-SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
+# AddressSanitizer and the processor stop at what the last four checks see; they take five times as
+# long as all else.
+SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
+              "-fno-sanitize=null,alignment,object-size,pointer-overflow"]
 # A process with this variable runs a target in Python; libFuzzer starts such processes too.
 MODULE = "MIMOPACK_FUZZ_MODULE"
 # Python's own allocator would hide errors in the use of memory from the sanitizer.
@@ -136,10 +143,9 @@ def build(name):
     if compiler is None:
         sys.exit("fuzz: there is no clang++: run scripts/setup.sh --fuzzers, or name a compiler in "
                  "CLANGXX")
-    command = [compiler, "-std=c++17", "-O1", "-g", *SANITIZERS,
+    command = [compiler, "-std=c++17", "-O2", "-g", *SANITIZERS,
                "-fvisibility=hidden", "-Wno-deprecated-declarations", "-DMIMOPACK_ISA=baseline",
-               "-include", str(FUZZ / "cpp/gcc.h"), f"-I{ROOT / 'lib'}", *map(str, sources), *more,
-               "-o", str(program)]
+               f"-I{ROOT / 'lib'}", *map(str, sources), *more, "-o", str(program)]
     print(shlex.join(command), flush=True)
     if subprocess.run(command).returncode:
         sys.exit(f"fuzz: {name} was not compiled")
@@ -162,25 +168,69 @@ def environment_of(name):
     return os.environ | {MODULE: name, "PATH": path}
 
 
+def commit():
+    """Return the commit of the working tree, with a + if files differ from it."""
+    told = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
+                          capture_output=True, text=True)
+    return told.stdout.strip() or "unknown"
+
+
+def record(name):
+    """Return the rows of the record: for each commit the executions, seconds and findings."""
+    file = WORK / name / "record.json"
+    return json.loads(file.read_text()) if file.is_file() else []
+
+
+def add_to_record(name, **counts):
+    """Add a run's counts to the row of its commit."""
+    rows, now = record(name), commit()
+    row = next((row for row in rows if row["commit"] == now), None)
+    if row is None:
+        row = dict.fromkeys(counts, 0) | {"commit": now}
+        rows.append(row)
+    for key, value in counts.items():
+        row[key] += value
+    new = WORK / name / "record.json.new"
+    new.write_text(json.dumps(rows, indent=1) + "\n")
+    new.replace(WORK / name / "record.json")
+
+
+def processor_seconds():
+    """Return the processor time of all ended processes that this one started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def fuzz(name, arguments):
     """Run a target in several processes; return whether there was no finding."""
     command, logs, running = command_of(name), [], []
     inputs = [str(folder) for folder in folders(name)]
-    start = time.monotonic()
+    runs = arguments.runs
+    if arguments.total:
+        left = arguments.total - sum(row["executions"] for row in record(name))
+        if left <= 0:
+            print(f"{name}: has its {arguments.total} executions", flush=True)
+            return True
+        runs = min(runs, left) if runs else left
+    start, processor = time.monotonic(), processor_seconds()
     for job in range(arguments.jobs):
-        told = options(name, -(-arguments.runs // arguments.jobs), arguments.seconds,
-                       arguments.seed + job + 1, NATIVE_MAX_LEN if name in LIBRARY else None)
+        told = options(name, -(-runs // arguments.jobs), arguments.seconds,
+                       arguments.seed and arguments.seed + job,
+                       NATIVE_MAX_LEN if name in LIBRARY else None)
         logs.append(WORK / name / f"log-{job}.txt")
         with logs[-1].open("w") as log:
             running.append(subprocess.Popen([*command, *told, *inputs], stdout=log, stderr=log,
                                             env=environment_of(name)))
     codes = [process.wait() for process in running]
-    seconds = time.monotonic() - start
+    seconds, processor = time.monotonic() - start, processor_seconds() - processor
     texts = [log.read_text(errors="replace") for log in logs]
     executed = sum(int(found[-1]) for text in texts if (found := EXECUTED.findall(text)))
     result = "no finding" if not any(codes) else "FINDING" if executed else "DID NOT RUN"
-    print(f"{name}: {executed} executions in {seconds:.0f} s, {executed / seconds:.0f} per second, "
+    print(f"{name}: {executed} executions in {seconds:.0f} s and {processor:.0f} s of processor "
+          f"time, {executed / processor:.0f} per second of it, "
           f"{len(list((WORK / name / 'inputs').iterdir()))} inputs kept, {result}", flush=True)
+    add_to_record(name, executions=executed, seconds=round(seconds),
+                  processor_seconds=round(processor), findings=sum(map(bool, codes)))
     for log, text, code in zip(logs, texts, codes, strict=True):
         if code:
             print(f"{log}:\n" + "\n".join(text.splitlines()[-40:]), flush=True)
@@ -203,9 +253,12 @@ def main():
     parser.add_argument("target", nargs="+", choices=[*targets(), "all"], metavar="TARGET",
                         help=", ".join([*targets(), "all"]))
     parser.add_argument("--runs", type=int, default=0, help="executions of all jobs together")
+    parser.add_argument("--total", type=int, default=0,
+                        help="executions of this run and all on record together")
     parser.add_argument("--seconds", type=int, default=0, help="time limit of each target")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--seed", type=int, default=0, help="begin of the random numbers")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="begin of the random numbers; 0 takes another one in each run")
     parser.add_argument("--merge", action="store_true",
                         help="afterwards add inputs that reach new code to tests/data/fuzz")
     parser.add_argument("--input", type=Path, help="run one input only")
@@ -214,8 +267,8 @@ def main():
     if arguments.input:
         return subprocess.run([*command_of(names[0]), str(arguments.input)],
                               env=environment_of(names[0])).returncode
-    if not arguments.runs and not arguments.seconds:
-        parser.error("give --runs or --seconds")
+    if not (arguments.runs or arguments.total or arguments.seconds):
+        parser.error("give --runs, --total or --seconds")
     clean = [fuzz(name, arguments) for name in names]
     if arguments.merge:
         for name in names:

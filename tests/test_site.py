@@ -51,12 +51,14 @@ def test_broken_links_are_found(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.html").write_text(
         '<p id="here"><a href="#here">1</a><a href="sub/b.html#there">2</a>'
-        '<a href="https://example.com/none">3</a><img src="none.png"><a href="#nowhere">4</a>')
+        '<a href="https://example.com/none">3</a><img src="none.png"><a href="#nowhere">4</a>'
+        '<a href="https://example/">8</a><a href="htps://example.com">9</a>')
     (tmp_path / "sub/b.html").write_text('<a name="there"></a><a href="../a.html#here%20">5</a>'
                                          '<a href="../a.html#here">6</a><a href="c%20d.txt">7</a>')
     (tmp_path / "sub/c d.txt").touch()
     assert links.broken(tmp_path) == [
-        "a.html: #nowhere", "a.html: none.png", "sub/b.html: ../a.html#here%20"]
+        "a.html: #nowhere", "a.html: htps://example.com", "a.html: https://example/",
+        "a.html: none.png", "sub/b.html: ../a.html#here%20"]
 
 
 def test_every_block_has_its_picture():

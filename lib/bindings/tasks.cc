@@ -125,10 +125,9 @@ bool task_queue::run_one()
 void task_queue::serve()
 {
     std::unique_lock lock(d_mutex);
+    ++d_threads;
     while (true) {
-        ++d_idle;
         d_change.wait(lock, [&] { return !d_tasks.empty() || d_closed; });
-        --d_idle;
         if (d_tasks.empty())
             return;
         run_oldest(lock);
@@ -150,7 +149,7 @@ void task_queue::close()
 bool task_queue::overloaded()
 {
     const std::lock_guard guard(d_mutex);
-    return d_tasks.size() > d_idle;
+    return d_tasks.size() > d_threads;
 }
 
 void task_queue::set_alarm(std::function<void()> alarm)
@@ -188,7 +187,7 @@ Attributes:
         .def(py::init<>())
         .def_property_readonly("overloaded",
                                &task_queue::overloaded,
-                               "Whether more tasks wait than threads are idle.")
+                               "Whether more tasks wait than threads serve.")
         .def("put", &task_queue::put, py::arg("task").none(false), "Add a task.")
         .def("run_one",
              &task_queue::run_one,

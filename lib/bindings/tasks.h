@@ -98,7 +98,7 @@ public:
     /* Let serve() return as soon as no task waits. */
     void close();
 
-    /* Return whether more tasks wait than threads are idle in serve(). */
+    /* Return whether more tasks wait than threads have called serve(). */
     bool overloaded();
 
     /* Set a function that serve() calls after each task. */
@@ -111,7 +111,7 @@ private:
     /* Tasks that have run. put() deletes them, because it has Python's lock. */
     std::vector<std::shared_ptr<task>> d_ended;
     std::function<void()> d_alarm;
-    std::size_t d_idle = 0;
+    std::size_t d_threads = 0; /* in serve() */
     bool d_closed = false;
 
     void run_oldest(std::unique_lock<std::mutex>& lock);

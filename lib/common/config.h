@@ -29,7 +29,11 @@
 #endif
 #define MP_CALLED __attribute__((noinline))
 #define MP_STEP MP_CALLED
+#ifdef __clang__ /* unrolls by 16 what g++ leaves, and takes five times as long */
+#define MP_UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define MP_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define MP_UNROLL_DEVICE
 #define MP_ROLLED
 #endif

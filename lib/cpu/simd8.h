@@ -4,6 +4,7 @@
  * group. */
 #pragma once
 #include "codes/viterbi/kernel.h"
+#include "cpu/shuffle.h"
 #include <cstdint>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -211,19 +212,14 @@ struct simd8 {
     template <int D>
     MP_FN simd8 exchange() const
     {
-        raw from;
-        for (int i = 0; i < width; ++i)
-            from[i] = static_cast<std::uint8_t>(i ^ D);
-        return __builtin_shuffle(v, from);
+        return shuffle<width>(v, v, [](int i) { return i ^ D; });
     }
     template <int PHASE, int FLIP>
     MP_FN static simd8 lookup(const penalties& p)
     {
-        raw from;
-        for (int i = 0; i < width; ++i)
-            from[i] = static_cast<std::uint8_t>(
-                i / 8 * 4 + (viterbi_code::output(PHASE, i % 8) ^ FLIP));
-        return __builtin_shuffle(p.v, from);
+        return shuffle<width>(p.v, p.v, [](int i) {
+            return i / 8 * 4 + (viterbi_code::output(PHASE, i % 8) ^ FLIP);
+        });
     }
     MP_FN friend simd8 choose(simd8 a, simd8 b, std::uint8_t* p)
     {

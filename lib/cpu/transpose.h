@@ -3,6 +3,7 @@
 /* Conversion between the contract's layout (a row per vector) and lanes (a vector per
  * element). */
 #pragma once
+#include "cpu/shuffle.h"
 #include "cpu/simd.h"
 #include <cstddef>
 
@@ -16,16 +17,11 @@ MP_FN void exchange(simd& a, simd& b)
 {
     constexpr int W = simd::width;
     typedef float raw __attribute__((vector_size(4 * W)));
-    typedef int index __attribute__((vector_size(4 * W)));
-    index low, high;
-    for (int j = 0; j < W; ++j) {
-        const bool first = j / S % 2 == 0;
-        low[j] = first ? j : W + j - S;
-        high[j] = first ? j + S : W + j;
-    }
+    const auto low = [](int j) { return j / S % 2 == 0 ? j : W + j - S; };
+    const auto high = [](int j) { return j / S % 2 == 0 ? j + S : W + j; };
     const raw x = (raw)a.v, y = (raw)b.v;
-    a.v = decltype(a.v)(__builtin_shuffle(x, y, low));
-    b.v = decltype(b.v)(__builtin_shuffle(x, y, high));
+    a.v = decltype(a.v)(shuffle<W>(x, y, low));
+    b.v = decltype(b.v)(shuffle<W>(x, y, high));
 }
 
 /* Take one stage: exchange blocks between rows that are S apart, of N rows. */

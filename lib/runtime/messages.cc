@@ -7,18 +7,23 @@
 #include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
+#include <gnuradio/block_registry.h>
 #include <pmt/pmt.h>
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace py = pybind11;
@@ -266,6 +271,126 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
     return found;
 }
 
+/* Keys of the PDU of an MPDU, interned once */
+struct pdu_keys {
+    const pmt_t snr = pmt::intern("snr"), freq = pmt::intern("freq"),
+                freq_offset = pmt::intern("freq_offset"), time = pmt::intern("time"),
+                start = pmt::intern("start"),
+                antenna_snr = pmt::intern("antenna_snr_db"),
+                level = pmt::intern("level_dbfs"), noise = pmt::intern("noise_dbfs"),
+                rx_time = pmt::intern("rx_time"),
+                frame_bytes = pmt::intern("frame_bytes"), fcs_ok = pmt::intern("fcs_ok"),
+                fcs = pmt::intern("fcs"), ampdu_index = pmt::intern("ampdu_index"),
+                ampdu_count = pmt::intern("ampdu_count"),
+                ampdu_reference = pmt::intern("ampdu_reference");
+};
+
+using moment = std::optional<std::pair<uint64_t, double>>;
+using mpdu_place = std::tuple<int64_t, int64_t, bool>;
+
+/* Put the values of a frame before a dictionary. */
+pmt_t with_frame(pmt_t onto,
+                 const std::tuple<double, double, double, double, int64_t>& numbers,
+                 const std::array<std::vector<float>, 3>& antennas,
+                 const moment& time)
+{
+    static const pdu_keys keys;
+    const auto put = [&](const pmt_t& key, pmt_t value) {
+        onto = pmt::acons(key, std::move(value), onto);
+    };
+    const auto floats = [](const std::vector<float>& v) {
+        return pmt::init_f32vector(v.size(), v);
+    };
+    const auto [snr, freq, freq_offset, seconds, start] = numbers;
+    put(keys.snr, pmt::from_double(snr));
+    put(keys.freq, pmt::from_double(freq));
+    put(keys.freq_offset, pmt::from_double(freq_offset));
+    put(keys.time,
+        pmt::from_double(time ? static_cast<double>(time->first) + time->second
+                              : seconds));
+    put(keys.start, pmt::from_long(start));
+    put(keys.antenna_snr, floats(antennas[0]));
+    put(keys.level, floats(antennas[1]));
+    put(keys.noise, floats(antennas[2]));
+    if (time)
+        put(keys.rx_time,
+            pmt::make_tuple(pmt::from_uint64(time->first),
+                            pmt::from_double(time->second)));
+    return onto;
+}
+
+std::vector<pmt_t>
+mpdus_to_pdus(std::string_view psdu,
+              const std::vector<mpdu_place>& places,
+              bool bad_fcs,
+              const std::optional<uint64_t>& ampdu_reference,
+              const std::tuple<double, double, double, double, int64_t>& numbers,
+              const std::array<std::vector<float>, 3>& antennas,
+              const moment& time,
+              const pmt_t& onto)
+{
+    static const pdu_keys keys;
+    constexpr int64_t fcs_bytes = 4;
+    const pmt_t common = with_frame(onto, numbers, antennas, time);
+    std::vector<pmt_t> pdus;
+    for (size_t i = 0; i < places.size(); ++i) {
+        const auto [offset, length, fcs_ok] = places[i];
+        if (!fcs_ok && !bad_fcs)
+            continue;
+        if (offset < 0 || length < 0 || offset > int64_t(psdu.size()) ||
+            length > int64_t(psdu.size()) - offset)
+            throw py::value_error("places: an MPDU lies outside the PSDU");
+        const auto* data = reinterpret_cast<const uint8_t*>(psdu.data()) + offset;
+        pmt_t told = common;
+        const auto put = [&](const pmt_t& key, pmt_t value) {
+            told = pmt::acons(key, std::move(value), told);
+        };
+        put(keys.frame_bytes, pmt::from_uint64(length));
+        put(keys.fcs_ok, pmt::from_bool(fcs_ok));
+        int64_t size = length;
+        if (length >= fcs_bytes) {
+            size -= fcs_bytes;
+            uint32_t fcs = 0;
+            for (int byte = fcs_bytes; byte-- > 0;)
+                fcs = fcs << 8 | data[size + byte];
+            put(keys.fcs, pmt::from_long(fcs));
+        }
+        if (ampdu_reference) {
+            put(keys.ampdu_index, pmt::from_long(static_cast<long>(i)));
+            put(keys.ampdu_count, pmt::from_long(static_cast<long>(places.size())));
+            put(keys.ampdu_reference,
+                pmt::from_long(static_cast<long>(*ampdu_reference)));
+        }
+        pdus.push_back(pmt::cons(told, pmt::init_u8vector(size, data)));
+    }
+    return pdus;
+}
+
+bool exists(const pmt_t& name)
+{
+    try {
+        global_block_registry.block_lookup(name);
+        return true;
+    } catch (const std::exception&) { /* unknown, or just being destroyed */
+        return false;
+    }
+}
+
+void forget_gone_listeners(gr::basic_block& block, const pmt_t& port)
+{
+    for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
+         left = pmt::cdr(left))
+        if (!exists(pmt::car(pmt::car(left))))
+            block.message_port_unsub(port, pmt::car(left));
+}
+
+void forget_all_gone_listeners(gr::basic_block& block)
+{
+    const pmt_t ports = block.message_ports_out();
+    for (std::size_t i = 0; i < pmt::length(ports); ++i)
+        forget_gone_listeners(block, pmt::vector_ref(ports, i));
+}
+
 void publish(gr::basic_block& block,
              const pmt_t& port,
              const std::vector<pmt_t>& messages)
@@ -274,6 +399,7 @@ void publish(gr::basic_block& block,
         if (!message)
             throw py::type_error("messages: got None, must be PMTs");
     py::gil_scoped_release unlocked;
+    forget_gone_listeners(block, port); /* if the flowgraph has ended */
     for (const pmt_t& message : messages)
         block.message_port_pub(port, message);
 }
@@ -336,6 +462,35 @@ Raises:
         "Return the pair of to_pmt_dict(values, kinds, onto) and to_pmt(payload).");
 }
 
+void bind_mpdus(py::module_& m)
+{
+    m.def("mpdus_to_pdus",
+          &mpdus_to_pdus,
+          py::arg("psdu"),
+          py::arg("places"),
+          py::kw_only(),
+          py::arg("bad_fcs"),
+          py::arg("ampdu_reference").none(true),
+          py::arg("numbers"),
+          py::arg("antennas"),
+          py::arg("time").none(true),
+          py::arg("onto").none(false),
+          R"(Return the PDUs of a frame's MPDUs, with the keys of wifi.pdu.frame_to_pdus.
+
+Args:
+    psdu: bytes.
+    places: list of (offset, length, whether the FCS is correct), one for each MPDU.
+    bad_fcs: whether to include MPDUs with a wrong FCS.
+    ampdu_reference: number of the A-MPDU, or None if the frame is not aggregated.
+    numbers: values of the keys snr, freq, freq_offset, time and start.
+    antennas: values of the keys antenna_snr_db, level_dbfs and noise_dbfs.
+    time: (seconds, fraction) for the keys time and rx_time, or None.
+    onto: PMT dictionary with the keys of the frame's format.
+
+Raises:
+    ValueError: an MPDU lies outside the PSDU.)");
+}
+
 void bind_to_python(py::module_& m)
 {
     m.def("to_python",
@@ -386,6 +541,17 @@ Raises:
 
 Args:
     block, port: as for publish().)");
+    m.def("forget_gone_listeners",
+          &forget_all_gone_listeners,
+          py::arg("block"),
+          R"(Forget the connections of message ports to blocks that no longer exist.
+
+GNU Radio 3.10 keeps the connections of earlier flowgraphs. If one of these blocks is gone, a
+message reaches none of the listeners behind it, nor does the news that the sender is done: they
+wait for ever. Call this in start().
+
+Args:
+    block: as for publish().)");
 }
 
 } // namespace
@@ -394,6 +560,7 @@ void mimopack::bind_messages(py::module_& m)
 {
     find_python_types();
     bind_to_pmt(m);
+    bind_mpdus(m);
     bind_to_python(m);
     bind_ports(m);
 }

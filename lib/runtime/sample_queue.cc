@@ -4,6 +4,7 @@
 #include "runtime/sample_queue.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -30,12 +31,18 @@ std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sampl
             return d_chunks.back();
     }
     std::shared_ptr<chunk> made;
-    if (d_free.empty()) {
+    const auto unused =
+        std::find_if(d_free.begin(), d_free.end(), [](const std::shared_ptr<chunk>& one) {
+            return one.use_count() == 1;
+        });
+    if (unused == d_free.end()) {
         made = std::make_shared<chunk>();
         made->data.reset(new float[2 * d_num_rx * d_size]);
     } else {
-        made = std::move(d_free.back());
-        d_free.pop_back();
+        /* See what the last reader did before it let go of the chunk. */
+        std::atomic_thread_fence(std::memory_order_acquire);
+        made = std::move(*unused);
+        d_free.erase(unused);
     }
     made->first = sample;
     made->used = made->taken = 0;

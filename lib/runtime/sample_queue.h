@@ -25,8 +25,8 @@ namespace mimopack {
  * holds back its caller or drops whole spans. Dropping begins when no more samples fit
  * and ends when half of the queue is free again, so that few long spans are lost and not
  * many short ones. Tags of dropped samples come with the next samples, because they tell
- * the time and frequency of these. Memory is allocated once and used again: new pages for
- * each call would cost more than the copy. */
+ * the time and frequency of these. Memory is used again as soon as nobody holds the samples
+ * in it: new pages for each call would cost more than the copy. */
 class sample_queue
 {
 public:
@@ -82,12 +82,12 @@ public:
              std::int64_t count,
              const std::vector<gr::tag_t>& tags);
 
-    /* Wait for the oldest samples. This releases the samples of the previous call, which
-     * may then be overwritten. */
+    /* Wait for the oldest samples. From then on, the samples of the previous call do not
+     * count as waiting. They stay as they are while somebody holds their chunk. */
     std::optional<span> take();
 
     /* Wait until take() need not wait, or until wake(). Return whether take() need not
-     * wait. The samples of the previous take() are released. */
+     * wait. The samples of the previous take() do not count as waiting any more. */
     bool wait();
 
     /* Let wait() return: the call that waits, or else the next one. Any thread may call
@@ -129,7 +129,7 @@ private:
     mutable std::mutex d_mutex;
     std::condition_variable d_change;
     std::deque<std::shared_ptr<chunk>> d_chunks;
-    std::vector<std::shared_ptr<chunk>> d_free;
+    std::vector<std::shared_ptr<chunk>> d_free; /* taken; somebody may hold them */
     std::vector<gr::tag_t> d_tags;
     std::int64_t d_dropped = 0, d_waiting = 0, d_taking = 0;
     bool d_ends = false, d_dropping = false, d_abandoned = false, d_woken = false;

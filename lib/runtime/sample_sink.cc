@@ -17,10 +17,10 @@ sample_sink::sptr sample_sink::make(const std::string& name,
                                     double most,
                                     const std::string& control,
                                     py::object find,
-                                    py::object kept)
+                                    py::object outlet)
 {
     return gnuradio::get_initial_sptr(new sample_sink(
-        name, std::move(queue), least, most, control, std::move(find), std::move(kept)));
+        name, std::move(queue), least, most, control, std::move(find), std::move(outlet)));
 }
 
 sample_sink::sample_sink(const std::string& name,
@@ -29,7 +29,7 @@ sample_sink::sample_sink(const std::string& name,
                          double most,
                          const std::string& control,
                          py::object find,
-                         py::object kept)
+                         py::object outlet)
     : gr::sync_block(name,
                      gr::io_signature::make(
                          queue->num_rx(), queue->num_rx(), sizeof(sample_queue::sample)),
@@ -38,7 +38,7 @@ sample_sink::sample_sink(const std::string& name,
       d_least(least),
       d_most(most),
       d_find(std::move(find)),
-      d_kept(std::move(kept))
+      d_outlet(std::move(outlet))
 {
     /* An output multiple makes the scheduler give the block in front large buffers;
      * start() takes it back so that nothing waits for more samples than have come. */
@@ -52,13 +52,13 @@ sample_sink::~sample_sink()
 {
     if (!python_is_there()) { /* nothing to give them back to */
         d_find.release();
-        d_kept.release();
+        d_outlet.release();
         d_held.release();
         return;
     }
     const py::gil_scoped_acquire lock;
     d_find = py::object();
-    d_kept = py::object();
+    d_outlet = py::object();
     d_held = py::object();
 }
 
@@ -106,6 +106,8 @@ bool sample_sink::stop()
         d_held = py::object();
         if (d_taken)
             held.attr("end")(done);
+        else if (done)
+            d_outlet.attr("end")(); /* its listeners would wait for ever */
     });
     d_taken = false;
     set_output_multiple(static_cast<int>(d_queue->at_a_time())); /* for the next start */

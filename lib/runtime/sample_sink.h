@@ -26,15 +26,15 @@ public:
     using sptr = std::shared_ptr<sample_sink>;
 
     /* least, most: seconds between calls of work() if the queue drops samples, see
-     * sample_queue::rest(). control: name of a message port. kept: an object that lives
-     * as long as the block. */
+     * sample_queue::rest(). control: name of a message port. outlet: an object that
+     * lives as long as the block, with end(), see message_outlet. */
     static sptr make(const std::string& name,
                      std::shared_ptr<sample_queue> queue,
                      double least,
                      double most,
                      const std::string& control,
                      pybind11::object find,
-                     pybind11::object kept);
+                     pybind11::object outlet);
 
     sample_sink(const std::string& name,
                 std::shared_ptr<sample_queue> queue,
@@ -42,7 +42,7 @@ public:
                 double most,
                 const std::string& control,
                 pybind11::object find,
-                pybind11::object kept);
+                pybind11::object outlet);
     ~sample_sink() override;
 
     bool start() override;
@@ -54,7 +54,7 @@ public:
 private:
     const std::shared_ptr<sample_queue> d_queue;
     const double d_least, d_most;
-    pybind11::object d_find, d_kept, d_held;
+    pybind11::object d_find, d_outlet, d_held;
     bool d_taken = false; /* somebody takes the samples */
 
     void on_control(const pmt::pmt_t& message);

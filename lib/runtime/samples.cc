@@ -117,12 +117,13 @@ Attributes:
 
 Returns:
     (number of the first sample in the stream, complex64 (num_rx, n), list of tags up to the last
-    sample), or None at the end. The array is valid until the next call, which releases it.)")
+    sample), or None at the end. From the next call on, these samples do not count as waiting.)")
         .def("wait",
              &sample_queue::wait,
              py::call_guard<py::gil_scoped_release>(),
              "Wait until take() need not wait, or until the alarm. Return whether take() "
-             "need not wait. The samples of the previous take() are released.")
+             "need not wait. The samples of the previous take() do not count as waiting "
+             "any more.")
         .def_property_readonly("alarm",
                                &make_alarm,
                                "A capsule of a std::function<void()> that any thread may "
@@ -159,7 +160,8 @@ Args:
         SampleQueue.rest().
     control: name of the message port for control().
     find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
-    kept: an object that lives as long as the block.)")
+    outlet: an object that lives as long as the block, with end(), which is called if begin() failed
+        and the flowgraph has ended.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),
@@ -167,7 +169,7 @@ Args:
              py::arg("most"),
              py::arg("control"),
              py::arg("find"),
-             py::arg("kept"));
+             py::arg("outlet"));
 }
 
 } // namespace

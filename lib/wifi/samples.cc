@@ -26,11 +26,8 @@ struct block_sums {
 MP_FN simd neighbours(simd a)
 {
     typedef float raw __attribute__((vector_size(4 * width)));
-    typedef int index __attribute__((vector_size(4 * width)));
-    index from;
-    for (int l = 0; l < width; ++l)
-        from[l] = l ^ 1;
-    a.v = decltype(a.v)(__builtin_shuffle((raw)a.v, from));
+    const raw v = (raw)a.v;
+    a.v = decltype(a.v)(shuffle<width>(v, v, [](int l) { return l ^ 1; }));
     return a;
 }
 

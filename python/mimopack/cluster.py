@@ -120,7 +120,7 @@ def has_dashboard():
 
 
 class _Call:
-    """What pickle calls when it loads this object: a (function, arguments)."""
+    """An object that pickle stores as a call: (function, arguments)."""
 
     def __init__(self, call):
         self._call = call

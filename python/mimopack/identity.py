@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What this installation is: version and commit."""
+"""Version and commit of this installation."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from . import __version__, _core
 
 
 def commit():
-    """Return the commit that the package was built from; None if the build did not know it."""
+    """Return the commit that the package was built from; None if the build did not find one."""
     try:
         from ._commit import COMMIT  # cmake/commit.cmake writes it
     except ImportError:
@@ -17,7 +17,7 @@ def commit():
 
 
 def identity():
-    """Return {name: version} of all that results depend on.
+    """Return {name: version} of everything that results depend on.
 
     NumPy's random numbers may change from one version to the next. The last digits of LLRs differ
     between instruction sets.

@@ -15,9 +15,12 @@ def printable(text, keep=""):
         text: any text.
         keep: control characters to keep.
     """
+    text = str(text)
+    if text.isprintable():
+        return text
     return "".join(
         one if one in keep or unicodedata.category(one) not in _HIDDEN
-        else one.encode("unicode_escape").decode("ascii") for one in str(text))
+        else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
 def printable_metadata(value):

@@ -53,7 +53,8 @@ def test_manual_pages_are_up_to_date():
 def test_unknown_command_is_refused():
     done = run("detect")
     assert done.returncode == 2
-    assert "No such command 'detect'" in done.stderr
+    assert "No such command 'detect'. The commands are bench, doctor, play, " in done.stderr
+    assert "No such command 'wfi'. Did you mean 'wifi'?" in run("wfi").stderr
 
 
 HEADED = ["bench", "sim", "wifi"]    # the commands with many options

@@ -66,6 +66,13 @@ def test_play_and_wifi(mimopack, tmp_path):
     assert {frame["detector"] for frame in frames if frame.get("detector")} == {"mine"}
 
 
+def test_bench_measures_a_detector_in_python_once(mimopack):
+    text = mimopack("bench", "--detector", "mine", "--detector", "zf", "--num-tx", 2, "--num-rx", 2,
+                    "--seconds", 0.01, "--vectors", 200, "--rounds", 1)
+    rows = [line.split()[:2] for line in text.splitlines() if line.startswith(("mine", "zf"))]
+    assert rows == [["mine", "cpu"], ["zf", "cpu"], ["zf", "reference"]]
+
+
 def test_doctor(mimopack):
     report = json.loads(mimopack("doctor", "--json"))
     found = {one["name"]: one for one in report["findings"]}

@@ -57,8 +57,8 @@ class TestCommand:
     @pytest.mark.parametrize("arguments, message", [
         (("-d", "mmse", "--snr", "1", "--ebn0", "1"), "give either --snr or --ebn0"),
         (("-d", "mmse", "--snr", "1:2"), "'1:2' is neither FIRST:LAST:STEP nor numbers"),
-        (("-d", "mmse", "--snr", "1:2:0"), "is neither FIRST:LAST:STEP"),
-        (("-d", "mmse", "--snr", "10:8:1"), "is neither FIRST:LAST:STEP"),
+        (("-d", "mmse", "--snr", "1:2:0"), "'1:2:0' is not FIRST:LAST:STEP with STEP > 0, LAST"),
+        (("-d", "mmse", "--snr", "10:8:1"), "'10:8:1' is not FIRST:LAST:STEP with STEP > 0, LAST"),
         (("-d", "mmse", "--snr", "1", "--code", "x"), "code: got 'x'"),
         (("-d", "mmse", "--snr", "1", "--iterations", 2), "without a code, must be 1")])
     def test_refusals(self, arguments, message):
@@ -160,6 +160,10 @@ class TestOutput:
         assert result.exit_code == 1 and "detector" in result.output
         assert result.output.splitlines()[-1] == f"Error: [Errno 27] File too large: '{path}'"
         assert os.listdir(tmp_path) == []
-        result = self.run("--plot", tmp_path / "out.doc")
-        assert result.exit_code == 1 and "detector" in result.output
-        assert "Format 'doc' is not supported" in result.output.splitlines()[-1]
+
+    def test_the_format_of_curves_is_checked_first(self, tmp_path):
+        said = self.refused("--plot", tmp_path / "out.doc")
+        assert "out.doc: pictures cannot be written as doc, allowed are eps, " in said
+        for name, start in (("out", b"\x89PNG"), ("out.PDF", b"%PDF"), ("out.svg", b"<?xml")):
+            assert self.run("--plot", tmp_path / name).exit_code == 0
+            assert (tmp_path / name).read_bytes().startswith(start)

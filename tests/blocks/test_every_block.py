@@ -12,7 +12,8 @@ import pytest
 from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play, spoiled
 from flowgraphs import until
 from gnuradio.mimopack import blocks
-from wifi_blocks import HOSTILE
+from gnuradio.mimopack.blocks.message_stream import message_outlet
+from wifi_blocks import HOSTILE, Messages
 
 ALL = STREAMS | MESSAGES | SOURCES
 TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame")
@@ -77,6 +78,35 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
         assert one.refused_settings() == 0 and two.refused_settings() >= len(HOSTILE)
     for refused in case.refused.values():
         assert (refused(one), refused(two)) == (0, len(HOSTILE))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
+    """The listeners of the first flowgraph are gone then, and so are their names."""
+    case = ALL[name]()
+    block, ports, outputs = make_with_ports(case, tmp_path, monkeypatch)
+    messages = {port: [case.good[port]] for port in ports}
+    taken = [Messages() for _ in outputs]    # the first names
+    first = play(block, outputs, case.inputs, messages)
+    del taken
+    gc.collect()
+    again = play(block, outputs, case.inputs, messages)
+    if case.inputs:
+        assert list(map(len, again.items)) == list(map(len, first.items))
+        assert {port: len(sent) for port, sent in again.messages.items()} \
+            == {port: len(sent) for port, sent in first.messages.items()}
+
+
+def test_a_message_after_the_end_of_the_flowgraph_reaches_who_is_left():
+    outlet, gone, left = message_outlet(["out"]), Messages(), Messages()
+    for listener in (gone, left):
+        outlet.message_port_sub(pmt.intern("out"), pmt.cons(pmt.intern(listener.alias()),
+                                                            pmt.intern("in")))
+    assert outlet.listeners("out") == 2
+    del gone, listener
+    gc.collect()
+    outlet.send("out", pmt.PMT_T, pmt.PMT_F)
+    assert outlet.listeners("out") == 1 and left.to_basic_block().nmsgs(pmt.intern("in")) == 2
 
 
 @pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])

@@ -57,6 +57,12 @@ def outputs(result):
             result.history.transpose(1, 0, 2).reshape(n, -1))
 
 
+def sizes_of(tested):
+    """Return the bytes of an item of each output."""
+    signature = tested.output_signature()
+    return [signature.sizeof_stream_item(port) for port in range(signature.max_streams())]
+
+
 def play(tested, n, y, h, tags=(), step=None):
     """Sinks of all outputs of n codewords."""
     tb = gr.top_block()
@@ -64,7 +70,7 @@ def play(tested, n, y, h, tags=(), step=None):
     for port, source in enumerate(sources):
         tb.connect(source, (tested, port))
     sinks = []
-    sizes = tested.output_signature().sizeof_stream_items()
+    sizes = sizes_of(tested)
     for port, size in enumerate(sizes):
         kind = np.int32 if port == 2 else np.uint8
         sinks.append(Sink(kind, size // np.dtype(kind).itemsize))
@@ -271,7 +277,7 @@ class TestTransmitterAndChannel:
         tested = mimopack.rayleigh_channel(2, 3, x.shape[1], seed=5, **parameters)
         tb, source = gr.top_block(), Source(x.reshape(len(x), -1), (), step)
         tb.connect(source, tested)
-        sizes = tested.output_signature().sizeof_stream_items()
+        sizes = sizes_of(tested)
         sinks = [Sink(np.complex64, size // 8) for size in sizes]
         for port, sink in enumerate(sinks):
             tb.connect((tested, port), sink)

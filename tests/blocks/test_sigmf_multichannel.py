@@ -456,11 +456,10 @@ def test_a_ring_says_what_is_left_of_a_recording(tmp_path, monkeypatch, capfd):
     """The disk fails after the first block of samples."""
     samples = _samples(1, 2000)
     sink = mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, 2e-3, "ci16_le", 1e6)
-    radio, told, feed = _Radio(samples, pauses=(2000,)), Messages(), _Feed()
+    radio, told = _Radio(samples, pauses=(2000,)), Messages()
     top = gr.top_block()
     top.connect(radio, sink)
     top.msg_connect(sink, "written", told, "in")
-    top.msg_connect(feed, "out", sink, "trigger")
     write, calls = recording.Writer.write_block, []
 
     def fails(*arguments):
@@ -476,7 +475,6 @@ def test_a_ring_says_what_is_left_of_a_recording(tmp_path, monkeypatch, capfd):
     assert sink.trigger()
     until(lambda: told.received)
     radio.pauses[2000].set()
-    feed.end()
     top.wait()
     message, = told.values()
     reader = recording.Reader(tmp_path / "r-001")
@@ -485,6 +483,29 @@ def test_a_ring_says_what_is_left_of_a_recording(tmp_path, monkeypatch, capfd):
                        "problem": "OSError: [Errno 5] Input/output error"}
     assert (sink.counts()["written"], sink.counts()["failed"]) == (0, 1)
     assert f"r-001.sigmf-meta: {reader.num_samples} samples: OSError" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("senders", [(), ("frames",), ("trigger",), ("frames", "trigger")])
+def test_a_ring_ends_with_its_samples_and_triggers(tmp_path, senders):
+    """Port written is connected; the flowgraph runs twice, and must end by itself."""
+    sink = mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, 1e-3, sample_rate=1e6)
+    for number in range(1, 3):
+        top, told, feeds = gr.top_block(), Messages(), [_Feed() for _ in senders]
+        radio = _Radio(_samples(1, 2000), pauses=(2000,))
+        top.connect(radio, sink)
+        top.msg_connect(sink, "written", told, "in")
+        for feed, port in zip(feeds, senders, strict=True):
+            top.msg_connect(feed, "out", sink, port)
+        top.start()
+        while sink._samples.nitems_read(0) < 2000:
+            time.sleep(0.01)
+        assert sink.trigger()
+        radio.pauses[2000].set()
+        for feed in feeds:
+            feed.end()
+        top.wait()
+        top.disconnect_all()
+        assert len(told.values()) == 1 and sink.counts()["written"] == number
 
 
 def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):

@@ -16,9 +16,11 @@ import soapy_driver as driver
 from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
+from gnuradio.mimopack.blocks import wifi_stream
 from gnuradio.mimopack.recording.timeline import between
 from slow_detectors import SlowDetector, WaitingDetector
 from wifi_air import FRAMES, air, data_mpdu
+from wifi_blocks import run
 from wifi_sky import FREQUENCY, GAP, LOST, RATE, length_of, middle_of
 
 
@@ -325,25 +327,30 @@ def test_a_receiver_that_python_forgot_drops_its_samples(port, capfd):
 
     build()
     gc.collect()
-    top.start()
-    until(lambda: "its Python object is gone" in "".join(capfd.readouterr()))
-    top.stop()
-    top.wait()
+    run(top)
+    assert "its Python object is gone" in "".join(capfd.readouterr())
 
 
-def test_a_receiver_whose_start_fails_drops_its_samples(monkeypatch, capfd):
-    def fails(*_):
+@pytest.mark.parametrize("port", [None, "out"])
+@pytest.mark.parametrize("step", ["status", "thread"])
+def test_a_receiver_whose_start_fails_drops_its_samples(step, port, monkeypatch, capfd):
+    def fails(*_, **__):
         raise RuntimeError("on purpose")
 
     receiver = mimopack.wifi_receiver(1, RATE, threads=2)
-    monkeypatch.setattr(receiver._sink._status, "begin", fails)
-    top, source = gr.top_block(), blocks.vector_source_c([0j] * 10**5)
+    if step == "status":
+        monkeypatch.setattr(receiver._sink._status, "begin", fails)
+    else:
+        monkeypatch.setattr(wifi_stream, "threading", SimpleNamespace(Thread=fails))
+    top, source, told = gr.top_block(), blocks.vector_source_c([0j] * 10**5), Messages()
     top.connect(source, receiver)
-    top.run()
+    if port:
+        top.msg_connect(receiver, port, told, "in")
+    run(top)
     assert "the start: RuntimeError: on purpose" in "".join(capfd.readouterr())
     monkeypatch.undo()
     source.rewind()
-    top.run()
+    run(top)
     assert receiver.counts()["samples"] == 10**5
 
 

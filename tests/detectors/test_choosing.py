@@ -4,7 +4,7 @@
 
 import pytest
 from gnuradio.mimopack import constellation, detectors
-from gnuradio.mimopack.detectors.choosing import check_fit, recipe
+from gnuradio.mimopack.detectors.choosing import check_fit, name_of, recipe
 from own_detectors import OwnZf
 
 
@@ -26,6 +26,26 @@ def test_labels():
     assert recipe(made).keywords["extrinsic"] is True
     assert recipe(OwnZf).label == recipe(OwnZf(2, 2, "qpsk")).label == "own_zf"
     assert recipe(OwnZf(2, 2, "qpsk", scale=0.5)).label == "own_zf:scale=0.5"
+
+
+def test_the_name_of_a_class_is_known_afterwards():
+    assert name_of("nway") == name_of(detectors.NWay) == "nway"
+    assert name_of("auto", also=("auto",)) == "auto"
+    kind = type("Passing", (OwnZf,), {"name": "passing"})
+    with pytest.raises(ValueError, match="got 'passing', allowed are zf"):
+        name_of("passing")
+    try:
+        assert name_of(kind) == name_of(kind) == name_of("passing") == "passing"
+        assert name_of(detectors.find("passing")) == "passing"
+        detectors.create("passing", num_tx=2, num_rx=2)
+    finally:
+        detectors.REGISTRY.pop("passing", None)
+    for wrong, message in (
+            (type("Taken", (OwnZf,), {"name": "nway"}), "got the name 'nway', which is taken"),
+            (OwnZf(2, 2, "qpsk"), "got the object <.*OwnZf.*>, must be a name or a class"),
+            (int, "got <class 'int'>, whose name is None"), (None, "got None, allowed are zf")):
+        with pytest.raises(ValueError, match=f"detector: {message}"):
+            name_of(wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, object(), lambda *size: None, int])

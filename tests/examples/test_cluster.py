@@ -27,9 +27,10 @@ snr = 3
 errors = 20
 """
 # What stands for SLURM: jobs are processes of this machine.
+# Like SLURM's, it reads the script before it returns: the caller deletes it then.
 SBATCH = """#!/bin/sh
 for script; do :; done
-sh "$script" > "$LOG/job.log" 2>&1 &
+sh -c "$(cat "$script")" > "$LOG/job.log" 2>&1 &
 echo "Submitted batch job $!"
 """
 

@@ -125,6 +125,12 @@ def test_the_same_samples_give_the_same_bytes(tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_recording_needs_a_name(path):
+    with pytest.raises(ValueError, match=f"path: got '{path}', must end with the name of"):
+        recording.Writer(path, 1, 1e6)
+
+
 def test_nothing_is_overwritten_unless_asked(tmp_path):
     recording.write(tmp_path / "r", np.zeros((1, 10)), 1e6)
     with pytest.raises(FileExistsError, match="overwrite"):

@@ -77,6 +77,18 @@ def test_a_queue_drops_whole_spans_and_keeps_their_tags():
     assert (first, tags) == (0, []) and np.array_equal(samples, stream[:, :10])
 
 
+def test_samples_stay_as_they_are_while_somebody_holds_them():
+    queue = _runtime.SampleQueue(1, 40, 10, True)
+    queue.open()
+    held = []
+    for first in range(0, 400, 10):
+        queue.put(first, np.full((1, 10), first, np.complex64), [])
+        _, samples, _ = queue.take()
+        if first < 50:
+            held.append(samples)
+    assert [set(samples[0].tolist()) for samples in held] == [{10 * i} for i in range(5)]
+
+
 def test_a_queue_holds_back_who_is_too_fast():
     goes_on = threading.Event()
     queue = _runtime.SampleQueue(1, 900, 300, False)

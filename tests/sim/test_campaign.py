@@ -115,6 +115,10 @@ def test_the_campaign_of_the_documents(tmp_path):
 def test_snr_values():
     assert snr_values(3) == [3] and snr_values("1:2:0.5") == [1, 1.5, 2]
     assert snr_values([1, "2,3", "4:5:1"]) == [1, 2, 3, 4, 5]
-    for value in (None, "x", "1:0:1", "1:2:nan", {}):
+    for value in (None, "x", "1:2", "1:2:x", {}):
         with pytest.raises(ValueError, match="is neither FIRST:LAST:STEP nor numbers"):
+            snr_values(value)
+    for value in ("1:0:1", "1:2:0", "1:2:nan", "inf:inf:1", "0:1:1e-9", "0:1e308:1e-308"):
+        wrong = f"{value}' is not FIRST:LAST:STEP with STEP > 0, LAST"
+        with pytest.raises(ValueError, match=wrong):
             snr_values(value)

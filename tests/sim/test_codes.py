@@ -37,10 +37,25 @@ class TestCodes:
         assert (code.num_info, code.num_bits) == (432, 648)
         assert code.decoder().algorithm == "offset"
 
-    @pytest.mark.parametrize("text", ["ldpc", "wimax:2304", "wimax:x:1/2", "wimax:2304:7/8",
-                                      "none:0", "none:1:2", "/nowhere", "nr:1:1", "turbo:41",
-                                      "turbo", "conv:100", "conv:100:1/3", "conv:100:1/2:factor=1",
-                                      "wifi:648:1/2:speed=3", "wifi:648:1/2:factor=-1"])
-    def test_refusals(self, text):
-        with pytest.raises(ValueError, match="code: got .* allowed are none"):
+    @pytest.mark.parametrize("text, message", [
+        ("ldpc", ", allowed are none[:VECTORS], wimax:N:RATE"),
+        ("/nowhere", ", allowed are none[:VECTORS], wimax:N:RATE"),
+        ("none:1:2", ", allowed are none[:VECTORS], wimax:N:RATE"),
+        ("none:0", "; vectors: got 0, allowed are 1 to 1000000"),
+        ("wimax:2304", ", must be wimax:N:RATE"),
+        ("wimax:x:1/2", ", must be wimax:N:RATE"),
+        ("wimax:2304:7/8", "; rate: got '7/8', allowed are 1/2,"),
+        ("nr:1:1", "; lifting_size: got 1, allowed are 2,"),
+        ("turbo", ", must be turbo:INFO_BITS"),
+        ("turbo:41", "; size: got 41, the nearest"),
+        ("conv:100", ", must be conv:INFO_BITS:RATE"),
+        ("conv:100:1/3", "; rate: got '1/3', allowed are 1/2,"),
+        ("conv:100:1/2:factor=1", "; factor: no decoder of conv:INFO_BITS:RATE has this option"),
+        ("wifi:648:1/2:speed=3", "; speed: no decoder of wifi:N:RATE has this option"),
+        ("wifi:648:1/2:factor=-1", "; factor: got -1"),
+        ("turbo:40:a=1:a=2", "; a is given twice")])
+    def test_refusals(self, text, message):
+        with pytest.raises(ValueError) as refusal:
             sim.Link(code=text)
+        assert str(refusal.value).startswith(f"code: got {text!r}{message}")
+        assert str(refusal.value).count("code: got") == 1

@@ -3,6 +3,7 @@
 """Inner loops of the Wi-Fi receiver against double-precision NumPy, on each instruction set."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -98,8 +99,11 @@ def test_scan(isa, rng, cuts):
     array = np.zeros((2, 5000), np.complex64)
     first, found_hits, found_chain = 0, [], []
     for begin, end in itertools.pairwise(cuts):
-        found_lag, found, falls, some, best, passed = scan.take(
-            samples[:, begin:end], array, at=begin, begin=16 * first, threshold=0.35)
+        search = scan.begin(None, samples[:, begin:end], array, at=begin, origin=0,
+                            threshold=0.35, isa=isa)
+        search.run()
+        found_lag, found, falls, some, best, passed = search.windows
+        assert search.value()[:3] == ([], 0, first + passed)
         known = len(found)
         np.testing.assert_array_equal(found, metric[first:first + known])
         np.testing.assert_array_equal(found_lag, lag[first:first + known])
@@ -111,6 +115,54 @@ def test_scan(isa, rng, cuts):
     np.testing.assert_array_equal(array[:, :4000], samples)
     assert set(found_chain) == set(chain)
     assert set(found_hits) <= set(hits.tolist())
+
+
+def test_pieces_are_scanned_in_order_by_any_thread(rng):
+    samples = complex_normal(rng, 2, 4000)
+    samples[:, 1000:1160] += np.tile(10 * complex_normal(rng, 2, 16), 10)
+    scan = kernels.Scan(**SCAN)
+    array = np.zeros((2, 4000), np.complex64)
+    pieces = [scan.begin(None, samples[:, at:at + 500], array, at=at, origin=0, threshold=0.35)
+              for at in range(0, 4000, 500)]
+    with ThreadPoolExecutor(8) as pool:
+        for task in reversed(pieces):
+            pool.submit(task.run)
+    first, found = 0, []
+    for task in pieces:
+        _, _, _, _, chain, passed = task.windows
+        found += [first + one for one in chain]
+        first += passed
+        assert task.value()[2] == first
+    assert len(found) == 1 and 62 <= found[0] <= 65
+    np.testing.assert_array_equal(array, samples)
+
+
+def test_a_new_stream_refuses_pieces_of_the_old_one(rng):
+    scan = kernels.Scan(**SCAN)
+    array = np.zeros((2, 4000), np.complex64)
+
+    def begin():
+        return scan.begin(None, complex_normal(rng, 2, 500), array, at=0, origin=0, threshold=0.35)
+
+    old = begin()
+    scan.restart(0)
+    new = begin()
+    new.run()
+    assert new.value()[2] == 0
+    old.run()
+    with pytest.raises(ValueError, match="Scan"):
+        old.value()
+    assert not array[:, 500:].any()
+
+
+@pytest.mark.parametrize("samples, at", [
+    (np.zeros((3, 10), np.complex64), 0), (np.zeros((2, 10), np.complex64), -1),
+    (np.zeros((2, 10), np.complex64), 3991), (np.zeros((2, 20), np.complex64)[:, ::2], 0)])
+def test_pieces_must_fit_the_array(samples, at):
+    scan = kernels.Scan(**SCAN)
+    with pytest.raises((ValueError, TypeError)):
+        scan.begin(None, samples, np.zeros((2, 4000), np.complex64), at=at, origin=0,
+                   threshold=0.35)
 
 
 @pytest.mark.parametrize("fft", [64, 128, 256])

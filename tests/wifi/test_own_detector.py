@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The receiver with a user's detector in Python, by class, name and factory."""
 
+import numpy as np
 import pytest
+from gnuradio import mimopack
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.wifi import Receiver, can_iterate
 from own_detectors import OwnPrior, OwnZf
 from wifi_air import FRAMES, air
+from wifi_blocks import receive
 
 SAMPLES, SENT = air(FRAMES, num_rx=2, gap=120)
 
@@ -41,6 +44,34 @@ def test_iterations(registered):
     assert [frame.psdu for frame in frames] == [one.psdu for one in SENT]
     with pytest.raises(ValueError, match="got 'own_zf', which takes no.*allowed are .*own_prior"):
         Receiver(2, detector="own_zf", iterations=2)
+
+
+@pytest.mark.parametrize("block", [mimopack.wifi_receiver, mimopack.wifi_decoder])
+def test_blocks_take_the_class(block):
+    try:
+        receiver = block(2, detector=OwnZf)
+        assert receiver.detector() == "own_zf"
+        receiver.set_detector("mmse")
+        receiver.set_detector(OwnPrior)
+        assert receiver.detector() == "own_prior"
+        receiver.set_detector(detectors.MLA)
+        receiver.set_detector("own_zf")    # its name is known now
+        with pytest.raises(ValueError, match="got the object .*, must be a name or a class"):
+            receiver.set_detector(OwnZf(2, 2, "qpsk"))
+        assert receiver.detector() == "own_zf"
+    finally:
+        for kind in (OwnZf, OwnPrior):
+            detectors.REGISTRY.pop(kind.name, None)
+
+
+def test_a_block_receives_with_the_class():
+    try:
+        block, ports = receive(np.ascontiguousarray(SAMPLES), detector=OwnZf)
+        found = ports["frames"].values()
+        assert len(found) == len(SENT) and block.counts()["mpdus_ok"] == block.counts()["mpdus"]
+        assert {frame["detector"] for frame in found} == {"own_zf", "mmse"}
+    finally:
+        detectors.REGISTRY.pop("own_zf", None)
 
 
 def test_refusals():

@@ -63,7 +63,7 @@ class TestPdus:
         pdus = [(info | extra, blob) for info, blob in frame_to_pdus(frame, 3)]
         for bad_fcs in (True, False):
             wanted = [pdu for pdu in pdus if bad_fcs or pdu[0]["fcs_ok"]]
-            made = wifi_pdus.frame_to_pmts(frame, 3, bad_fcs, **extra)
+            made = wifi_pdus.frame_to_pmts(frame, 3, bad_fcs, (7, 0.5))
             for one, pdu in zip(made, wanted, strict=True):
                 other = wifi_pdus.to_pmt(*pdu)
                 assert pmt.equal(pmt.cdr(one), pmt.cdr(other))

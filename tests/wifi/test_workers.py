@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from flowgraphs import until
 from gnuradio.mimopack import _core, _runtime, detectors
-from gnuradio.mimopack.wifi import Receiver
+from gnuradio.mimopack.wifi import HT, Receiver, decoder
+from gnuradio.mimopack.wifi.headers import Header
+from gnuradio.mimopack.wifi.synchroniser import Found
 from gnuradio.mimopack.wifi.workers import Workers
 from wifi_air import FRAMES, air
 
@@ -81,6 +83,17 @@ def test_a_frame_needs_no_python_on_the_other_threads():
     finally:
         sys.setswitchinterval(interval)
     assert [one.psdu for one in again] == [one.psdu for one in received] and len(again) == 1
+
+
+@pytest.mark.parametrize("seconds, sizes", [(0.0, [1] * 12), (1e-3, [1] * 12), (3e-3, [3] * 4),
+                                            (1.0, [4] * 3)])
+def test_a_receiver_that_is_behind_decodes_larger_batches(seconds, sizes):
+    receiver = Receiver(4, threads=12)
+    f = HT(31, 4400)
+    found = [Found(None, Header(f, "", f.num_samples, 0, None, None, {}), None, 0, False, False,
+                   f.num_samples)] * 12
+    parts = decoder.batches(found, receiver.num_rx, 12, seconds)
+    assert list(map(len, parts)) == sizes
 
 
 def test_frames_of_other_threads_are_announced():

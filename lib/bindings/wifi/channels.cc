@@ -171,18 +171,19 @@ py::tuple states_of(const complex_array& channel,
 {
     require(channel.ndim() == 4 && fft >= 1 &&
                 has_shape(noise, { channel.shape(0), channel.shape(2) }) &&
-                channel.shape(2) >= 1 && channel.shape(2) <= 256 &&
-                channel.shape(3) >= 1 && channel.shape(3) <= wifi_max_columns,
+                can_be_rows(channel.shape(2)) && channel.shape(3) >= 1 &&
+                channel.shape(3) <= wifi_max_columns,
             "channel_states");
     const std::int64_t columns = channel.shape(3);
-    channel_states states(channel.shape(0), channel.shape(1), channel.shape(2), columns);
+    const auto states = std::make_shared<channel_states>(
+        channel.shape(0), channel.shape(1), channel.shape(2), columns);
     const wifi_build& build = find_wifi(isa);
     {
         /* A condition number takes longer than a copy. */
         const long_call call(channel.size() * (columns > 1 ? 4 * columns : 1));
-        states.find(channel.data(), noise.data(), fft, build);
+        states->find(channel.data(), noise.data(), fft, build);
     }
-    return states.as_tuple();
+    return states->as_tuple(owner_of(states));
 }
 
 /* Return the error vectors' mean squares (frames, columns) for y (frames, carriers,
@@ -228,19 +229,6 @@ float_array error_vectors(const complex_array& y,
 
 double decibels(double power) { return 10 * std::log10(std::max(power, 1e-30)); }
 
-py::list decibels_of(const double_array& power)
-{
-    require(power.ndim() == 2, "decibels");
-    py::list out;
-    for (std::int64_t i = 0; i < power.shape(0); ++i) {
-        py::tuple row(power.shape(1));
-        for (std::int64_t j = 0; j < power.shape(1); ++j)
-            row[j] = decibels(*power.data(i, j));
-        out.append(row);
-    }
-    return out;
-}
-
 channel_states::channel_states(std::int64_t frames,
                                std::int64_t carriers,
                                std::int64_t rows,
@@ -251,9 +239,7 @@ channel_states::channel_states(std::int64_t frames,
       d_columns(columns),
       d_matrices({ frames, carriers, rows, columns }),
       d_level({ frames, rows }),
-      d_condition(frames, columns == 1 ? 0 : std::nan("")),
-      d_matrices_at(d_matrices.mutable_data()),
-      d_level_at(d_level.mutable_data())
+      d_condition(frames, columns == 1 ? 0 : std::nan(""))
 {
 }
 
@@ -265,9 +251,9 @@ void channel_states::find(const std::complex<float>* channel,
     const float unit = 1 / static_cast<float>(fft);
     const std::int64_t size = d_carriers * d_rows * d_columns;
     for (std::int64_t i = 0; i < d_frames * size; ++i)
-        d_matrices_at[i] = channel[i] * unit;
+        d_matrices.mutable_data()[i] = channel[i] * unit;
     for (std::int64_t i = 0; i < d_frames * d_rows; ++i)
-        d_level_at[i] = noise[i] * unit * unit;
+        d_level.mutable_data()[i] = noise[i] * unit * unit;
     for (std::int64_t f = 0; f < d_frames && d_columns > 1 && d_columns <= d_rows; ++f)
         d_condition[f] = condition(channel + f * size, noise + f * d_rows, build);
 }
@@ -294,9 +280,9 @@ double channel_states::condition(const std::complex<float>* channel,
     return mean;
 }
 
-py::tuple channel_states::as_tuple() const
+py::tuple channel_states::as_tuple(const py::object& owner) const
 {
-    return py::make_tuple(d_matrices, d_level, d_condition);
+    return py::make_tuple(d_matrices.array(owner), d_level.array(owner), d_condition);
 }
 
 void bind_wifi_channels(py::module_& m)
@@ -329,7 +315,13 @@ void bind_wifi_channels(py::module_& m)
           py::arg("after").noconvert(),
           py::arg("filters"),
           py::arg("isa") = "auto");
-    m.def("decibels", &decibels_of, py::arg("power"));
+    m.def(
+        "decibels",
+        [](const double_array& power) {
+            require(power.ndim() == 2, "decibels");
+            return decibels_of(power.data(), power.shape(0), power.shape(1));
+        },
+        py::arg("power"));
     m.def("powers",
           &powers,
           py::arg("signal"),

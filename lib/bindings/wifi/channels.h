@@ -10,7 +10,18 @@ namespace mimopack {
 double decibels(double power);
 
 /* Return powers (frames, m) in dB, as a list of tuples. */
-py::list decibels_of(const double_array& power);
+template <typename T>
+py::list decibels_of(const T* power, std::int64_t frames, std::int64_t m)
+{
+    py::list out;
+    for (std::int64_t i = 0; i < frames; ++i) {
+        py::tuple row(m);
+        for (std::int64_t j = 0; j < m; ++j)
+            row[j] = decibels(power[i * m + j]);
+        out.append(row);
+    }
+    return out;
+}
 
 /* Channel matrices, noise powers and condition numbers of frames */
 class channel_states
@@ -29,16 +40,14 @@ public:
               const wifi_build& build);
 
     /* Return (channel / fft, noise / fft^2, list of the frames' mean condition numbers
-     * in dB). */
-    py::tuple as_tuple() const;
+     * in dB). `owner` keeps this object. */
+    py::tuple as_tuple(const py::object& owner) const;
 
 private:
     std::int64_t d_frames, d_carriers, d_rows, d_columns;
-    complex_array d_matrices;
-    double_array d_level;
+    buffer<std::complex<float>> d_matrices;
+    buffer<double> d_level;
     std::vector<double> d_condition;
-    std::complex<float>* d_matrices_at;
-    double* d_level_at;
 
     double condition(const std::complex<float>* channel,
                      const double* noise,

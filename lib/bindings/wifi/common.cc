@@ -44,6 +44,8 @@ bool within(const long_array& places, std::int64_t size)
     return places.ndim() == 1;
 }
 
+bool can_be_rows(std::int64_t rows) { return rows >= 1 && rows <= 256; }
+
 bool in_rows(const row_array& samples)
 {
     constexpr py::ssize_t size = sizeof(std::complex<float>);
@@ -54,6 +56,17 @@ bool in_rows(const row_array& samples)
 std::int64_t row_stride(const row_array& samples)
 {
     return samples.strides(0) / static_cast<py::ssize_t>(sizeof(std::complex<float>));
+}
+
+bool acquisition_settings::fits() const
+{
+    return scale >= 1 && scale <= 64 && !(scale & (scale - 1)) && turns >= 0 &&
+           turns <= 8 && bins.ndim() == 2 && parts() >= 1 && parts() <= wifi_max_parts &&
+           bins.shape(1) == wifi_legacy && has_shape(sequence, { wifi_legacy }) &&
+           has_shape(reference, { parts(), fft() }) &&
+           std::all_of(bins.data(), bins.data() + bins.size(), [&](std::int64_t one) {
+               return one >= 0 && one < fft();
+           });
 }
 
 frames_of::frames_of(const std::vector<row_array>& samples, std::int64_t rows)

@@ -12,6 +12,9 @@
 #include <initializer_list>
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <complex>
 #include <cstdint>
 #include <optional>
@@ -37,6 +40,9 @@ bool has_shape(const py::array& a, std::initializer_list<std::int64_t> shape);
 
 /* Return whether `places` is one-dimensional and holds numbers of 0 .. size - 1 only. */
 bool within(const long_array& places, std::int64_t size);
+
+/* Return whether `rows` antennas are few enough for the loops. */
+bool can_be_rows(std::int64_t rows);
 
 inline const float* floats(const complex_array& a)
 {
@@ -65,6 +71,18 @@ struct frames_of {
     /* The same samples (rows, length) for each of `frames` frames */
     frames_of(const complex_array& samples, std::int64_t frames);
     wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
+};
+
+/* How preambles are acquired, see wifi_acquisition */
+struct acquisition_settings {
+    int scale, turns;
+    long_array bins; /* parts x wifi_legacy */
+    float_array sequence;
+    complex_array reference; /* parts x fft */
+
+    std::int64_t fft() const { return std::int64_t{ 64 } * scale; }
+    std::int64_t parts() const { return bins.shape(0); }
+    bool fits() const;
 };
 
 /* Memory that a thread keeps from one call to the next. Fresh memory costs as much time
@@ -108,6 +126,57 @@ private:
         return now;
     }
 };
+
+/* An array that needs no Python lock until Python sees it. Its values are not set at first.
+ */
+template <typename T>
+class buffer
+{
+public:
+    explicit buffer(std::vector<py::ssize_t> shape)
+        : d_shape(std::move(shape)),
+          d_size(std::accumulate(d_shape.begin(),
+                                 d_shape.end(),
+                                 py::ssize_t{ 1 },
+                                 std::multiplies<py::ssize_t>())),
+          d_data(static_cast<T*>(::operator new(sizeof(T) * d_size)))
+    {
+    }
+
+    const T* data() const { return d_data.get(); }
+    T* mutable_data() { return d_data.get(); }
+    std::int64_t size() const { return d_size; }
+    std::int64_t shape(std::size_t axis) const { return d_shape[axis]; }
+
+    /* Return a NumPy array of this memory. `owner` keeps this object. */
+    py::array_t<T> array(const py::object& owner) const
+    {
+        return py::array_t<T>(d_shape, data(), owner);
+    }
+
+private:
+    struct freeing {
+        void operator()(T* memory) const { ::operator delete(memory); }
+    };
+
+    std::vector<py::ssize_t> d_shape;
+    py::ssize_t d_size;
+    std::unique_ptr<T, freeing> d_data;
+};
+
+inline float* floats(buffer<std::complex<float>>& a)
+{
+    return reinterpret_cast<float*>(a.mutable_data());
+}
+
+/* Return an object that keeps another one as long as arrays of its memory exist. */
+template <typename T>
+py::capsule owner_of(std::shared_ptr<T> kept)
+{
+    using pointer = std::shared_ptr<T>;
+    return { new pointer(std::move(kept)),
+             [](void* held) { delete static_cast<pointer*>(held); } };
+}
 
 void bind_wifi_scan(py::module_& m);
 void bind_wifi_preamble(py::module_& m);

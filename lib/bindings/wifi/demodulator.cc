@@ -60,7 +60,7 @@ public:
                const frames_of& all,
                const decoding_chain& chain) const
     {
-        require(from.rows >= 1 && from.rows <= 256 && from.fit(all, d_format.fft) &&
+        require(can_be_rows(from.rows) && from.fit(all, d_format.fft) &&
                     (!chain.detector || chain.fits(d_format, from.rows)),
                 "demodulate");
     }
@@ -354,8 +354,7 @@ private:
     }
 };
 
-/* The demodulation of frames. The arrays that it fills exist before it runs, because
- * making them needs Python's lock. */
+/* The demodulation of frames */
 class demodulation : public task
 {
 public:
@@ -370,52 +369,80 @@ public:
           d_all(d_from.samples, d_from.rows),
           d_chain(chain),
           d_isa(std::move(isa)),
-          d_kept(std::move(kept)),
-          d_found(checked().format(), d_from.frames(), d_from.rows, d.signal_b_bits())
+          d_kept(std::move(kept))
     {
-        if (d_chain.detector)
-            d_payload.emplace(*d_chain.last, d_from.frames(), d.format().streams);
+        d.check(d_from, d_all, d_chain);
+    }
+
+    /* Return a dictionary of what reports of decoded frames need. */
+    py::dict report() const
+    {
+        if (!done() || !d_found)
+            throw std::runtime_error("the task has no result");
+        py::dict out;
+        const py::capsule owner = owner_of(d_found);
+        if (d_found->payload)
+            d_found->payload->put_into(out, owner);
+        d_found->symbols.report_into(out, owner);
+        out["seconds"] = d_seconds;
+        return out;
     }
 
 protected:
     void work() override
     {
-        d_seconds = d_demodulator.run(d_from, d_all, d_chain, d_isa, d_found, d_payload);
+        auto found = std::make_shared<results>(d_demodulator, d_from, d_chain);
+        d_seconds = d_demodulator.run(
+            d_from, d_all, d_chain, d_isa, found->symbols, found->payload);
+        d_found = std::move(found);
     }
 
     /* Return a dictionary of demodulated and, with a detector, decoded frames. */
     py::object result() override
     {
         py::dict out;
-        if (d_payload)
-            d_payload->put_into(out);
-        d_found.put_into(out);
+        const py::capsule owner = owner_of(d_found);
+        if (d_found->payload)
+            d_found->payload->put_into(out, owner);
+        d_found->symbols.put_into(out, owner);
         out["seconds"] = d_seconds;
         return out;
     }
 
 private:
+    struct results {
+        demodulated symbols;
+        std::optional<decoded> payload;
+
+        results(const demodulator& d,
+                const received_frames& from,
+                const decoding_chain& chain)
+            : symbols(d.format(), from.frames(), from.rows, d.signal_b_bits())
+        {
+            if (chain.detector)
+                payload.emplace(*chain.last, from.frames(), d.format().streams);
+        }
+    };
+
     const demodulator& d_demodulator;
     received_frames d_from;
     frames_of d_all;
     decoding_chain d_chain;
     std::string d_isa;
     py::object d_kept;
-    demodulated d_found;
-    std::optional<decoded> d_payload;
+    std::shared_ptr<results> d_found;
     stage_seconds d_seconds{};
-
-    const demodulator& checked() const
-    {
-        d_demodulator.check(d_from, d_all, d_chain);
-        return d_demodulator;
-    }
 };
 
 } // namespace
 
 void bind_wifi_demodulator(py::module_& m)
 {
+    py::class_<demodulation, task, std::shared_ptr<demodulation>>(
+        m, "Demodulation", py::module_local())
+        .def("report",
+             &demodulation::report,
+             "Return a dictionary of what reports of decoded frames need.");
     py::class_<demodulator>(m, "Demodulator", py::module_local())
         .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
              py::arg("format"),
@@ -433,7 +460,7 @@ void bind_wifi_demodulator(py::module_& m)
                const py::object& decoder,
                const py::object& last,
                int threads,
-               std::string isa) -> std::shared_ptr<task> {
+               std::string isa) {
                 return make_task<demodulation>(
                     self.cast<const demodulator&>(),
                     received_frames{ std::move(samples),

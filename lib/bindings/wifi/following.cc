@@ -1,37 +1,32 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* From the windows that a search has found to the signal fields of frames */
+/* From the samples of a stream to the signal fields of its frames */
 #include "bindings/tasks.h"
 #include "bindings/wifi/headers.h"
 #include "wifi/scan.h"
+#include <condition_variable>
 #include <map>
+#include <mutex>
 
 namespace mimopack {
 
 namespace {
 
-/* A part of a stream that was searched, see Stretch in synchroniser.py */
+/* A part of a stream that was searched. Windows are counted from the first one that was
+ * unfinished. */
 struct stretch {
-    complex_array samples;
-    std::int64_t origin, base;
-    complex_array lag;
-    float_array metric;
-    byte_array fallen;
-    std::vector<std::int64_t> hits, chain;
+    complex_array samples; /* (rows, n) */
+    /* Position in the stream of the first of these samples, and number of the first
+     * window */
+    std::int64_t origin = 0, base = 0;
+    scan_result windows;
 
     std::int64_t rows() const { return samples.shape(0); }
-    bool fits() const
+    const std::complex<float>* lag() const
     {
-        const std::int64_t windows = metric.size();
-        const auto inside = [&](std::int64_t one) {
-            return one >= 0 && one < fallen.size();
-        };
-        return samples.ndim() == 2 && rows() >= 1 && rows() <= 256 &&
-               has_shape(lag, { windows }) && has_shape(metric, { windows }) &&
-               fallen.ndim() == 1 && fallen.size() <= windows &&
-               std::all_of(hits.begin(), hits.end(), inside) &&
-               std::all_of(chain.begin(), chain.end(), inside);
+        return reinterpret_cast<const std::complex<float>*>(windows.lag.data());
     }
+    std::int64_t size() const { return static_cast<std::int64_t>(windows.metric.size()); }
 };
 
 /* A frame with a preamble and valid signal fields */
@@ -59,24 +54,14 @@ struct followed {
 
 struct follow_settings {
     std::int64_t block; /* samples */
-    int region, searches, next, scale, turns;
-    long_array bins; /* parts x legacy */
-    float_array sequence;
-    complex_array reference; /* parts x fft */
-    long_array windows;      /* from the first half of the L-LTF */
+    int region, searches, next;
+    acquisition_settings preamble;
+    long_array windows; /* from the first half of the L-LTF */
 
-    std::int64_t parts() const { return bins.shape(0); }
     bool fits() const
     {
-        return block >= 16 && region >= 1 && searches >= 1 && next >= 1 && scale >= 1 &&
-               scale <= 64 && !(scale & (scale - 1)) && turns >= 0 && turns <= 8 &&
-               bins.ndim() == 2 && parts() >= 1 && parts() <= wifi_max_parts &&
-               bins.shape(1) == wifi_legacy && has_shape(sequence, { wifi_legacy }) &&
-               has_shape(reference, { parts(), 64 * scale }) &&
-               has_shape(windows, { wifi_header_windows }) &&
-               std::all_of(bins.data(), bins.data() + bins.size(), [&](std::int64_t one) {
-                   return one >= 0 && one < 64 * scale;
-               });
+        return block >= 16 && region >= 1 && searches >= 1 && next >= 1 &&
+               preamble.fits() && has_shape(windows, { wifi_header_windows });
     }
 };
 
@@ -95,7 +80,7 @@ public:
           d_reader(std::move(reader)),
           d_whiten(std::move(whiten))
     {
-        require(d_settings.fits() && d_reader->fft() == 64 * d_settings.scale,
+        require(d_settings.fits() && d_reader->fft() == d_settings.preamble.fft(),
                 "Follower");
     }
 
@@ -106,7 +91,7 @@ public:
     {
         std::int64_t preambles = 0;
         std::vector<attempt> attempts;
-        for (const std::int64_t best : s.chain)
+        for (const std::int64_t best : s.windows.chain)
             attempts.push_back({ best, best + d_settings.next });
         while (!attempts.empty()) {
             const std::vector<bool> succeeded = tried(s, attempts, isa, found, preambles);
@@ -145,12 +130,13 @@ private:
 
     std::optional<attempt> next_attempt(const stretch& s, const attempt& failed) const
     {
+        const std::vector<std::int64_t>& hits = s.windows.hits;
         const auto hit =
-            std::lower_bound(s.hits.begin(), s.hits.end(), failed.window + 3);
-        if (hit == s.hits.end() || *hit >= failed.end)
+            std::lower_bound(hits.begin(), hits.end(), failed.window + 3);
+        if (hit == hits.end() || *hit >= failed.end)
             return {};
-        const std::int64_t best = strongest(s.metric.data(),
-                                            s.metric.size(),
+        const std::int64_t best = strongest(s.windows.metric.data(),
+                                            s.size(),
                                             *hit,
                                             d_settings.region,
                                             d_settings.searches);
@@ -169,8 +155,9 @@ private:
         std::vector<bool> succeeded(attempts.size());
         std::vector<std::size_t> places;
         for (std::size_t i = 0; i < attempts.size(); ++i)
-            if (attempts[i].window < s.fallen.size() &&
-                s.fallen.data()[attempts[i].window])
+            if (attempts[i].window <
+                    static_cast<std::int64_t>(s.windows.fallen.size()) &&
+                s.windows.fallen[attempts[i].window])
                 places.push_back(i);
         if (places.empty())
             return succeeded;
@@ -199,15 +186,16 @@ private:
     {
         const std::size_t n = places.size();
         const std::int64_t rows = s.rows();
+        const acquisition_settings& p = d_settings.preamble;
         acquired a;
         std::vector<std::complex<float>> lag;
         for (const std::size_t i : places) {
             const std::int64_t window = attempts[i].window;
             a.base.push_back((window + s.base) * d_settings.block - s.origin);
-            lag.push_back(s.lag.data()[window]);
+            lag.push_back(s.lag()[window]);
             require(a.base.back() >= 0 &&
                         a.base.back() <=
-                            s.samples.shape(1) - wifi_preamble_samples(d_settings.scale),
+                            s.samples.shape(1) - wifi_preamble_samples(p.scale),
                     "Follower");
         }
         a.part.resize(n);
@@ -221,12 +209,12 @@ private:
                                  floats(s.samples),
                                  a.base.data(),
                                  reinterpret_cast<const float*>(lag.data()),
-                                 d_settings.scale,
-                                 static_cast<int>(d_settings.parts()),
-                                 d_settings.turns,
-                                 d_settings.bins.data(),
-                                 d_settings.sequence.data(),
-                                 floats(d_settings.reference),
+                                 p.scale,
+                                 static_cast<int>(p.parts()),
+                                 p.turns,
+                                 p.bins.data(),
+                                 p.sequence.data(),
+                                 floats(p.reference),
                                  a.part.data(),
                                  a.start.data(),
                                  a.window.data(),
@@ -246,11 +234,12 @@ private:
         const std::int64_t n = static_cast<std::int64_t>(some.size()), rows = s.rows();
         const std::int64_t part = a.part[some.front()];
         std::vector<std::int64_t> bins, at, starts;
-        for (std::int64_t i = 0; i < d_settings.parts(); ++i)
+        const long_array& all_bins = d_settings.preamble.bins;
+        for (std::int64_t i = 0; i < all_bins.shape(0); ++i)
             if (part >> i & 1)
                 bins.insert(bins.end(),
-                            d_settings.bins.data() + i * wifi_legacy,
-                            d_settings.bins.data() + (i + 1) * wifi_legacy);
+                            all_bins.data() + i * wifi_legacy,
+                            all_bins.data() + (i + 1) * wifi_legacy);
         std::vector<double> cfo, noise(n * rows), signal(n * rows);
         std::vector<std::complex<float>> direct, white;
         for (const std::size_t one : some) {
@@ -325,42 +314,169 @@ private:
     }
 };
 
-/* The work on one stretch */
-class following : public task
+/* The scan of a stream. Any threads may take pieces, each with a ticket. The pieces are
+ * scanned in the order of the tickets. */
+class scan
 {
 public:
-    /* kept: the follower, which must live until the task has run */
-    following(const follower& f, stretch s, std::string isa, py::object kept)
-        : d_follower(f),
-          d_stretch(std::move(s)),
+    scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa))
+    {
+        require(s.rows >= 1 && s.rows <= 256 && s.block >= 16 && s.block % 16 == 0 &&
+                    s.block <= 1 << 20 && s.window >= 1 && s.window <= 1 << 10 &&
+                    s.region >= 1 && s.searches >= 1 && s.fall >= 0 && s.next >= 1 &&
+                    s.ahead >= 1,
+                "Scan");
+    }
+
+    const scan_settings& settings() const { return d_scan.settings(); }
+
+    std::int64_t ticket() { return d_tickets++; }
+
+    /* Begin a new stream at a window. Tickets of the old one are no longer valid. */
+    void restart(std::int64_t window)
+    {
+        const std::lock_guard guard(d_mutex);
+        d_scan.restart();
+        d_window = window;
+        d_next = d_tickets;
+        d_change.notify_all();
+    }
+
+    /* Scan the piece of a ticket, after those before it. The caller must not hold Python's
+     * lock. */
+    void take(std::int64_t ticket, scan_piece piece, float threshold, stretch& found)
+    {
+        std::unique_lock lock(d_mutex);
+        d_change.wait(lock, [&] { return d_next >= ticket; });
+        require(d_next == ticket, "Scan");
+        struct passing {
+            scan& self;
+            ~passing()
+            {
+                ++self.d_next;
+                self.d_change.notify_all();
+            }
+        } const pass{ *this };
+        found.base = d_window;
+        piece.begin = d_window * settings().block - found.origin;
+        require(piece.begin >= 0, "Scan");
+        found.windows = d_scan.take(piece, threshold);
+        d_window += found.windows.passed;
+    }
+
+private:
+    wifi_scan d_scan;
+    std::mutex d_mutex;
+    std::condition_variable d_change;
+    std::atomic<std::int64_t> d_tickets{ 0 };
+    std::int64_t d_next = 0, d_window = 0; /* the first unfinished window */
+};
+
+/* The work on one piece of a stream: the scan, then the signal fields of what it has
+ * found */
+class searching : public task
+{
+public:
+    /* f: none only scans. kept: the objects that must live until the task has run. The
+     * samples are copied to
+     * the columns from `at` on of `array`, whose first sample has the position `origin` in
+     * the stream. */
+    searching(scan& over,
+              const follower* f,
+              row_array samples,
+              complex_array array,
+              std::int64_t at,
+              std::int64_t origin,
+              float threshold,
+              std::string isa,
+              py::object kept)
+        : d_over(over),
+          d_follower(f),
+          d_samples(std::move(samples)),
+          d_threshold(threshold),
           d_isa(std::move(isa)),
           d_kept(std::move(kept))
     {
-        require(d_stretch.fits(), "Follower.begin");
+        const std::int64_t rows = over.settings().rows;
+        require(in_rows(d_samples) && d_samples.shape(0) == rows && array.ndim() == 2 &&
+                    array.shape(0) == rows && at >= 0 &&
+                    d_samples.shape(1) <= array.shape(1) - at,
+                "Scan.begin");
+        d_piece = { reinterpret_cast<const float*>(d_samples.data()),
+                    d_samples.shape(1),
+                    row_stride(d_samples),
+                    floats(array),
+                    array.shape(1),
+                    at,
+                    0 };
+        d_stretch.samples = std::move(array);
+        d_stretch.origin = origin;
+        d_ticket = over.ticket();
+    }
+
+    /* Scan the samples, unless this was done. Return whether work() has more to do. */
+    bool scan_samples()
+    {
+        const std::lock_guard guard(d_mutex);
+        if (!d_scanned) {
+            d_scanned = true;
+            stopwatch watch;
+            d_over.take(d_ticket, d_piece, d_threshold, d_stretch);
+            d_seconds += watch.lap();
+        }
+        return !d_stretch.windows.chain.empty();
+    }
+
+    /* Return (lag, metric, fallen, hits, chain, passed) of scanned samples: the first three
+     * hold one value for each window from the first unfinished one on. */
+    py::tuple windows() const
+    {
+        const scan_result& w = d_stretch.windows;
+        const auto size = static_cast<py::ssize_t>(w.metric.size());
+        return py::make_tuple(
+            complex_array(size, d_stretch.lag()),
+            float_array(size, w.metric.data()),
+            byte_array(static_cast<py::ssize_t>(w.fallen.size()), w.fallen.data()),
+            w.hits,
+            w.chain,
+            w.passed);
     }
 
 protected:
     void work() override
     {
+        if (!scan_samples() || !d_follower)
+            return;
         stopwatch watch;
-        d_preambles = d_follower.run(d_stretch, d_isa, d_found);
-        d_seconds = watch.lap();
+        d_preambles = d_follower->run(d_stretch, d_isa, d_found);
+        d_seconds += watch.lap();
     }
 
-    /* Return (list of frames, number of preambles, CPU seconds). */
+    /* Return (list of frames, number of preambles, first unfinished window, CPU seconds).
+     */
     py::object result() override
     {
         py::list frames;
         for (const followed& one : d_found)
             frames.append(one.as_tuple());
-        return py::make_tuple(frames, d_preambles, d_seconds);
+        return py::make_tuple(frames,
+                              d_preambles,
+                              d_stretch.base + d_stretch.windows.passed,
+                              d_seconds);
     }
 
 private:
-    const follower& d_follower;
-    stretch d_stretch;
+    scan& d_over;
+    const follower* d_follower;
+    row_array d_samples;
+    scan_piece d_piece{};
+    float d_threshold;
     std::string d_isa;
     py::object d_kept;
+    std::int64_t d_ticket;
+    std::mutex d_mutex;
+    bool d_scanned = false;
+    stretch d_stretch;
     std::vector<followed> d_found;
     std::int64_t d_preambles = 0;
     double d_seconds = 0;
@@ -383,18 +499,19 @@ void bind_wifi_following(py::module_& m)
                          float_array sequence,
                          complex_array reference,
                          long_array windows) {
-                 return std::make_unique<follower>(follow_settings{ block,
-                                                                    region,
-                                                                    searches,
-                                                                    next,
-                                                                    scale,
-                                                                    turns,
-                                                                    std::move(bins),
-                                                                    std::move(sequence),
-                                                                    std::move(reference),
-                                                                    std::move(windows) },
-                                                   std::move(reader),
-                                                   std::move(whiten));
+                 return std::make_unique<follower>(
+                     follow_settings{ block,
+                                      region,
+                                      searches,
+                                      next,
+                                      { scale,
+                                        turns,
+                                        std::move(bins),
+                                        std::move(sequence),
+                                        std::move(reference) },
+                                      std::move(windows) },
+                     std::move(reader),
+                     std::move(whiten));
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),
@@ -408,39 +525,72 @@ void bind_wifi_following(py::module_& m)
              py::arg("bins").noconvert(),
              py::arg("sequence").noconvert(),
              py::arg("reference").noconvert(),
-             py::arg("windows").noconvert())
+             py::arg("windows").noconvert());
+    py::class_<searching, task, std::shared_ptr<searching>>(m, "Search", py::module_local())
+        .def("scan",
+             &searching::scan_samples,
+             py::call_guard<py::gil_scoped_release>(),
+             "Scan the samples now, unless this was done. Return whether the task has more "
+             "to do.")
+        .def_property_readonly("windows", &searching::windows);
+    py::class_<scan>(m, "Scan", py::module_local())
+        .def(py::init([](std::int64_t rows,
+                         std::int64_t block,
+                         int window,
+                         int region,
+                         int searches,
+                         int fall,
+                         float fallen,
+                         int next,
+                         int ahead,
+                         const std::string& isa) {
+                 return std::make_unique<scan>(
+                     scan_settings{
+                         rows, block, window, region, searches, fall, fallen, next, ahead },
+                     isa);
+             }),
+             py::kw_only(),
+             py::arg("rows"),
+             py::arg("block"),
+             py::arg("window"),
+             py::arg("region"),
+             py::arg("searches"),
+             py::arg("fall"),
+             py::arg("fallen"),
+             py::arg("next"),
+             py::arg("ahead"),
+             py::arg("isa") = "auto")
+        .def("restart",
+             &scan::restart,
+             py::arg("window"),
+             py::call_guard<py::gil_scoped_release>())
         .def(
             "begin",
             [](const py::object& self,
-               complex_array samples,
+               const py::object& follower_object,
+               row_array samples,
+               complex_array array,
+               std::int64_t at,
                std::int64_t origin,
-               std::int64_t base,
-               complex_array lag,
-               float_array metric,
-               byte_array fallen,
-               std::vector<std::int64_t> hits,
-               std::vector<std::int64_t> chain,
-               std::string isa) -> std::shared_ptr<task> {
-                return make_task<following>(self.cast<const follower&>(),
-                                            stretch{ std::move(samples),
-                                                     origin,
-                                                     base,
-                                                     std::move(lag),
-                                                     std::move(metric),
-                                                     std::move(fallen),
-                                                     std::move(hits),
-                                                     std::move(chain) },
+               float threshold,
+               std::string isa) {
+                return make_task<searching>(self.cast<scan&>(),
+                                            follower_object.cast<const follower*>(),
+                                            std::move(samples),
+                                            std::move(array),
+                                            at,
+                                            origin,
+                                            threshold,
                                             std::move(isa),
-                                            self);
+                                            py::make_tuple(self, follower_object));
             },
+            py::arg("follower").none(true),
             py::arg("samples").noconvert(),
+            py::arg("array").noconvert(),
+            py::kw_only(),
+            py::arg("at"),
             py::arg("origin"),
-            py::arg("base"),
-            py::arg("lag").noconvert(),
-            py::arg("metric").noconvert(),
-            py::arg("fallen").noconvert(),
-            py::arg("hits"),
-            py::arg("chain"),
+            py::arg("threshold"),
             py::arg("isa") = "auto");
 }
 

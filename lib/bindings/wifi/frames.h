@@ -33,11 +33,11 @@ struct received_frames {
 
 /* What the demodulator puts out for each frame */
 struct demodulated {
-    complex_array vectors, whitened, channel, least_squares, received;
-    double_array noise_var, noise, offset, phase, step;
-    long_array delay;
-    float_array signal_b;
-    byte_array signal_b_bits;
+    buffer<std::complex<float>> vectors, whitened, channel, least_squares, received;
+    buffer<double> noise_var, noise, offset, phase, step;
+    buffer<std::int64_t> delay;
+    buffer<float> signal_b;
+    buffer<std::uint8_t> signal_b_bits;
     channel_states states;
 
     demodulated(const wifi_format& f,
@@ -49,12 +49,12 @@ struct demodulated {
           channel({ frames, f.trained, rows, f.streams }),
           least_squares({ frames, f.trained, rows, f.streams }),
           received({ frames, rows, f.symbols, f.carriers }),
-          noise_var(frames),
+          noise_var({ frames }),
           noise({ frames, rows }),
-          offset(frames),
+          offset({ frames }),
           phase({ frames, f.symbols }),
-          step(frames),
-          delay(frames),
+          step({ frames }),
+          delay({ frames }),
           signal_b({ frames, f.signal_b < 0 ? 0 : f.data }),
           signal_b_bits({ frames, bits_of_signal_b }),
           states(frames, f.trained, rows, f.streams)
@@ -89,22 +89,40 @@ struct demodulated {
                  floats(least_squares) };
     }
 
-    void put_into(py::dict& out) const
+    /* Put in what reports need. `owner` keeps this object. */
+    void report_into(py::dict& out, const py::object& owner) const
     {
-        out["y"] = vectors;
-        out["h"] = whitened;
-        out["noise_var"] = noise_var;
-        out["channel"] = channel;
-        out["noise"] = noise;
-        out["sampling_offset"] = offset;
-        out["phase"] = phase;
-        out["phase_step"] = step;
-        out["delay"] = delay;
-        out["sig_b"] = signal_b;
-        out["sig_b_bits"] = signal_b_bits;
-        out["received"] = received;
-        out["least_squares"] = least_squares;
-        out["states"] = states.as_tuple();
+        out["sampling_offset"] = list_of(offset);
+        out["phase_step"] = list_of(step);
+        out["delay"] = list_of(delay);
+        out["sig_b_bits"] = signal_b_bits.array(owner);
+        out["states"] = states.as_tuple(owner);
+    }
+
+    /* Put everything in. `owner` keeps this object. */
+    void put_into(py::dict& out, const py::object& owner) const
+    {
+        out["y"] = vectors.array(owner);
+        out["h"] = whitened.array(owner);
+        out["noise_var"] = noise_var.array(owner);
+        out["channel"] = channel.array(owner);
+        out["noise"] = noise.array(owner);
+        out["sampling_offset"] = offset.array(owner);
+        out["phase"] = phase.array(owner);
+        out["phase_step"] = step.array(owner);
+        out["delay"] = delay.array(owner);
+        out["sig_b"] = signal_b.array(owner);
+        out["sig_b_bits"] = signal_b_bits.array(owner);
+        out["received"] = received.array(owner);
+        out["least_squares"] = least_squares.array(owner);
+        out["states"] = states.as_tuple(owner);
+    }
+
+private:
+    template <typename T>
+    static std::vector<T> list_of(const buffer<T>& values)
+    {
+        return { values.data(), values.data() + values.size() };
     }
 };
 
@@ -113,10 +131,10 @@ using stage_seconds = std::array<double, 3>;
 
 /* What the decoding chain puts out for each frame */
 struct decoded {
-    byte_array scrambled;
+    buffer<std::uint8_t> scrambled;
     std::vector<std::uint8_t> psdus; /* frames x length */
     std::int64_t length;
-    float_array error;
+    buffer<float> error;
     std::vector<mpdu_places> mpdus;
 
     decoded(const descrambler& last, std::int64_t frames, std::int64_t streams)
@@ -127,11 +145,12 @@ struct decoded {
     {
     }
 
-    void put_into(py::dict& out) const
+    /* `owner` keeps this object. */
+    void put_into(py::dict& out, const py::object& owner) const
     {
-        out["scrambled"] = scrambled;
+        out["scrambled"] = scrambled.array(owner);
         out["payloads"] = payload_list(psdus.data(), length, mpdus);
-        out["evm"] = decibels_of(error);
+        out["evm"] = decibels_of(error.data(), error.shape(0), error.shape(1));
     }
 };
 

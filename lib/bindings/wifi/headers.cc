@@ -179,7 +179,7 @@ signal_results header_reader::read(const header_frames& from,
                                    double* signal,
                                    const std::string& isa) const
 {
-    bool fits = from.rows >= 1 && from.rows <= 256 && from.all.fits && from.parts >= 1 &&
+    bool fits = can_be_rows(from.rows) && from.all.fits && from.parts >= 1 &&
                 from.parts <= wifi_max_parts;
     for (const std::int64_t length : from.all.length)
         fits = fits && length >= d_fft;
@@ -223,8 +223,7 @@ py::tuple header_reader::read_arrays(const std::vector<row_array>& samples,
                                      const std::string& isa) const
 {
     const std::int64_t frames = static_cast<std::int64_t>(samples.size());
-    require(direct.ndim() == 2 && direct.shape(1) >= 1 && direct.shape(1) <= 256,
-            "HeaderReader.read");
+    require(direct.ndim() == 2 && can_be_rows(direct.shape(1)), "HeaderReader.read");
     const std::int64_t rows = direct.shape(1);
     const frames_of all(samples, rows);
     require(has_shape(starts, { frames, wifi_header_windows }) &&

@@ -7,7 +7,6 @@ namespace mimopack {
 
 namespace {
 
-
 /* Look for a preamble in samples (rows, n) behind each of starts. Return (part, start,
  * window, cfo, direct): the first four are (pieces,), direct is (pieces, rows). A piece
  * without a preamble has part 0. */
@@ -21,19 +20,12 @@ py::tuple acquire(const complex_array& samples,
                   const complex_array& reference,
                   const std::string& isa)
 {
-    const std::int64_t fft = 64 * std::int64_t{ scale };
-    bool fits = samples.ndim() == 2 && starts.ndim() == 1 && lag.ndim() == 1 &&
-                bins.ndim() == 2 && sequence.ndim() == 1 && reference.ndim() == 2 &&
-                lag.shape(0) == starts.shape(0) && samples.shape(0) >= 1 && scale >= 1 &&
-                scale <= 64 && !(scale & (scale - 1)) && turns >= 0 && turns <= 8 &&
-                bins.shape(0) >= 1 && bins.shape(0) <= wifi_max_parts &&
-                bins.shape(1) == wifi_legacy && sequence.shape(0) == wifi_legacy &&
-                reference.shape(0) == bins.shape(0) && reference.shape(1) == fft;
+    bool fits = acquisition_settings{ scale, turns, bins, sequence, reference }.fits() &&
+                samples.ndim() == 2 && can_be_rows(samples.shape(0)) &&
+                starts.ndim() == 1 && has_shape(lag, { starts.size() });
     for (std::int64_t i = 0; fits && i < starts.size(); ++i)
         fits = starts.data()[i] >= 0 &&
                starts.data()[i] <= samples.shape(1) - wifi_preamble_samples(scale);
-    for (std::int64_t i = 0; fits && i < bins.size(); ++i)
-        fits = bins.data()[i] >= 0 && bins.data()[i] < fft;
     require(fits, "acquire");
     const std::int64_t pieces = starts.shape(0), rows = samples.shape(0);
     long_array part(pieces), start(pieces), window(pieces);

@@ -63,66 +63,6 @@ py::tuple metric(const float_array& energy,
     return py::make_tuple(mean, square);
 }
 
-template <typename T>
-py::array_t<T> as_array(const std::vector<T>& values)
-{
-    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
-}
-
-/* A wifi_scan with NumPy arrays around it. One thread at a time may use it. */
-class scan
-{
-public:
-    scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa))
-    {
-        require(s.rows >= 1 && s.rows <= 256 && s.block >= 16 && s.block % 16 == 0 &&
-                    s.block <= 1 << 20 && s.window >= 1 && s.window <= 1 << 10 &&
-                    s.region >= 1 && s.searches >= 1 && s.fall >= 0 && s.next >= 1 &&
-                    s.ahead >= 1,
-                "Scan");
-    }
-
-    void restart() { d_scan.restart(); }
-
-    /* Return (lag, metric, fallen, hits, chain, passed): the first three hold one value
-     * for each window, from the first unfinished one on. */
-    py::tuple take(const row_array& samples,
-                   complex_array& array,
-                   std::int64_t at,
-                   std::int64_t begin,
-                   float threshold)
-    {
-        const std::int64_t rows = d_scan.settings().rows;
-        require(in_rows(samples) && samples.shape(0) == rows && array.ndim() == 2 &&
-                    array.shape(0) == rows && at >= 0 &&
-                    samples.shape(1) <= array.shape(1) - at && begin >= 0,
-                "Scan.take");
-        const scan_piece piece = { reinterpret_cast<const float*>(samples.data()),
-                                   samples.shape(1),
-                                   row_stride(samples),
-                                   floats(array),
-                                   array.shape(1),
-                                   at,
-                                   begin };
-        scan_result found;
-        {
-            py::gil_scoped_release release;
-            found = d_scan.take(piece, threshold);
-        }
-        complex_array lag(static_cast<py::ssize_t>(found.metric.size()));
-        std::copy(found.lag.begin(), found.lag.end(), floats(lag));
-        return py::make_tuple(lag,
-                              as_array(found.metric),
-                              as_array(found.fallen),
-                              found.hits,
-                              found.chain,
-                              found.passed);
-    }
-
-private:
-    wifi_scan d_scan;
-};
-
 /* Return the best window at or shortly behind a given one. */
 std::int64_t
 strongest_window(const float_array& metric, std::int64_t window, int region, int searches)
@@ -152,41 +92,6 @@ void bind_wifi_scan(py::module_& m)
           py::kw_only(),
           py::arg("window"),
           py::arg("isa") = "auto");
-    py::class_<scan>(m, "Scan", py::module_local())
-        .def(py::init([](std::int64_t rows,
-                         std::int64_t block,
-                         int window,
-                         int region,
-                         int searches,
-                         int fall,
-                         float fallen,
-                         int next,
-                         int ahead,
-                         const std::string& isa) {
-                 return scan(
-                     { rows, block, window, region, searches, fall, fallen, next, ahead },
-                     isa);
-             }),
-             py::kw_only(),
-             py::arg("rows"),
-             py::arg("block"),
-             py::arg("window"),
-             py::arg("region"),
-             py::arg("searches"),
-             py::arg("fall"),
-             py::arg("fallen"),
-             py::arg("next"),
-             py::arg("ahead"),
-             py::arg("isa") = "auto")
-        .def("restart", &scan::restart)
-        .def("take",
-             &scan::take,
-             py::arg("samples").noconvert(),
-             py::arg("array").noconvert(),
-             py::kw_only(),
-             py::arg("at"),
-             py::arg("begin"),
-             py::arg("threshold"));
     m.def("strongest",
           &strongest_window,
           py::arg("metric").noconvert(),

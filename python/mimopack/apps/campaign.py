@@ -41,6 +41,10 @@ def campaign_command(file, seconds, threads, scheduler, quiet):
     """
     try:
         campaign = Campaign(file)
+        if campaign.plot is not None:
+            from .style import picture_format
+
+            picture_format(campaign.plot)    # refuse it now, not after the simulation
         with scheduler.client() as client:
             machine = describe()
             if client is not None:

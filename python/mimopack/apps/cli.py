@@ -7,6 +7,7 @@ The module of a subcommand is imported only when the subcommand runs. Help is th
 """
 
 from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -48,6 +49,15 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx):
         with _printable_errors():
             return super().invoke(ctx)
+
+    def resolve_command(self, ctx, args):
+        """Find a subcommand; if there is none, name those that exist."""
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = get_close_matches(args[0], _COMMANDS, 1)
+            ctx.fail(f"No such command {args[0]!r}. "
+                     + (f"Did you mean {near[0]!r}?" if near
+                        else f"The commands are {', '.join(sorted(_COMMANDS))}."))
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx):
         return sorted(_COMMANDS)

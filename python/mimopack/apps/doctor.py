@@ -167,7 +167,7 @@ def check_core():
                         "cmake --install build, with the same Python")]
     isa, available, threads = core
     found = [Finding("CPU detectors", "ok",
-                     f"instruction set {isa} (this machine can run: {', '.join(available)})")]
+                     f"instruction set {isa} (available: {', '.join(available)})")]
     cores = len(os.sched_getaffinity(0))
     if threads < cores:
         found.append(Finding("threads", "warning",

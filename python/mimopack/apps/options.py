@@ -12,7 +12,7 @@ import click
 from ..files import regular
 
 __all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "CommandWithOthers", "FiniteRange",
-           "HeadedCommand", "OutputFile", "heading"]
+           "HeadedCommand", "OutputFile", "PictureFile", "heading"]
 
 ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
                  "RECORDING names them. Use it only for recordings that you trust.")
@@ -100,6 +100,21 @@ class OutputFile(click.Path):
             self.fail(f"{value}: there is no folder {folder}", param, ctx)
         if not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"{value}: files cannot be written in the folder {folder}", param, ctx)
+        return value
+
+
+class PictureFile(OutputFile):
+    """Path of a picture that a command draws when it ends."""
+
+    def convert(self, value, param, ctx):
+        """Return the path, or fail."""
+        value = super().convert(value, param, ctx)
+        try:
+            from .style import picture_format
+
+            picture_format(value)
+        except (ValueError, ImportError) as error:
+            self.fail(str(error), param, ctx)
         return value
 
 

@@ -20,7 +20,7 @@ from ..sim import campaign, channels, codes
 from .clusters import describe_cluster, scheduler_options
 from .interrupt import Interrupt
 from .machine import describe, describe_gpu
-from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, heading
+from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, PictureFile, heading
 from .points import showing
 
 DEFAULT_DETECTORS = ("mmse", "nway")
@@ -130,7 +130,8 @@ class _Sim(CommandWithOthers):
 @scheduler_options
 @_output("-o", "--output", type=OutputFile(),
          help="JSON file for the results. A further run continues it.")
-@_output("--plot", type=OutputFile(), help="PNG file for the curves.")
+@_output("--plot", type=PictureFile(),
+         help="Picture of the curves, a PNG file, or PDF or SVG by its ending.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
                 errors, max_frames, seconds, backend, threads, batch, scheduler, output, plot,

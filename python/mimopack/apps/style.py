@@ -9,28 +9,40 @@ import matplotlib
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.backend_bases import FigureCanvasBase
 
 from ..files import replace_file
 
-__all__ = ["BLUE", "GREY", "ORANGE", "STYLE", "plt", "save"]
+__all__ = ["BLUE", "GREY", "ORANGE", "STYLE", "picture_format", "plt", "save"]
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
 STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False,
          "axes.spines.right": False, "figure.dpi": 110, "savefig.bbox": "tight"}
 
 
+def picture_format(path):
+    """Return the format of a picture by the extension of its path, PNG without one.
+
+    Raises:
+        ValueError: there is no such format.
+    """
+    name = Path(path).suffix[1:].lower() or "png"
+    if name not in FigureCanvasBase.filetypes:
+        raise ValueError(f"{path}: pictures cannot be written as {name}, allowed are "
+                         f"{', '.join(sorted(FigureCanvasBase.filetypes))}")
+    return name
+
+
 def save(figure, path):
     """Write a figure to a file and close it; return the path.
 
-    The extension of the path selects the format, PNG without one.
-
     Raises:
-        ValueError: there is no such format, or the path is no regular file.
+        ValueError: as for :func:`picture_format`, or the path is no regular file.
         OSError: the file cannot be written.
     """
     try:
         with replace_file(path, binary=True) as file:
-            figure.savefig(file, format=Path(path).suffix[1:] or "png")
+            figure.savefig(file, format=picture_format(path))
     finally:
         plt.close(figure)
     return path

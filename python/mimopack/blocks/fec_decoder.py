@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import forget_gone_listeners
 from ..checks import choice, flag, integer, positive, thread_count
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
@@ -188,6 +189,10 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
     def failures(self):
         """Return the number of PDUs for which the decoder raised an exception: all are erased."""
         return self._failures
+
+    def start(self):
+        forget_gone_listeners(self.to_basic_block())
+        return gr.basic_block.start(self)
 
     def _take(self, message):
         with self._log.guard("PDU"):

@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import forget_gone_listeners
 from .streams import BlockLog, batched_block, guarded, vector
 
 # Target size of a batch per work() call, in bytes at the larger port.
@@ -84,6 +85,10 @@ class fec_encoder_pdu(gr.basic_block):
     def refused(self):
         """Return the number of messages skipped because they are not PDUs of information bits."""
         return self._log.failures
+
+    def start(self):
+        forget_gone_listeners(self.to_basic_block())
+        return gr.basic_block.start(self)
 
     def stop(self):
         self._log.flush()

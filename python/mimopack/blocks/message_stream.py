@@ -8,7 +8,7 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .._runtime import listeners, publish
+from .._runtime import forget_gone_listeners, listeners, publish
 from .streams import BlockLog, OutputQueue
 
 # GNU Radio's port and message that tell a block that the sender of its messages is done.
@@ -150,6 +150,7 @@ class message_outlet(gr.basic_block):
             parent.msg_connect(self, name, parent, name)
 
     def start(self):
+        forget_gone_listeners(self.to_basic_block())
         # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self._set_done(0)
         return gr.basic_block.start(self)

@@ -10,11 +10,11 @@ import pmt
 from ..recording import Ring, Writer
 from ..recording import files as sigmf_files
 from .hierarchy import hierarchical_block
+from .message_stream import message_outlet
 from .recording_stream import frame_of, message_taker, sample_taker
 from .settings import scalar
 from .streams import BlockLog
 
-_WRITTEN = pmt.intern("written")
 _LONGEST = 1000
 
 
@@ -73,13 +73,12 @@ class sigmf_ring_sink(hierarchical_block):
                                      bool(timestamp), self, self._log, sample_rate)
         self.connect_inputs(self._samples, self._samples.started)
         self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
-        self._trigger = message_taker("trigger", self._on_trigger, self._wait, self._log)
-        self._trigger.message_port_register_out(_WRITTEN)
+        self._trigger = message_taker("trigger", self._on_trigger, self._finish, self._log)
+        self._outlet = message_outlet(("written",))
         for name, taker in (("frames", self._frames), ("trigger", self._trigger)):
             self.message_port_register_hier_in(name)
             self.msg_connect(self, name, taker, name)
-        self.message_port_register_hier_out("written")
-        self.msg_connect(self._trigger, "written", self, "written")
+        self._outlet.join(self)
         self._lock, self._thread, self._number = threading.Lock(), None, 0
         self._busy = False
         self._written = self._refused = self._failed = 0
@@ -141,7 +140,12 @@ class sigmf_ring_sink(hierarchical_block):
     def end(self):
         """End the stream."""
         self._trigger.drain()
+        self._finish()
+
+    def _finish(self):
         self._wait()
+        if self._samples.ended and self._trigger.ended:
+            self._outlet.end()
 
     def _wait(self):
         thread = self._thread
@@ -195,4 +199,4 @@ class sigmf_ring_sink(hierarchical_block):
         message = pmt.make_dict()
         for key, value in told.items():
             message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
-        self._trigger.message_port_pub(_WRITTEN, message)
+        self._outlet.send("written", message)

@@ -5,11 +5,12 @@
 import functools
 import time
 from collections import defaultdict, deque
-from contextlib import contextmanager
 
 import numpy as np
 import pmt
 from gnuradio import gr
+
+from .._runtime import forget_gone_listeners
 
 # Minimum time between two reports of one kind, in seconds.
 REPORT_SECONDS = 1.0
@@ -65,7 +66,6 @@ class BlockLog:
         self._held_back.clear()
         self._last.clear()
 
-    @contextmanager
     def guard(self, what, cleanup=None):
         """Count and log an exception in the body of the ``with`` statement instead of raising it.
 
@@ -73,17 +73,32 @@ class BlockLog:
             what: text that names what is skipped because of the exception.
             cleanup: function to call after an exception, or None.
         """
-        try:
-            yield
-        except Exception as error:
-            self.failures += 1
-            self.warn("failures", f"{what} skipped: {type(error).__name__}: {error}")
-            if cleanup is not None:
-                cleanup()
+        return _Guard(self, what, cleanup)
 
     def _logger(self):
         # The block's alias may change after construction.
         return gr.logger(self._block.alias())
+
+
+class _Guard:
+    """Context manager of ``BlockLog.guard``; a generator would take several times as long."""
+
+    __slots__ = ("_cleanup", "_log", "_what")
+
+    def __init__(self, log, what, cleanup):
+        self._log, self._what, self._cleanup = log, what, cleanup
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        if not isinstance(error, Exception):
+            return False
+        self._log.failures += 1
+        self._log.warn("failures", f"{self._what} skipped: {type(error).__name__}: {error}")
+        if self._cleanup is not None:
+            self._cleanup()
+        return True
 
 
 class Guarded:
@@ -98,6 +113,10 @@ class Guarded:
     def failures(self):
         """Return the number of exceptions, each of which lost the items of one call."""
         return self._log.failures
+
+    def start(self):
+        forget_gone_listeners(self.to_basic_block())
+        return super().start()
 
     def stop(self):
         self._log.flush()
@@ -244,7 +263,7 @@ class batched_block(Guarded, gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
-        return True
+        return Guarded.start(self)
 
     def stop(self):
         self.set_output_multiple(self._batch)    # for the buffers of the next start

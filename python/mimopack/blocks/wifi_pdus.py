@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 
 from .. import _runtime
-from ..wifi.pdu import KEYS, of_format, of_frame, of_mpdus
+from ..wifi.pdu import KEYS, of_format
 from .fec_encoder import pdu_parts
 
 # gr-ieee802-11 sends two keys as uint64, and other blocks may expect that type.
@@ -29,20 +29,24 @@ def to_pmt(info, blob):
     return _runtime.to_pdu(info, blob, _KINDS)
 
 
-def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, **extra):
+def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, time=None):
     """Return the MPDUs of a frame as a list of PMTs, see :func:`to_pmt`.
 
     Args:
         frame, ampdu_reference: as for ``wifi.pdu.frame_to_pdus``.
         bad_fcs: whether to include MPDUs with a wrong FCS.
-        extra: keys and values to add to those of ``wifi.pdu.of_frame``, or to replace them.
+        time: time (seconds, fraction) since 1970 for the keys ``time`` and ``rx_time``; None if it
+            is unknown, ``time`` then counts from the first sample.
     """
     # A PMT dictionary is a linked list. The MPDUs of a frame share the tail with the keys of the
     # frame. Frames of one format share the tail with the keys of the format.
-    common = _runtime.to_pmt_dict(of_frame(frame) | extra, _KINDS,
-                                   _of_format(frame.format, frame.sample_rate_scale))
-    return [_runtime.to_pdu(info, blob, _KINDS, common)
-            for info, blob in of_mpdus(frame, ampdu_reference) if bad_fcs or info["fcs_ok"]]
+    f = frame.format
+    return _runtime.mpdus_to_pdus(
+        *frame.packed, bad_fcs=bad_fcs,
+        ampdu_reference=ampdu_reference if f is not None and f.aggregated else None,
+        numbers=(frame.snr_db, frame.frequency or 0.0, frame.cfo_hz, frame.time, frame.start),
+        antennas=(frame.antenna_snr_db, frame.level_dbfs, frame.noise_dbfs), time=time,
+        onto=_of_format(f, frame.sample_rate_scale))
 
 
 @lru_cache(maxsize=1024)

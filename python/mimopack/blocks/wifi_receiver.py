@@ -9,10 +9,10 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import listeners, publish
+from .._runtime import forget_gone_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
-from ..detectors import find
+from ..detectors import name_of
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from .settings import Controlled
 from .streams import BlockLog
@@ -31,6 +31,7 @@ from .wifi_stream import DetectorChoice, SampleSink, sample_block
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
 _COUNTS = ("samples", "preambles", "frames", "decoded", "mpdus", "mpdus_ok", "failures")
+_LISTENERS_INTERVAL = 0.05    # seconds for which the connections of the ports are taken as known
 _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose points are shown
 # Maximum number of points per stream that port symbols carries for a frame.
 _POINTS = 1000
@@ -49,12 +50,23 @@ class _Messages:
         self._bad_fcs = flag("bad_fcs", bad_fcs)
         self._send, self._listeners = send, listeners
         self._made = {}    # {connected port: pending messages}
+        self._next_look = 0.0
         self._ampdus = 0
         self.on_frame = None
 
-    def look_who_listens(self):
-        """Find out which ports are connected, to make messages only for these."""
-        self._made = {port: [] for port in _PORTS if self._listeners(port)}
+    def look_who_listens(self, again=True):
+        """Find out which ports are connected, to make messages only for these.
+
+        Without ``again``, an answer holds for _LISTENERS_INTERVAL.
+        """
+        now = time.monotonic()
+        if again or now >= self._next_look:
+            self._next_look = now + _LISTENERS_INTERVAL
+            self._made = {port: [] for port in _PORTS if self._listeners(port)}
+
+    def wants(self, port):
+        """Return whether a port was connected when somebody looked last."""
+        return port in self._made
 
     def send(self):
         """Send the pending messages together, since each call waits for the interpreter lock."""
@@ -78,11 +90,15 @@ class _Messages:
         made = self._made
         if not made:
             return
-        extra = times(time)
         if "out" in made:
             if frame.format is not None and frame.format.aggregated:
                 self._ampdus = (self._ampdus + 1) % 2**32
-            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, **extra)
+            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, time)
+        if len(made) > ("out" in made):
+            self._make_reports(frame, times(time))
+
+    def _make_reports(self, frame, extra):
+        made = self._made
         if "csi" in made and frame.channel is not None:
             made["csi"].append(csi_to_pmt(frame, **extra))
         if "symbols" in made and frame.symbols is not None:
@@ -152,12 +168,14 @@ class wifi_receiver(sample_block):
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or "auto". With overload="drop", "auto" uses the
-            strongest of mla, nway and mmse that keeps up with the samples, and decides each second
-            by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
-            mla, as no samples can be lost. nway replaces mla for frames in which mla would
-            search more than 8192 candidates per vector (4x4 16-QAM: 2 * 16^3 = 8192, as mla slices
-            a layer). Setting the name of a detector, by method or message, ends "auto".
+        detector: name of the MIMO detector, or "auto"; or a class, also a user's, which is then
+            registered (see ``detectors.register``) and known by its name. With overload="drop",
+            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
+            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
+            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
+            frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
+            16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
+            ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -187,7 +205,7 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        find(detector, also=(AUTO,))
+        detector = name_of(detector, also=(AUTO,))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
@@ -243,7 +261,7 @@ class wifi_receiver(sample_block):
         return list(self._sink.switches)
 
     def set_detector(self, detector):
-        """Use another MIMO detector, or "auto", from the next samples on."""
+        """Use another MIMO detector (name or class), or "auto", from the next samples on."""
         self._sink.set_detector(detector)
 
 
@@ -273,7 +291,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def set_detector(self, detector):
         """Use another detector, or "auto", from the next samples on."""
-        find(detector, also=(AUTO,))
+        detector = name_of(detector, also=(AUTO,))
         if detector != AUTO:
             DetectorChoice.set_detector(self, detector)
         elif self._detector != AUTO:
@@ -294,7 +312,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def _prepare(self):
         SampleSink._prepare(self)
-        self._messages.look_who_listens()
+        self._messages.look_who_listens(again=self._next is None)
         name = self.detector_in_use()
         _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
                else name, self._symbols or self._shows_points())
@@ -302,7 +320,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
     def _shows_points(self):
         """Return whether a display wants the points of the next frames."""
         # Points take as long as decoding, so only some of a radio's frames have them.
-        return self.outlet.listeners("symbols") and (
+        return self._messages.wants("symbols") and (
             not self._drops or time.monotonic() >= self._next_points)
 
     def _send_status(self, told):
@@ -444,7 +462,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        find(detector)
+        detector = name_of(detector)
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)
@@ -470,6 +488,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
+        forget_gone_listeners(self.to_basic_block())
         with self._log.guard("the start of the stream"):    # GNU Radio would hang
             self._engine.restart()
         return gr.basic_block.start(self)

@@ -6,14 +6,13 @@ import atexit
 import threading
 import time
 import weakref
-from contextlib import contextmanager
 
 import numpy as np
 import pmt
 
 from .. import _runtime
 from ..checks import choice, number, positive
-from ..detectors import find
+from ..detectors import name_of
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..wifi import Receiver
@@ -203,7 +202,7 @@ class SampleSink(Controlled):
         try:
             self._thread.join()
             if self._next is not None:
-                with self._guard("the end of the stream", 0):
+                with self._guard("the end of the stream", 0), np.errstate(all="ignore"):
                     self._send_all(self.engine.finish())
                 self._tell_status(ends=True)
         finally:
@@ -227,7 +226,8 @@ class SampleSink(Controlled):
 
     def _take_all(self):
         try:
-            self._take_each()
+            with np.errstate(all="ignore"):
+                self._take_each()
         except BaseException as error:    # such as SystemExit from a listener
             self._log.error(f"the receiver has stopped taking samples: {error!r}")
         finally:
@@ -293,12 +293,9 @@ class SampleSink(Controlled):
         if "status" in self.outlet.ports and self.outlet.listeners("status"):
             self.outlet.send("status", pmt.to_pmt(told))
 
-    @contextmanager
     def _guard(self, what, end):
         """Guard a step; after an exception, restart the engine, whose state is unknown."""
-        with (self._log.guard(what, lambda: self.engine.restart(end)),
-              np.errstate(all="ignore")):
-            yield
+        return self._log.guard(what, lambda: self.engine.restart(end))
 
     def _search(self, samples):
         """Return what the engine finds in samples."""
@@ -331,7 +328,7 @@ class DetectorChoice:
 
     def set_detector(self, detector):
         """Use another detector from the next samples on."""
-        find(detector)
+        detector = name_of(detector)
         # Refuse a bad name here: the engine in the other thread could not tell the caller.
         Receiver(detector=detector, iterations=self._iterations)
         self._detector = detector

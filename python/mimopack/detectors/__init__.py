@@ -13,7 +13,7 @@ numbers 000 to 004 stand for papers; docs/references.md lists them.
 
 from .base import Detector
 from .breadth_first import KBest, Trellis
-from .choosing import Registry, adapted, find, names
+from .choosing import Registry, adapted, find, name_of, names
 from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
@@ -51,4 +51,5 @@ def hard_decisions(llr):
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
            "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
-           "adapted", "compile_module", "create", "find", "hard_decisions", "names", "register"]
+           "adapted", "compile_module", "create", "find", "hard_decisions", "name_of", "names",
+           "register"]

@@ -130,7 +130,7 @@ class Detector(Placed):
                 f"backend={self.backend!r}, isa={self.isa!r})")
 
     def __reduce__(self):
-        # Compiled engines cannot be copied: a copy is made from the arguments.
+        # Compiled engines cannot be copied. Pickle and copy make a new detector.
         return partial(type(self), self.num_tx, self.num_rx, self.constellation,
                        backend=self.backend, threads=self.threads, device=self.device,
                        llr_type=self.llr_dtype.name, llr_scale=self.llr_scale,
@@ -401,14 +401,16 @@ class Detector(Placed):
         super().__init_subclass__(**keywords)
         if "__init__" not in vars(cls):
             cls.__signature__ = _signature(cls)
-        if cls.name and cls.__doc__ and "\n    Args:" not in cls.__doc__:
+        # Python 3.13 has removed the indentation already.
+        text = inspect.cleandoc(cls.__doc__ or "")
+        if cls.name and text and "\nArgs:" not in text:
             lines = "\n".join(
-                f"        {p.name}: {p.doc}" + ("" if "Default:" in p.doc else
-                                                f" Default {p.default!r}.")
+                f"    {p.name}: {p.doc}" + ("" if "Default:" in p.doc else
+                                            f" Default {p.default!r}.")
                 for p in cls.all_parameters())
-            cls.__doc__ = (f"{cls.__doc__.rstrip()}\n\n    Args:\n{lines}\n\n"
-                           "    The docstring of ``gnuradio.mimopack.detectors`` explains nt, nr, "
-                           "M, m and the\n    numbers 000 to 004, which stand for papers.\n    ")
+            cls.__doc__ = (f"{text}\n\nArgs:\n{lines}\n\n"
+                           "The docstring of ``gnuradio.mimopack.detectors`` explains nt, nr, M, m "
+                           "and the\nnumbers 000 to 004, which stand for papers.\n")
 
     @classmethod
     def all_parameters(cls):

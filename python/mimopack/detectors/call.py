@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
     @property
     def has_prior(self):
-        """Whether the call has a-priori LLRs."""
+        """True if the call has a-priori LLRs."""
         return self.prior is not None
 
     @property

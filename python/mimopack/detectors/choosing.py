@@ -84,6 +84,32 @@ def find(name, also=()):
     raise ValueError(f"detector: got {name!r}, allowed are {', '.join((*also, *names()))}")
 
 
+def name_of(detector, also=()):
+    """Return the name of a detector that is given by its name or its class.
+
+    Args:
+        detector: one of ``names()``, or a class as ``register`` takes it. A class that is not
+            registered yet is registered, so that everything finds it by its name.
+        also: further names that the caller knows.
+
+    Raises:
+        ValueError: this is neither, or another class has the same name.
+    """
+    from . import REGISTRY
+    from .outside import register
+
+    if isinstance(detector, type):
+        kind = adapted(detector)
+        if dict(REGISTRY).get(kind.name) is not kind:
+            register(detector)
+        return kind.name
+    if not isinstance(detector, str) and callable(getattr(detector, "detect", None)):
+        raise ValueError(f"detector: got the object {detector!r}, must be a name or a class: "
+                         "detectors are made for the size of each frame")
+    find(detector, also)
+    return detector
+
+
 def adapted(kind):
     """Return a detector's class as a subclass of ``Detector``.
 

@@ -68,7 +68,8 @@ class IterativeReceiver:
     Args:
         detector: a detector of ``detectors`` with float32 LLRs, which for more than one pass must
             take a-priori LLRs and have ``extrinsic=True``; or a user's object with the attributes
-            num_tx, num_rx and constellation (see ``detectors.register``), of which a copy is made.
+            num_tx, num_rx and constellation (see ``detectors.register``). The receiver uses a copy
+            of the user's object.
         decoder: ``coding.get(name).decoder()``, any other :class:`coding.Decoder`, or any object
             with ``num_bits`` and ``decode(llr)``. ``decode`` takes LLRs of all bits sent, (n,
             num_bits) float32, and returns their a-posteriori LLRs. It sets ``found`` and

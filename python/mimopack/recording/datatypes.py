@@ -138,7 +138,7 @@ DATATYPES = tuple(_BY_NAME)
 ALIASES = {"cf32": "cf32_le", "ci16": "ci16_le", "cu16": "cu16_le", "ci32": "ci32_le",
            "cf64": "cf64_le", "fc32": "cf32_le", "cfile": "cf32_le", "fc64": "cf64_le",
            "cs8": "ci8", "sc8": "ci8", "cs16": "ci16_le", "sc16": "ci16_le", "cs32": "ci32_le",
-           "sc32": "ci32_le"}
+           "sc32": "ci32_le", "complex64": "cf32_le", "complex128": "cf64_le"}
 
 
 def get_datatype(name):

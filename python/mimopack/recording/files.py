@@ -64,5 +64,8 @@ def metadata_file(path):
     if path.is_file() and path.suffix not in (META, DATA, COLLECTION):
         raise ValueError(f"path: {path} is no SigMF recording. Convert raw samples with "
                          "recording.Writer: docs/recordings.md, \"Record your own radio\"")
-    raise FileNotFoundError(
-        f"path: no recording {path}: there is no file {' or '.join(map(str, found))}")
+    if path.suffix not in ("", META, DATA, COLLECTION):
+        found.insert(0, path)    # perhaps a file of raw samples
+    *others, last = map(str, found or [path])
+    raise FileNotFoundError(f"path: no recording {path}: there is no file "
+                            + (f"{', '.join(others)} or {last}" if others else last))

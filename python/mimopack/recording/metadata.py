@@ -62,7 +62,7 @@ def load_collection(path):
         ImportError: the package sigmf is missing.
     """
     files.library()
-    collection = _checked(path, _load(path), _validator(_COLLECTION))["collection"]
+    collection = _checked(path, _load(path), _collection_validator())["collection"]
     streams = collection["core:streams"]
     found = []
     for index, entry in enumerate([streams] if isinstance(streams, str) else streams):
@@ -106,6 +106,11 @@ def _recording_validator():
     schema = files.library().schema.get_schema()
     schema["properties"]["global"]["properties"].update(_OWN_LIMITS)
     return _validator(schema)
+
+
+@lru_cache(None)
+def _collection_validator():
+    return _validator(_COLLECTION)
 
 
 def _validator(schema):

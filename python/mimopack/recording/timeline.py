@@ -207,6 +207,8 @@ class Timeline:
 
     def segment(self, sample):
         """Return the ``Segment`` that holds a sample; None before the stream begins."""
+        if self.segments and self.segments[-1].start <= sample:
+            return self.segments[-1]
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         return self.segments[index - 1] if index else None
 
@@ -224,6 +226,8 @@ class Timeline:
 
     def forget(self, sample):
         """Forget the segments that end before a sample."""
+        if len(self.segments) < 2:
+            return
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         del self.segments[:max(0, index - 1)]
 

@@ -83,6 +83,8 @@ class Writer:
         self._describe(num_channels, sample_rate, datatype, layout, frequency, description,
                        datetime, fields)
         self._base = files.base(path)
+        if not self._base.name:
+            raise ValueError(f"path: got {str(path)!r}, must end with the name of a recording")
         self._check(self.captures)
         self._open(overwrite, checksum)
 

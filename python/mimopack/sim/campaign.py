@@ -38,13 +38,14 @@ def snr_values(value):
         if ":" not in value:
             return [float(part) for part in value.split(",")]
         first, last, step = (float(part) for part in value.split(":"))
-        if not 0 < step < math.inf or not 0 <= (last - first) / step < 10_000:
-            raise ValueError
-        count = int((last - first) / step + 1e-9) + 1
-        return [round(first + i * step, 6) for i in range(count)]
     except (ValueError, OverflowError, TypeError):
         raise ValueError(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas"
                          ) from None
+    if not 0 < step < math.inf or not 0 <= (last - first) / step < 10_000:
+        raise ValueError(f"{value!r} is not FIRST:LAST:STEP with STEP > 0, LAST >= FIRST and at "
+                         "most 10000 values")
+    count = int((last - first) / step + 1e-9) + 1
+    return [round(first + i * step, 6) for i in range(count)]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 """The code of a link, by name."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import coding
 from ..checks import integer
@@ -59,8 +60,12 @@ def make_code(text, bits_per_vector):
         if spec.name == "none" and len(spec.positional) <= 1 and not spec.keywords:
             vectors = int(spec.positional[0]) if spec.positional else UNCODED_VECTORS
             return Uncoded(integer("vectors", vectors, 1, 10**6) * bits_per_vector)
+        if spec.name not in coding.FAMILIES and not Path(spec.name).is_file():
+            raise ValueError(f"code: got {text!r}, allowed are {allowed()}")
         code = coding.get(text)
         code.decoder()    # refuses values of options
         return code
     except (ValueError, OSError) as error:
-        raise ValueError(f"code: got {text!r} ({error}), allowed are {allowed()}") from None
+        words = str(error)
+        raise ValueError(words if words.startswith("code: got") else
+                         f"code: got {text!r}; {words}") from None

@@ -45,7 +45,7 @@ class Contender:
               arguments below, and ``list_bits`` of a ``coding.ListDecoder`` for the last pass;
             - an object of this package's detectors, made for the same link. A new one is made with
               its arguments other than backend and threads;
-            - a user's object (see ``detectors.register``), of which a copy is made with
+            - a user's object (see ``detectors.register``). It is copied with
               ``copy.deepcopy``. If it has attributes num_tx, num_rx or constellation, they must be
               those of the link;
             - a class of such objects.

@@ -101,7 +101,7 @@ class Link:
 
     @property
     def is_coded(self):
-        """Whether there is a code."""
+        """True if the link has a code."""
         return not isinstance(self.coding, Uncoded)
 
     @cached_property

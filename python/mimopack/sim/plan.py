@@ -34,7 +34,7 @@ class Task:
 
     @property
     def useful(self):
-        """Whether a point still waits for the result."""
+        """True while a point still waits for the result."""
         return any(not point.done for point in self.points.values())
 
 
@@ -84,7 +84,7 @@ class _Point:
 
 
 class Plan:
-    """What is left to do of a simulation.
+    """The points of a simulation, and the frames that they still need.
 
     A detector starts at an SNR when it has made a frame error at each lower one: if it makes none
     there, it skips the higher ones.
@@ -114,7 +114,7 @@ class Plan:
 
     @property
     def complete(self):
-        """Whether all points are complete or skipped."""
+        """True if all points are complete or skipped."""
         return all(point.done for points in self._open() for point in points.values())
 
     def workers(self, snr):

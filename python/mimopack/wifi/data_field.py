@@ -159,17 +159,6 @@ class DataField:
         coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
-    @staticmethod
-    def carries_crc(payload, sig_b):
-        """Return whether the SERVICE field of a VHT frame holds the CRC of the VHT-SIG-B.
-
-        Args:
-            payload: :class:`Payload`.
-            sig_b: uint8, bits of the VHT-SIG-B without its tail.
-        """
-        sequence = _SEQUENCES[payload.scrambler_seed, 8:SERVICE]
-        return (payload.scrambled[8:SERVICE] ^ sequence).tobytes() == _crc_of(sig_b.tobytes())
-
     def decode(self, llr):
         """Decode the LLRs of frames into PSDUs.
 
@@ -223,7 +212,7 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        return [Payload(psdu[0], _SEED_OF[row[:7].tobytes()], ok, row, *mac.at_places(*psdu))
+        return [Payload(psdu[0], seed_of(row), ok, row, *mac.at_places(*psdu))
                 for psdu, row, ok in zip(psdus, scrambled, holds or [None] * len(psdus),
                                          strict=True)]
 
@@ -249,6 +238,18 @@ class DataField:
         return union
 
 
+def seed_of(service):
+    """Return the scrambler seed of a scrambled SERVICE field (uint8, one for each bit), or 0."""
+    return _SEED_OF[service[:7].tobytes()]
+
+
 @lru_cache(maxsize=4096)
-def _crc_of(bits):
-    return crc8(bits).tobytes()
+def carries_crc(service, sig_b):
+    """Return whether the SERVICE field of a VHT frame holds the CRC of its VHT-SIG-B.
+
+    Args:
+        service: scrambled SERVICE field, a byte for each bit.
+        sig_b: VHT-SIG-B without its tail, a byte for each bit.
+    """
+    sent = np.frombuffer(service, np.uint8) ^ _SEQUENCES[_SEED_OF[service[:7]], :SERVICE]
+    return sent[8:].tobytes() == crc8(np.frombuffer(sig_b, np.uint8)).tobytes()

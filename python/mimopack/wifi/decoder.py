@@ -5,19 +5,20 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, repeat
-from math import isfinite
+from math import ceil, isfinite
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core, detectors
-from . import carriers, signal_fields, training
-from .data_field import DataField, Payload
-from .demodulator import Demodulator, demodulates_at_once
+from . import carriers, mac, signal_fields, training
+from .data_field import DataField, carries_crc, seed_of
+from .demodulator import Demodulated, Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
+from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import Iterations
 from .kept import Kept, size_of
@@ -36,10 +37,13 @@ _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
 # share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
-# thread that searches.
+# thread that searches. If this thread is behind, batches may become _LARGER times as large.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
+_LARGER = 4
+# The thread that searches is behind if it gets more than these seconds of samples at once.
+_BEHIND = 1e-3
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
 # each coded bit of a frame, so this is about 64 MiB.
 _MOST_KEPT = 256
@@ -48,9 +52,9 @@ _MOST_KEPT = 256
 _SHARED_WORK = 8_000_000
 # Stages of a call of the C++ demodulator, in the order of its ``seconds``.
 _STAGES = "demodulation", "detection", "decoding"
+_RESULTS = "scrambled", "payloads", "evm", "states", "seconds"
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
-_NO_PAYLOAD = Payload(b"", 0, None, None, (), False)
 _LTF_START = training.L_STF + 2 * training.GUARD
 # Calls of detector factories take turns, since a factory may be a user's function.
 _MAKING = Lock()
@@ -83,13 +87,14 @@ class Settings:
     detector_threads: int
 
 
-def batches(found, num_rx, threads):
+def batches(found, num_rx, threads, seconds=0.0):
     """Divide frames into batches to decode together. All frames of a batch have the same format.
 
     Args:
         found: list of :class:`synchroniser.Found` with known formats.
         num_rx: number of receive antennas.
         threads: number of threads that share the frames.
+        seconds: duration of the samples that were searched at once.
 
     Returns:
         list of batches, each a list of indices into ``found``.
@@ -98,12 +103,13 @@ def batches(found, num_rx, threads):
     for index, one in enumerate(found):
         groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
     shared = -(-len(found) // threads)
+    least = _LEAST_SYMBOLS * min(_LARGER, max(1.0, seconds / _BEHIND))
     out = []
     for indices in groups.values():
         f = found[indices[0]].header.format
         symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
         size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
-                   max(shared, -(-_LEAST_SYMBOLS // symbols)))
+                   max(shared, ceil(least / symbols)))
         # Make parts of similar size: a remainder of one frame would cost as much Python time as a
         # full part.
         parts = -(-len(indices) // size)
@@ -129,14 +135,14 @@ class Begun(NamedTuple):
 
 
 class _Setup(NamedTuple):
-    """What frames of one format are decoded with.
+    """The steps that decode frames of one format.
 
     Attributes:
         samples: :class:`FrameSamples`.
         demodulator: :class:`Demodulator`.
         field: :class:`DataField`; None for frames without data.
-        detector: MIMO detector; None if it refuses the format.
-        refusal: why it does; "" if it does not.
+        detector: MIMO detector; None if the detector refuses the format.
+        refusal: reason of the refusal; "" without one.
         behind: arguments of ``Demodulator.begin`` for the steps that follow at once in C++.
         lower: matrices that undo the whitening across antennas; None without it.
     """
@@ -164,12 +170,12 @@ class FrameDecoder:
     Attributes:
         settings: as above; may be replaced.
         seconds: Counter of the seconds spent in "demodulation", "detection", "decoding" and
-            "reporting".
+            "reporting", except in :meth:`begin` and :meth:`finish` themselves.
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._fields, self._loops = (
-            Kept(_MOST_KEPT) for _ in range(4))
+        self._detectors, self._demodulators, self._fields, self._chains, self._loops = (
+            Kept(_MOST_KEPT) for _ in range(5))
         self._ldpc_decoders = {}
         self.settings = settings
         self.seconds = Counter()
@@ -184,6 +190,7 @@ class FrameDecoder:
     def settings(self, settings):
         self._settings = settings
         self._detectors.clear()
+        self._chains.clear()
         self._loops.clear()
 
     def decode(self, found, keep_symbols=False):
@@ -199,7 +206,9 @@ class FrameDecoder:
         self._keep_symbols = keep_symbols
         self._lap()
         with np.errstate(all="ignore"):
-            return self._attempt(found)
+            reports = self._attempt(found)
+        self._lap("reporting")
+        return reports
 
     def begin(self, found, keep_symbols=False):
         """Prepare to decode frames without Python's lock.
@@ -212,7 +221,6 @@ class FrameDecoder:
         f = found[0].header.format
         if self._whitens or f.num_symbols and not demodulates_at_once(f):
             return None
-        self._lap()
         try:
             setup = self._setup(found)
         except Exception:    # decode() reports it
@@ -220,7 +228,6 @@ class FrameDecoder:
         if setup.field and not setup.behind and not setup.refusal:
             return None
         task = setup.demodulator.begin(setup.samples, **setup.behind)
-        self._lap("demodulation")
         return Begun(task, found, setup, keep_symbols)
 
     def finish(self, begun):
@@ -228,18 +235,24 @@ class FrameDecoder:
 
         The result is None if :meth:`improve` may find more MPDUs. Raises what the task raised.
         """
+        setup, task = begun.setup, begun.task
         self._keep_symbols = begun.keep_symbols
-        self._lap()
-        setup = begun.setup
-        demodulated, *found, evm, states, seconds = setup.demodulator.taken(begun.task.value())
+        if begun.keep_symbols or not setup.behind:
+            d, scrambled, psdus, evm, states, seconds = setup.demodulator.taken(task.value())
+        else:
+            found = task.report()
+            d = _Offsets(found["phase_step"], found["sampling_offset"], found["delay"],
+                         found["sig_b_bits"], setup.demodulator.carriers)
+            scrambled, psdus, evm, states, seconds = (found[name] for name in _RESULTS)
         if self._clock:
-            self.seconds.update(dict(zip(_STAGES, seconds, strict=True)))
+            for stage, time in zip(_STAGES, seconds, strict=True):
+                self.seconds[stage] += time
         if not setup.behind:
-            return self._undecoded(begun.group, demodulated, setup, states)
-        payloads = setup.field.taken_apart(*found)
-        if self._improves and _incomplete(payloads):
+            return self._undecoded(begun.group, d, setup, states)
+        if self._improves and not all([complete for _, _, complete in psdus]):
             return None
-        return self._reports(begun.group, demodulated, setup, payloads, evm, states)
+        return self._reports(begun.group, d, setup, _Packed(psdus, scrambled[:, :SERVICE]), evm,
+                             states)
 
     def improve(self, begun):
         """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
@@ -250,9 +263,11 @@ class FrameDecoder:
         self._lap()
         with np.errstate(all="ignore"):
             try:
-                return self._decode(begun.group, begun.task.value())
+                reports = self._decode(begun.group, begun.task.value())
             except Exception:    # find out which frames fail
-                return self._attempt(begun.group)
+                reports = self._attempt(begun.group)
+        self._lap("reporting")
+        return reports
 
     def problem(self, one):
         """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
@@ -311,36 +326,40 @@ class FrameDecoder:
 
     @property
     def _whitens(self):
-        """Whether noise is whitened across antennas."""
+        """True if noise is whitened across antennas."""
         return self.settings.covariance and self.settings.num_rx > 1
 
     @property
     def _improves(self):
-        """Whether incomplete frames are decoded again."""
+        """True if incomplete frames are decoded again."""
         return self.settings.passes > 1 or self.settings.iterations > 1
 
     def _setup(self, group):
         """Return the :class:`_Setup` of frames of one format."""
         f, centre = group[0].header.format, group[0].header.centre
-        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
-            f, self.settings.scale, centre, self.settings.smoothing))
+        demodulator, field, detector, refusal = self._chains.get(
+            (f.key, centre), lambda: self._chain(f, centre), size_of(f))
         samples = self._samples(group)
         lower = None
         if self._whitens:
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
             samples = replace(samples, white=white)
-        detector = field = None
-        refusal, behind = "", {}
-        if f.num_symbols:
-            field = self._fields.get(f.key, lambda: DataField(
-                f, ldpc_decoders=self._ldpc_decoders), size_of(f))
-            try:
-                rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
-                detector = self._detector(f, rows)
-                behind = self._behind(detector, field, len(group))
-            except _Refused as refused:
-                refusal = str(refused)
+        behind = self._behind(detector, field, len(group)) if detector is not None else {}
         return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
+
+    def _chain(self, f, centre):
+        """Return (demodulator, data field, detector, refusal) of a format, see :class:`_Setup`."""
+        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
+            f, self.settings.scale, centre, self.settings.smoothing))
+        if not f.num_symbols:
+            return demodulator, None, None, ""
+        field = self._fields.get(f.key, lambda: DataField(
+            f, ldpc_decoders=self._ldpc_decoders), size_of(f))
+        try:
+            rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
+            return demodulator, field, self._detector(f, rows), ""
+        except _Refused as refused:
+            return demodulator, field, None, str(refused)
 
     def _decode(self, group, result=None):
         """Decode frames of one format: return a list of :class:`ReceivedFrame`.
@@ -389,7 +408,7 @@ class FrameDecoder:
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._reports(group, reported, setup, payloads, evm, states)
+        return self._reports(group, reported, setup, _Packed.of(payloads), evm, states)
 
     def _undecoded(self, group, demodulated, setup, states):
         """Return the reports of frames without data, or of frames that the detector refuses."""
@@ -502,10 +521,11 @@ class FrameDecoder:
                 "level_dbfs": level, "noise_dbfs": noise})
         return found
 
-    def _reports(self, group, demodulated, setup, payloads=None, evm=None, states=None):
+    def _reports(self, group, demodulated, setup, packed=None, evm=None, states=None):
         """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
 
-        ``evm`` and ``states`` are as in ``Demodulator.taken``, or None if not known.
+        ``packed`` is a :class:`_Packed`, or None if there are no payloads. ``evm`` and ``states``
+        are as in ``Demodulator.taken``, or None if not known.
         """
         d, scale, rate = demodulated, self.settings.scale, self.settings.sample_rate
         f, fft = group[0].header.format, carriers.FFT_20 * scale
@@ -515,36 +535,29 @@ class FrameDecoder:
         if setup.lower is not None:
             matrices = setup.lower[:, None] @ matrices
             noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
-        detector, symbols = "", repeat(None)
-        if payloads:
+        detector, symbols = "", None
+        if packed:
             detector = getattr(setup.detector, "name", "") or type(setup.detector).__name__
             if self._keep_symbols or evm is None:
-                error, points = self._equalised(f, d)
+                error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
-                symbols = symbols if points is None else points
-        of_frames = zip(
-            group, self._found(group), payloads or repeat(_NO_PAYLOAD), evm or repeat(()), symbols,
-            matrices, noise, condition, d.phase_step.tolist(), d.sampling_offset.tolist(),
-            d.delay.tolist(), d.sig_b_bits, strict=False)
-        non_ht, vht, turn = isinstance(f, NonHT), isinstance(f, VHT), 2 * np.pi * f.symbol * scale
+        if isinstance(d, Demodulated):
+            d = replace(d, phase_step=d.phase_step.tolist(), delay=d.delay.tolist())
+        rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
+                     packed)
+        turn = rate / (2 * np.pi * f.symbol * scale)
+        psdus = packed.psdus if packed else repeat((b"", (), False))
         frames = []
-        for (one, found, payload, errors, points, matrix, powers, ratio, step, offset, delay,
-             sig_b) in of_frames:
+        for i, (one, found, step, delay, announced, (psdu, places, _)) in enumerate(zip(
+                group, self._found(group), d.phase_step, d.delay,
+                _announced(group, d, packed), psdus, strict=False)):
             # Symbols that are not finite have no phase; the preamble still tells the offset.
-            found["cfo_hz"] = (one.preamble.cfo + _finite(step / turn)) * rate
-            if not non_ht:    # cyclic shifts hide the first path in the L-LTF
+            found["cfo_hz"] += _finite(step * turn)
+            if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
                 found["start"] = one.preamble.window + (delay - _LTF_START) * scale
-            announced = one.header.format
-            if vht and (not payloads or setup.field.carries_crc(payload, sig_b)):
-                announced = _with_length(announced, sig_b.tobytes())
-            # Change the sign: d.sampling_offset is positive for a slow clock of the transmitter,
-            # but the report is positive for a fast one.
-            frames.append(ReceivedFrame(
-                format=announced, problem="", sampling_offset_ppm=_finite(0.0 - 1e6 * offset),
-                condition_db=ratio, channel=ChannelState(d.carriers, matrix, powers),
-                psdu=payload.psdu, mpdus=payload.mpdus, complete=payload.complete, evm_db=errors,
-                scrambler_seed=payload.scrambler_seed, detector=detector, symbols=points, **found))
-        self._lap("reporting")
+            found["format"], found["problem"], found["psdu"] = announced, "", psdu
+            found["symbols"] = None if symbols is None else symbols[i]
+            frames.append(ReceivedFrame.unread(found, places, partial(rest.of, i)))
         return frames
 
     def _equalised(self, f, demodulated):
@@ -558,6 +571,73 @@ class FrameDecoder:
         else:
             chosen, points = measured_symbols(count), None
         return error_vectors(d.y, d.h, d.noise_var, chosen, f), points
+
+
+class _Offsets(NamedTuple):
+    """What reports need of a :class:`Demodulated`, with lists in place of arrays of numbers."""
+
+    phase_step: list
+    sampling_offset: list
+    delay: list
+    sig_b_bits: np.ndarray
+    carriers: np.ndarray
+
+
+class _Packed(NamedTuple):
+    """Payloads of frames.
+
+    Attributes:
+        psdus: n tuples, the arguments of :func:`mac.at_places`.
+        service: uint8 (n, 16), scrambled SERVICE fields. May be a view of a larger array.
+    """
+
+    psdus: list
+    service: np.ndarray
+
+    @classmethod
+    def of(cls, payloads):
+        """Return those of a list of :class:`data_field.Payload`."""
+        return cls([(one.psdu, [(m.offset, len(m.data), m.fcs_ok) for m in one.mpdus], one.complete)
+                    for one in payloads], np.stack([one.scrambled[:SERVICE] for one in payloads]))
+
+
+class _Rest:
+    """The part of the reports of a batch that is made when somebody reads it.
+
+    It keeps neither the samples nor the received vectors of the frames.
+    """
+
+    def __init__(self, ks, matrices, noise, condition, offset, detector, evm, packed):
+        self._ks, self._matrices, self._noise, self._condition = ks, matrices, noise, condition
+        self._offset, self._detector, self._evm = offset, detector, evm
+        self._packed = packed and packed._replace(service=packed.service.copy())
+
+    def of(self, i):
+        """Return the attributes of frame i for ``ReceivedFrame.unread``."""
+        seed, mpdus, complete = 0, (), False
+        if self._packed:
+            seed = seed_of(self._packed.service[i])
+            mpdus, complete = mac.at_places(*self._packed.psdus[i])
+        # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
+        # but the report's is positive for a fast one.
+        return {
+            "sampling_offset_ppm": _finite(0.0 - 1e6 * float(self._offset[i])),
+            "condition_db": self._condition[i],
+            "channel": ChannelState(self._ks, self._matrices[i], self._noise[i]),
+            "mpdus": mpdus, "complete": complete, "evm_db": self._evm[i] if self._evm else (),
+            "scrambler_seed": seed, "detector": self._detector, "announced": {}}
+
+
+def _announced(group, demodulated, packed):
+    """Return the formats of frames, VHT frames with the length in a correct VHT-SIG-B."""
+    formats = [one.header.format for one in group]
+    if not isinstance(formats[0], VHT):
+        return formats
+    fields = [bits.tobytes() for bits in demodulated.sig_b_bits]
+    if packed is None:
+        return list(map(_with_length, formats, fields))
+    return [_with_length(f, sig_b) if carries_crc(service.tobytes(), sig_b) else f
+            for f, sig_b, service in zip(formats, fields, packed.service, strict=True)]
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ _LTF = training.L_STF + 2 * training.GUARD
 _HALVES = np.array([0, carriers.FFT_20])    # the halves of the L-LTF, relative to _LTF
 
 
-@dataclass(frozen=True)
+@dataclass
 class Demodulated:
     """Demodulated frames of one format.
 
@@ -177,6 +177,11 @@ class Demodulator:
         return not self._non_ht and self.format.greenfield
 
     @property
+    def carriers(self):
+        """Subcarrier indices of channel estimates, see :class:`Demodulated`."""
+        return self._ltf_k
+
+    @property
     def samples_needed(self):
         """Number of samples of a frame from the first FFT window of the L-LTF on."""
         return (self.format.num_samples - _LTF) * self._scale
@@ -218,14 +223,15 @@ class Demodulator:
             result of ``_core.wifi.channel_states`` for the channels;
             (CPU seconds of demodulation, of detection, of decoding).
         """
-        found = dict(found)
-        decoded = [found.pop(name, None)
+        decoded = [found.get(name)
                    for name in ("scrambled", "payloads", "evm", "states", "seconds")]
-        y, h = found.pop("y"), found.pop("h")
+        y, h = found["y"], found["h"]
         if self.format.num_symbols:
             y, h = self._vectors(y, h)
-        del found["phase"], found["sig_b"]
-        return Demodulated(y, h, **found, carriers=self._ltf_k), *decoded
+        return Demodulated(
+            y, h, found["noise_var"], found["channel"], self._ltf_k, found["noise"],
+            found["sampling_offset"], found["phase_step"], found["delay"], found["sig_b_bits"],
+            found["received"], found["least_squares"]), *decoded
 
     def refine(self, before, points):
         """Demodulate frames again, with their decoded bits as further training.

@@ -3,7 +3,7 @@
 """Reports of received frames."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
 import numpy as np
@@ -41,9 +41,20 @@ class ChannelState:
     noise: np.ndarray
 
 
+def _late(default):
+    """Return a field with a default value that may be filled in when it is first read.
+
+    A plain default would be an attribute of the class, and ``__getattr__`` would not be called.
+    """
+    return field(default_factory=lambda: default)
+
+
 @dataclass
 class ReceivedFrame:
     """A frame that was found, and its decoded contents.
+
+    The receiver fills in the attributes from ``sampling_offset_ppm`` on when one of them is first
+    read.
 
     Attributes:
         start: first sample of the short training field, counted from the start of the stream.
@@ -51,29 +62,29 @@ class ReceivedFrame:
         sample_rate: samples per second.
         frequency: centre frequency of the frame's channel in Hz; None if the frequency of the
             stream is unknown.
-        centre_hz: centre of the frame's channel in Hz, relative to the centre of the samples' band.
         format: :class:`formats.FrameFormat`; None if unknown or not supported.
         problem: why the frame was not decoded; "" if it was.
         cfo_hz: carrier frequency offset of the transmitter relative to the receiver, in Hz.
-        sampling_offset_ppm: offset of the transmitter's sampling clock in ppm. Like cfo_hz, it is
-            positive if the transmitter's clock is fast. The uncertainty is about 10 ppm in frames
-            shorter than 100 us. The value is 0 in frames without payload.
         snr_db: SNR in dB, mean over subcarriers and antennas.
         antenna_snr_db: (num_rx,), SNR of each antenna in dB.
         level_dbfs: (num_rx,), mean power of the preamble in dBFS. 0 dBFS is the power of a constant
             signal of magnitude 1.
         noise_dbfs: (num_rx,), noise power in the band of the frame, in dBFS.
+        centre_hz: centre of the frame's channel in Hz, relative to the centre of the samples' band.
+        psdu: bytes of the PSDU, correct or not.
+        symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
+        sampling_offset_ppm: offset of the transmitter's sampling clock in ppm. Like cfo_hz, it is
+            positive if the transmitter's clock is fast. The uncertainty is about 10 ppm in frames
+            shorter than 100 us. The value is 0 in frames without payload.
         condition_db: condition number of the channel matrices in dB, mean over subcarriers; nan
             without matrices.
         evm_db: (num_streams,), error vector magnitude of the equalised points in dB, per stream.
         detector: name of the detector used, "" if none was.
         scrambler_seed: scrambler seed of the transmitter, 1..127; 0 if it was not found.
-        psdu: bytes of the PSDU, correct or not.
         mpdus: tuple of :class:`mac.Mpdu`.
         complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU
             is complete if no remaining part could hold another MPDU.
         channel: :class:`ChannelState`; None if there is none.
-        symbols: complex64 (num_symbols, data subcarriers, num_streams), equalised, or None.
         announced: dictionary of the fields that were read if ``format`` is None, with keys of
             :meth:`as_json`; empty if no fields were read.
     """
@@ -90,17 +101,52 @@ class ReceivedFrame:
     level_dbfs: tuple
     noise_dbfs: tuple
     centre_hz: float = 0.0
-    sampling_offset_ppm: float = 0.0
-    condition_db: float = float("nan")
-    evm_db: tuple = ()
-    detector: str = ""
-    scrambler_seed: int = 0
     psdu: bytes = b""
-    mpdus: tuple = ()
-    complete: bool = False
-    channel: ChannelState | None = None
     symbols: np.ndarray | None = None
+    sampling_offset_ppm: float = _late(0.0)
+    condition_db: float = _late(float("nan"))
+    evm_db: tuple = _late(())
+    detector: str = _late("")
+    scrambler_seed: int = _late(0)
+    mpdus: tuple = _late(())
+    complete: bool = _late(False)
+    channel: ChannelState | None = _late(None)
     announced: dict = field(default_factory=dict)
+
+    @classmethod
+    def unread(cls, known, places, rest):
+        """Return a frame whose report is completed when somebody reads it.
+
+        Args:
+            known: dictionary of the attributes up to ``symbols``.
+            places: list of (offset in the PSDU, length, whether the FCS is correct), one for each
+                MPDU.
+            rest: function that returns a dictionary of all other attributes. Several threads may
+                call it.
+        """
+        frame = cls.__new__(cls)
+        frame.__dict__ = {**known, "_places": places, "_rest": rest}
+        return frame
+
+    def __getattr__(self, name):
+        rest = self.__dict__.get("_rest")
+        if rest is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        self.__dict__ = {**rest(), **self.__dict__, "_rest": None}
+        return getattr(self, name)
+
+    def __getstate__(self):
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def packed(self):
+        """Bytes that hold the MPDUs, and their places as for :meth:`unread`."""
+        places = self.__dict__.get("_places")
+        if places is not None:
+            return self.psdu, places
+        lengths = [len(mpdu.data) for mpdu in self.mpdus]
+        return b"".join(mpdu.data for mpdu in self.mpdus), [
+            (sum(lengths[:i]), lengths[i], mpdu.fcs_ok) for i, mpdu in enumerate(self.mpdus)]
 
     @property
     def time(self):
@@ -109,7 +155,7 @@ class ReceivedFrame:
 
     @property
     def fcs_ok(self):
-        """Whether the frame has MPDUs and the FCSs of all MPDUs found are correct."""
+        """True if the frame has MPDUs, and every MPDU found has a correct FCS."""
         return bool(self.mpdus) and all(mpdu.fcs_ok for mpdu in self.mpdus)
 
     def as_json(self):

@@ -30,13 +30,14 @@ class Kept:
             make: function without arguments that makes the object if it is not kept.
             size: size of the object, see :func:`size_of`.
         """
-        if key not in self._objects:
-            self._objects[key] = make(), size
+        found = self._objects.get(key)
+        if found is None:
+            found = self._objects[key] = make(), size
             self._size += size
             while self._size > self._most and len(self._objects) > 1:
                 _, freed = self._objects.pop(next(iter(self._objects)))
                 self._size -= freed
-        return self._objects[key][0]
+        return found[0]
 
     def clear(self):
         """Drop all objects."""

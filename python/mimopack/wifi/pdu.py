@@ -53,22 +53,8 @@ def frame_to_pdus(frame, ampdu_reference=0):
         frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
         ampdu_reference: number that tells consecutive A-MPDUs apart, 0..2^32-1.
     """
-    common = of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
-    return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
-
-
-def of_frame(frame):
-    """Return the keys and values that the PDUs of a frame share, except those of its format."""
-    return {
-        "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
-        "freq_offset": float(frame.cfo_hz), "time": float(frame.time), "start": int(frame.start),
-        "antenna_snr_db": _floats(frame.antenna_snr_db), "level_dbfs": _floats(frame.level_dbfs),
-        "noise_dbfs": _floats(frame.noise_dbfs)}
-
-
-def of_mpdus(frame, ampdu_reference):
-    """Return a list of (dictionary, bytes) per MPDU, with only the keys that differ by MPDU."""
     aggregated = frame.format is not None and frame.format.aggregated
+    common = _of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
     pdus = []
     for index, mpdu in enumerate(frame.mpdus):
         own = {"frame_bytes": len(mpdu.data), "fcs_ok": mpdu.fcs_ok}
@@ -78,8 +64,16 @@ def of_mpdus(frame, ampdu_reference):
         if aggregated:
             own |= {"ampdu_index": index, "ampdu_count": len(frame.mpdus),
                     "ampdu_reference": ampdu_reference}
-        pdus.append((own, blob))
+        pdus.append((common | own, blob))
     return pdus
+
+
+def _of_frame(frame):
+    return {
+        "snr": float(frame.snr_db), "freq": float(frame.frequency or 0),
+        "freq_offset": float(frame.cfo_hz), "time": float(frame.time), "start": int(frame.start),
+        "antenna_snr_db": _floats(frame.antenna_snr_db), "level_dbfs": _floats(frame.level_dbfs),
+        "noise_dbfs": _floats(frame.noise_dbfs)}
 
 
 @lru_cache(maxsize=1024)

@@ -98,7 +98,7 @@ class Receiver:
         for decoder in self._others:
             self._free.put(decoder)
         self._workers = Workers(threads)
-        self._stretches = deque()    # (stretch, task), not settled yet
+        self._stretches = deque()    # not settled yet
         self._jobs = deque()    # submitted, not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)
         # (end, sure) of the last frame that is not nested. ``sure`` means that only nested frames
@@ -106,7 +106,7 @@ class Receiver:
         # format.
         self._parent = None
         self.counts = Counter()
-        self._clock, self._searching = clock or _no_time, 0.0
+        self._clock, self._lapped, self._seconds = clock, 0.0, Counter()
 
     @property
     def detector(self):
@@ -135,7 +135,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether any frame was found that no call has returned yet."""
+        """Whether other threads search samples or decode frames that no call has returned yet."""
         return bool(self._stretches or self._jobs)
 
     @property
@@ -152,7 +152,9 @@ class Receiver:
 
     @property
     def seconds(self):
-        total = Counter(synchronisation=self._searching) if self._searching else Counter()
+        total = self._seconds.copy()
+        if self._clock:
+            total["synchronisation"] = self._sync.task_seconds
         for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
         return total
@@ -172,8 +174,9 @@ class Receiver:
         Args:
             samples: (num_rx, n) complex, any n.
             wait: whether to wait until all frames with complete samples are decoded. With False and
-                threads > 1, :meth:`ready` and later calls return some of the frames. If too many
-                frames wait to be decoded, the call waits nevertheless.
+                threads > 1, :meth:`ready` and later calls return some of the frames, and the
+                samples must not change as long as anything is :attr:`in_flight`. If too many frames
+                wait to be decoded, the call waits nevertheless.
 
         Returns:
             list of :class:`ReceivedFrame`, in the order of the stream.
@@ -207,10 +210,7 @@ class Receiver:
 
         ``counts`` keeps its values.
         """
-        begun = self._clock()
-        stretches = self._sync.scan_end()
-        self._searching += self._clock() - begun
-        for stretch in stretches:
+        for stretch in self._sync.scan_end():
             self._follow(stretch)
         frames = self._collected()
         self._sync.restart()
@@ -236,27 +236,25 @@ class Receiver:
         Returns:
             list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
         """
+        self._lap()
         self._submit(found)
         return self._collected()
 
     def _search(self, samples):
         """Search samples and start to decode the frames found."""
-        begun = self._clock()
-        stretches = self._sync.scan(samples)
-        self._searching += self._clock() - begun
-        for stretch in stretches:
+        for stretch in self._sync.scan(samples):
             self._follow(stretch)
         # Limit the queue, or a stream that is too fast would fill the memory.
         self._advance(_MOST_WAITING * self._threads)
 
     def _follow(self, stretch):
-        """Start to read the signal fields of a stretch."""
-        task = self._sync.follow(stretch)
-        if stretch.chain:
-            self._workers.start(task)
+        """Start to search a stretch."""
+        # If there is nothing else to do, scan here: handing over a task would take longer.
+        if self.in_flight or stretch.task.scan():
+            self._workers.start(stretch.task)
         else:
-            task.run()
-        self._stretches.append((stretch, task))
+            stretch.task.run()
+        self._stretches.append(stretch)
 
     def _advance(self, waiting):
         """Start to decode the frames of stretches whose signal fields were read.
@@ -264,19 +262,19 @@ class Receiver:
         Wait while more than ``waiting`` later stretches are pending.
         """
         while self._stretches:
-            stretch, read = self._stretches[0]
-            if not read.done and len(self._stretches) <= waiting:
+            stretch = self._stretches[0]
+            if not stretch.task.done and len(self._stretches) <= waiting:
                 break
             self._stretches.popleft()
-            followed = self._workers.result(read)
-            begun = self._clock()
-            found = self._sync.settle(stretch, followed)
-            if self._clock is not _no_time:
-                self._searching += self._clock() - begun + followed[-1]
-            self._submit(found)
+            self._workers.finish(stretch.task)
+            self._lap()
+            found = self._sync.settle(stretch)
+            if found:
+                self._submit(found, stretch.size / self.sample_rate)
 
-    def _submit(self, found):
-        """Start to decode frames."""
+    def _submit(self, found, seconds=0.0):
+        """Start to decode frames that were found in samples of some seconds."""
+        self._lap("synchronisation")
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -285,23 +283,33 @@ class Receiver:
                 job.reports[index] = self._decoder.failed(one, problem)
             else:
                 able.append(index)
-        for batch in batches([found[i] for i in able], self.num_rx, self._threads):
+        able_found = [found[i] for i in able]
+        for batch in batches(able_found, self.num_rx, self._threads, seconds):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
-        if found:
-            self._jobs.append(job)
+        self._lap("demodulation")
+        self._jobs.append(job)
 
     def _begun(self, indices, group):
         """Start to decode frames of one format; return the :class:`_Batch`."""
         begun = self._decoder.begin(group, self.keep_symbols)
         if begun is None:
             return _Batch(indices, group, None, self._decode_all(group))
-        return _Batch(indices, group, begun, self._workers.start(begun.task))
+        return _Batch(indices, group, begun, self._start(begun.task, "demodulation"))
 
     def _decode_all(self, group):
         """Start to decode frames in Python; return the task."""
-        return self._workers.submit(self._with_decoder, FrameDecoder.decode, group,
-                                    self.keep_symbols)
+        return self._start(_core.Task(self._with_decoder, FrameDecoder.decode, group,
+                                      self.keep_symbols), "demodulation")
+
+    def _start(self, task, stage):
+        """Start a task, which measures its own time, in the course of a stage."""
+        if self._threads > 1:
+            return self._workers.start(task)
+        self._lap(stage)
+        self._workers.start(task)    # runs it
+        self._lap()
+        return task
 
     def _with_decoder(self, method, *arguments):
         decoder = self._free.get()
@@ -319,12 +327,13 @@ class Receiver:
             batch.task = self._decode_all(batch.group)
         else:
             if batch.reports is None:
-                batch.task = self._workers.submit(self._with_decoder, FrameDecoder.improve, begun)
+                batch.task = self._start(_core.Task(
+                    self._with_decoder, FrameDecoder.improve, begun), "reporting")
 
     def _settle(self):
         """Wait until all threads are idle."""
-        for _, read in self._stretches:
-            self._workers.finish(read)
+        for stretch in self._stretches:
+            self._workers.finish(stretch.task)
         for job in self._jobs:
             for batch in job.batches:
                 self._workers.finish(batch.task)
@@ -334,10 +343,12 @@ class Receiver:
         self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
+        self._lap()
         for job in self._jobs:
             for batch in job.batches:
                 if batch.begun and batch.task.done:
                     self._finish(batch)
+        self._lap("reporting")
         frames = []
         while self._jobs:
             job = self._jobs[0]
@@ -360,13 +371,23 @@ class Receiver:
             self._finish(batch)
         return self._workers.result(batch.task) if batch.reports is None else batch.reports
 
+    def _lap(self, stage=None):
+        """Add the time since the last call to a stage. Reading the clock takes a system call."""
+        if self._clock:
+            now = self._clock()
+            if stage:
+                self._seconds[stage] += now - self._lapped
+            self._lapped = now
+
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
 
         A frame nested in another is reported only if the outer one failed, or if it has a good
         MPDU.
         """
-        good = any(mpdu.fcs_ok for mpdu in frame.mpdus)
+        places = frame.packed[1]
+        right = sum([fcs_ok for _, _, fcs_ok in places])
+        good = right > 0
         if one.inside and not good and self._parent is not None:
             # A good MPDU proves the frame, whatever an L-SIG announced: samples may have been lost.
             end, sure = self._parent
@@ -376,16 +397,12 @@ class Receiver:
             self._parent = frame.start + frame.num_samples, good or one.header.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
-        self.counts["mpdus"] += len(frame.mpdus)
-        self.counts["mpdus_ok"] += sum(mpdu.fcs_ok for mpdu in frame.mpdus)
+        self.counts["mpdus"] += len(places)
+        self.counts["mpdus_ok"] += right
         if frame.problem:
             self.counts[frame.problem] += 1
-        self.counts["failures"] += frame.problem.startswith(FAILED)
+            self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
-
-
-def _no_time():
-    return 0.0
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 # Minimum size of an array. The operating system backs large arrays with large pages.
-_BYTES = 1 << 22
+_BYTES = 1 << 24
 
 
 class SampleStore:
@@ -31,6 +31,13 @@ class SampleStore:
         self._arrays = deque()    # (position of its first sample in the stream, array)
         self.begin = self.end = origin
 
+    def has_room(self, count):
+        """Return whether :meth:`room` for this number of samples needs no new array."""
+        if not self._arrays:
+            return self.begin == self.end
+        origin, array = self._arrays[-1]
+        return self.end + count - origin <= array.shape[1]
+
     def room(self, count, keep):
         """Make room for new samples, which the caller then writes.
 
@@ -45,7 +52,7 @@ class SampleStore:
             first sample, and column of the first new sample.
         """
         end = self.end + count
-        if not self._arrays or end - self._arrays[-1][0] > self._arrays[-1][1].shape[1]:
+        if not self._arrays or not self.has_room(count):
             keep = min(max(keep, self.begin), self.end)
             size = max(_BYTES // (8 * self._num_rx), 2 * (end - keep))
             array = np.empty((self._num_rx, size), np.complex64)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Find frames of any format in a stream of samples of several antennas."""
 
+from collections import deque
 from functools import partial
 from typing import NamedTuple
 
@@ -70,32 +71,20 @@ class Found(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Part of a stream that was searched for short training fields.
+    """Part of a stream that is searched.
 
     Attributes:
-        samples: complex64 (num_rx, m), C-contiguous.
-        origin: position in the stream of the first of these samples.
-        base: number of the first window of ``lag``, ``metric`` and ``fallen``.
-        lag: complex64, correlation of each window.
-        metric: float32, squared magnitude of the normalised correlation of each window.
-        fallen: for each window, whether the metric has fallen by the time at which a short training
-            field would have ended.
-        hits: indices of the windows above the threshold, ascending.
-        chain: indices of the best windows, one for each cluster of hits.
-        next_window: first window of the next stretch.
-        available: number of samples of the stream so far.
+        task: ``_core.wifi.Search``, a ``_core.Task`` for any thread. Its method ``scan`` looks for
+            short training fields and returns whether there are any; the task does that too, unless
+            it was done, and reads the signal fields behind them. It needs Python's lock only to
+            whiten noise across antennas.
+        size: number of samples of this part.
+        available: number of samples of the stream up to the end of this part.
         ends: position at which the stream ends; None if the stream continues.
     """
 
-    samples: np.ndarray
-    origin: int
-    base: int
-    lag: np.ndarray
-    metric: np.ndarray
-    fallen: np.ndarray
-    hits: list
-    chain: list
-    next_window: int
+    task: _core.Task
+    size: int
     available: int
     ends: int | None = None
 
@@ -129,6 +118,7 @@ class Synchroniser:
         samples_seen: number of samples per antenna so far.
         preambles: number of long training fields found.
         left_out: number of nested frames that were not followed because there were too many.
+        task_seconds: CPU seconds of all tasks.
 
     Raises:
         ValueError: an argument is not as above.
@@ -159,6 +149,7 @@ class Synchroniser:
             searches=_SEARCHES, fall=_FALL, fallen=_FALLEN, next=_NEXT, ahead=self._ahead)
         self.samples_seen = 0
         self.preambles = self.left_out = 0
+        self.task_seconds = 0.0
         self.restart()
 
     @property
@@ -178,8 +169,10 @@ class Synchroniser:
         # Blocks begin at multiples of their length. Zeros fill the missing part of the first one.
         first = origin // self._block
         self._store = SampleStore(self.num_rx, first * self._block)
+        # First window of the next stretch to settle
         self._next_window = first
-        self._scan.restart()
+        self._scan.restart(first)
+        self._unsettled = deque()    # stretches
         missing = origin - first * self._block
         array, _, at = self._store.room(missing, self._store.begin)
         array[:, at:at + missing] = 0
@@ -210,19 +203,18 @@ class Synchroniser:
     def _found(self, stretches):
         found = []
         for stretch in stretches:
-            task = self.follow(stretch)
-            task.run()
-            found += self.settle(stretch, task.value())
+            stretch.task.run()
+            found += self.settle(stretch)
         return found
 
-    # Several threads may search one stream. One of them calls scan(), follow() and settle(), in
-    # order. Any thread may run the task of follow(), which takes most of the time.
+    # Several threads may search one stream. One of them calls scan() and settle(), in order. Any
+    # thread may run the tasks, which take most of the time.
 
     def scan(self, samples):
-        """Search the next samples for short training fields.
+        """Begin to search the next samples.
 
         Args:
-            samples: as for :meth:`process`.
+            samples: as for :meth:`process`. They must not change until the tasks have run.
 
         Returns:
             list of :class:`Stretch`. Call :meth:`settle` for each before the stream restarts.
@@ -236,61 +228,54 @@ class Synchroniser:
         row, one = samples.strides
         if samples.dtype != np.complex64 or one != samples.itemsize or row % samples.itemsize:
             samples = samples.astype(np.complex64, "C")
-        stretches = []
         size = _SLICE * min(2, self.scale)
-        for begin in range(0, samples.shape[1], size):
-            part = samples[:, begin:begin + size]
-            self.samples_seen += part.shape[1]
-            stretches.append(self._searched(part))
-        return stretches
+        if samples.shape[1] <= size:
+            return [self._searched(samples)]
+        return [self._searched(samples[:, begin:begin + size])
+                for begin in range(0, samples.shape[1], size)]
 
     def scan_end(self):
         """Search the last samples when the stream has ended; return a list of :class:`Stretch`."""
-        end = self._store.end
+        end, seen = self._store.end, self.samples_seen
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
         stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
+        self.samples_seen = seen
         return [stretch._replace(ends=end)]
 
     def _searched(self, samples):
-        """Append samples; return the :class:`Stretch` of all windows that enough samples follow."""
-        base = self._next_window
-        array, origin, at = self._store.room(samples.shape[1], (base - _EARLIER) * self._block)
-        *found, passed = self._scan.take(samples, array, at=at, begin=base * self._block - origin,
-                                         threshold=self._threshold)
-        self._next_window = base + passed
-        return Stretch(array, origin, base, *found, self._next_window, self._store.end)
+        """Begin to append samples and to search all windows that enough samples follow."""
+        count, keep = samples.shape[1], (self._next_window - _EARLIER) * self._block
+        if not self._store.has_room(count):
+            # The new array begins with older samples, which must be there.
+            for stretch in self._unsettled:
+                stretch.task.scan()
+        array, origin, at = self._store.room(count, keep)
+        self.samples_seen += count
+        task = self._scan.begin(self._follower, samples, array, at=at, origin=origin,
+                                threshold=self._threshold)
+        stretch = Stretch(task, count, self._store.end)
+        self._unsettled.append(stretch)
+        return stretch
 
-    def follow(self, stretch):
-        """Begin to read the signal fields of the candidates in a stretch.
-
-        If a candidate is no frame, the next window above the threshold is tried.
-
-        Returns:
-            ``_core.Task`` for any thread. Its result is (frames, number of long training fields
-            found, CPU seconds). It needs Python's lock only to whiten noise across antennas.
-        """
-        return self._follower.begin(
-            stretch.samples, stretch.origin, stretch.base, stretch.lag, stretch.metric,
-            stretch.fallen, stretch.hits, stretch.chain)
-
-    def settle(self, stretch, followed):
+    def settle(self, stretch):
         """Cut out the frames that were read.
 
         Args:
-            stretch: the next stretch in the order of the stream.
-            followed: result of the task of :meth:`follow` for this stretch.
+            stretch: the next :class:`Stretch` in the order of the stream, whose task has run.
 
         Returns:
             list of :class:`Found` in the order of the stream: frames whose samples are complete.
         """
-        frames, preambles, _ = followed
+        self._unsettled.popleft()
+        frames, preambles, self._next_window, seconds = stretch.task.value()
+        self.task_seconds += seconds
         self.preambles += preambles
         for start, window, cfo, mask, kind, fields, noise, signal in frames:
             subchannels = subchannels_of(mask)
             self._enqueue(Preamble(start, window, cfo, subchannels),
                           self._reader.header(kind, fields, subchannels, noise, signal))
         found = self._complete(stretch)
-        keep = (stretch.next_window - _EARLIER) * self._block
+        keep = (self._next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *(self._first(one[0]) for one in self._pending)]))
         return found
 

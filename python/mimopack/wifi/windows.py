@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 
 
-@dataclass(frozen=True)
+@dataclass
 class FrameSamples:
     """Samples of frames as received, and the corrections to apply to them.
 

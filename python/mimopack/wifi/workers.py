@@ -38,10 +38,6 @@ class Workers:
             self._tasks.put(task)
         return task
 
-    def submit(self, function, *arguments):
-        """Queue a function call for any of the threads; return the ``_core.Task``."""
-        return self.start(_core.Task(function, *arguments))
-
     def set_alarm(self, alarm):
         """Set what is called when another thread has ended a task, see ``_core.TaskQueue``."""
         self._tasks.set_alarm(alarm)
@@ -60,7 +56,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether more tasks wait than threads are idle."""
+        """Whether more tasks wait than the other threads can begin at once."""
         return self._tasks.overloaded
 
     def run_one(self):

@@ -330,14 +330,17 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     nine = recording.write(tmp_path / "nine", np.ones((9, 100)), 20e6)
     rate = recording.write(tmp_path / "rate", np.ones((1, 100)), 25e6)
     for path, said in [
-            (tmp_path / "nothing", "no recording"), (tmp_path, "give one of its recordings"),
+            (tmp_path / "nothing", "there is no file {0}.sigmf-meta or {0}.sigmf-collection"),
+            (tmp_path / "nothing.dat",
+             "there is no file {0}, {0}.sigmf-meta or {0}.sigmf-collection"),
+            (tmp_path, "give one of its recordings"),
             (odd, "its name does not say its sample format: give --format, one of cf32_le"),
             (empty, f"{empty} holds no samples"),
             (nine, "has 9 channels, the receiver supports at most 8"),
             (rate, "has 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s")]:
         result = _wifi(path)
         assert result.exit_code == 2, result.output
-        assert said in result.output.splitlines()[-1], result.output
+        assert said.format(path) in result.output.splitlines()[-1], result.output
 
 
 def test_a_refused_run_leaves_older_files(simulated, tmp_path):

@@ -120,7 +120,8 @@ def test_workers_killed(recordings, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (("a", "b"), "got a second RECORDING, b: several need --scheduler, such as"),
+    (("a", "b"), "got a second RECORDING, b: several need --scheduler, such as --scheduler local. "
+     "If each file holds an antenna of one recording, put them into one file first"),
     (("a", "--scheduler", "local"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("--scheduler", "local", "-o", "out"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("a", "--scheduler", "local", "--json", "x"), "--json: not with --scheduler"),

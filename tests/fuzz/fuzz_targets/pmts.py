@@ -33,6 +33,10 @@ _VECTORS = {
     _C32: (pmt.init_c32vector, "<c8", pmt.is_c32vector, pmt.c32vector_elements),
     _S8: (pmt.init_s8vector, "i1", pmt.is_s8vector, pmt.s8vector_elements)}
 _DEPTH = 6
+_NESTED = [pmt.PMT_NIL] * 2
+for index, levels in enumerate((3, 1000)):
+    for _ in range(levels):
+        _NESTED[index] = pmt.cons(_NESTED[index], pmt.PMT_NIL)
 # Long vectors of points, which an input refers to by their number.
 KEPT = []
 
@@ -112,10 +116,9 @@ def _scalar(kind, source):
         return pmt.deserialize_str(b"\x02" + struct.pack(">H", len(text)) + text)
     if kind == _EOF:
         return pmt.PMT_EOF
-    nested = pmt.PMT_NIL
-    for _ in range(1000 if kind == _DEEP and source.number("B") & 1 else 3):
-        nested = pmt.cons(nested, pmt.PMT_NIL)
-    return pmt.PMT_NIL if kind == _NIL else nested
+    if kind == _DEEP:
+        return _NESTED[source.number("B") & 1]
+    return pmt.PMT_NIL
 
 
 def encode(message):

@@ -66,8 +66,9 @@ def _from_samples(symbols, changes, kind):
     """Put symbols behind a long training field, and read the header from the changed samples."""
     spectra = np.zeros((4, 64), np.complex64)
     spectra[:, _PLAN.used % 64] = np.concatenate([_LONG[None], symbols / 10])
-    long, *rest = np.fft.ifft(spectra).astype(np.complex64)
-    samples = np.concatenate([long, long, *(np.concatenate([one[-16:], one]) for one in rest)])
+    waves = np.fft.ifft(spectra).astype(np.complex64)
+    symbols = np.concatenate([waves[1:, -16:], waves[1:]], axis=1)
+    samples = np.concatenate([waves[0], waves[0], symbols.ravel()])
     samples, _ = air.changed(np.stack([samples, samples * 1j])[:1 + (kind >> 4 & 1)], changes)
     samples = np.ascontiguousarray(np.resize(samples, (len(samples), SAMPLES_NEEDED)))
     frame = FrameSamples([samples], np.zeros(1, np.int64), np.zeros(1),

@@ -219,8 +219,10 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
                 context.exit(_on_cluster(interrupt, scheduler, paths, output, full_scale_dbm,
                                          options))
             if len(paths) > 1:
-                raise click.UsageError(f"got a second RECORDING, {paths[1]}: several need "
-                                       "--scheduler, such as --scheduler local")
+                raise click.UsageError(
+                    f"got a second RECORDING, {paths[1]}: several need --scheduler, such as "
+                    "--scheduler local. If each file holds an antenna of one recording, put them "
+                    "into one file first (docs/recordings.md, One file for each antenna)")
             make = _source(interrupt, Path(paths[0]) if paths else None, radio, options)
             status = _run(interrupt, make, (json_path, csi_path, pcap_path), full_scale_dbm,
                           output, pictures, quiet, Watch(view, metrics), options)

@@ -40,7 +40,7 @@ class Format(click.ParamType):
             return recording.get_datatype(value).name
         except ValueError:
             self.fail(f"got {value!r}, allowed are {', '.join(recording.DATATYPES)} (short forms: "
-                      "cf32, ci16, cs16 ...)", param, context)
+                      "cf32, ci16, cs16, complex64 ...)", param, context)
 
 
 class Gain(click.ParamType):
