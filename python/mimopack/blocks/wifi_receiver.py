@@ -196,7 +196,8 @@ class wifi_receiver(sample_block):
             the block holds up the upstream blocks for a millisecond at most. GNU Radio's buffers of
             the default size have room for the samples of this millisecond.
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
-            antenna and sample.
+            antenna and sample. With several threads, samples that are being searched take memory
+            in addition.
 
     Raises:
         ValueError: an argument is not as above.
