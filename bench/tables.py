@@ -106,7 +106,7 @@ def softsphere_losses(results):
     limits = list(rows[0]["loss_db"])
     return [Table(["constellation", "code", *(f"limit {float(limit):g}, dB" for limit in limits)],
                   [[NAMES[row["constellation"]], row["code"],
-                    *(f"{row['loss_db'][limit] + 0.0:.3f}" for limit in limits)]
+                    *(f"{round(row['loss_db'][limit], 3) + 0.0:.3f}" for limit in limits)]
                    for row in rows])]
 
 

@@ -36,6 +36,10 @@ private:
 
 void task::run()
 {
+    if (d_begun.exchange(true)) {
+        wait();
+        return;
+    }
     try {
         work();
     } catch (...) { /* thrown again by value() */
@@ -65,12 +69,12 @@ bool task::interrupted() const
     }
 }
 
-py::object task::value()
+void task::rethrow()
 {
     if (!d_done)
         throw std::runtime_error("the task is not done");
     if (!d_error)
-        return result();
+        return;
     const std::exception_ptr error = d_error;
     /* Raise one KeyboardInterrupt per Ctrl-C, however often the value is asked for. */
     if (interrupted())

@@ -45,7 +45,8 @@ class task
 public:
     virtual ~task() = default;
 
-    /* Make the call. The caller must not hold Python's lock. */
+    /* Make the call, unless it was made or another thread makes it: then wait. The caller
+     * must not hold Python's lock. */
     void run();
 
     bool done() const { return d_done; }
@@ -57,7 +58,14 @@ public:
     bool interrupted() const;
 
     /* Return the result of a finished call, or throw its exception. */
-    py::object value();
+    py::object value()
+    {
+        rethrow();
+        return result();
+    }
+
+    /* Throw if the call has not ended, or its exception. */
+    void rethrow();
 
 protected:
     /* Make the call without Python's lock. */
@@ -68,7 +76,7 @@ protected:
 private:
     std::mutex d_mutex;
     std::condition_variable d_ended;
-    std::atomic<bool> d_done{ false };
+    std::atomic<bool> d_begun{ false }, d_done{ false };
     std::exception_ptr d_error;
 };
 

@@ -89,10 +89,10 @@ def test_threads_and_local_workers(expected):
 def test_workers_killed_frozen_and_added(processes, client, expected, tmp_path):
     """Frozen workers come back after the scheduler has given them up."""
     path = tmp_path / "out.json"
-    events = Events(n3=lambda: processes.send("a", signal.SIGKILL),
-                    n6=lambda: processes.worker("d"),
-                    n9=lambda: processes.send("b", signal.SIGSTOP),
-                    n20=lambda: processes.send("b", signal.SIGCONT))
+    events = Events(n2=lambda: processes.send("a", signal.SIGKILL),
+                    n4=lambda: processes.worker("d"),
+                    n6=lambda: processes.send("b", signal.SIGSTOP),
+                    n10=lambda: processes.send("b", signal.SIGCONT))
     simulation = made(client, output=path)
     assert simulation.run(*RUN, progress=events, say=print) == expected
     assert events.all_happened and simulation.complete

@@ -8,8 +8,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import HT, Receiver, Transmitter
+from gnuradio.mimopack.wifi import HT, Receiver, Transmitter, mac
 from gnuradio.mimopack.wifi.frame import ReceivedFrame
+from memory import allocated_bytes
 from wifi_frames import mpdu_bytes, received
 
 KNOWN = {one.name: getattr(received(HT(0, 100)), one.name)
@@ -54,6 +55,13 @@ def test_copies_are_whole(frame, calls, how):
     assert [ok for _, _, ok in other.packed[1]] == [True]
 
 
+def test_other_mpdus_take_the_place_of_those_received(frame):
+    frame.mpdus = ()
+    assert frame.packed == (b"", [])
+    frame.mpdus = REST["mpdus"]
+    assert frame.packed[1] == [(0, len(REST["mpdus"][0].data), True)]
+
+
 def test_attributes_that_no_frame_has(frame):
     for one in (frame, ReceivedFrame(**KNOWN, **REST)):
         with pytest.raises(AttributeError, match="ReceivedFrame has no attribute 'mcs'"):
@@ -78,12 +86,22 @@ def test_mpdus_of_a_frame_made_by_hand_are_packed():
     assert [ok for _, _, ok in places] == [True, False]
 
 
-def test_a_received_frame_does_not_keep_its_samples():
-    """Frames that nobody has read must not fill the memory."""
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("part", [lambda frame: frame, lambda frame: frame.channel.matrices])
+def test_a_frame_keeps_little_memory(part, correct):
+    """Frames must not fill the memory, whether they were decoded again or read, or not."""
     rng = np.random.default_rng(1)
-    samples = np.pad(Transmitter(2).frame(HT(15, 3000), rng.bytes(3000)), ((0, 0), (500, 900)))
+    f, psdu = HT(8, 4000), rng.bytes(3996)
+    psdu += mac.fcs(psdu) if correct else bytes(4)
+    samples = np.pad(Transmitter(2).frame(f, psdu), ((0, 0), (500, 900))).astype(np.complex64)
     receiver = Receiver(2)
-    frame, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
-    assert frame.__dict__["_rest"] is not None
-    held = len(pickle.dumps(frame.__dict__["_rest"]))
-    assert held < 20_000 < samples.nbytes
+
+    def receive():
+        frame, = receiver.process(samples) + receiver.finish()
+        return part(frame)
+
+    warm = [receive() for _ in range(5)]
+    before = allocated_bytes()
+    kept = [receive() for _ in range(20)]
+    assert len(warm) == 5
+    assert (allocated_bytes() - before) / len(kept) < 60_000 < samples.nbytes / 4

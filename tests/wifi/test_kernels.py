@@ -150,9 +150,31 @@ def test_a_new_stream_refuses_pieces_of_the_old_one(rng):
     new.run()
     assert new.value()[2] == 0
     old.run()
-    with pytest.raises(ValueError, match="Scan"):
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="restarted before this piece"):
+            old.scan()
+    with pytest.raises(RuntimeError, match="restarted before this piece"):
         old.value()
     assert not array[:, 500:].any()
+
+
+def test_a_lost_piece_does_not_hold_up_the_next_ones(rng):
+    scan = kernels.Scan(**SCAN)
+    array = np.zeros((2, 4000), np.complex64)
+
+    def begin(at):
+        return scan.begin(None, complex_normal(rng, 2, 500), array, at=at, origin=0, threshold=0.35)
+
+    lost, after = begin(0), begin(500)
+    with pytest.raises(RuntimeError, match="not been scanned"):
+        _ = after.windows
+    del lost
+    after.run()
+    with pytest.raises(RuntimeError, match="lost: restart"):
+        after.value()
+    scan.restart(0)
+    begin(0).scan()
+    assert scan.window == 0
 
 
 @pytest.mark.parametrize("samples, at", [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flowgraphs import until
 from gnuradio.mimopack import _core, _runtime, detectors
-from gnuradio.mimopack.wifi import HT, Receiver, decoder
+from gnuradio.mimopack.wifi import HT, Receiver, decoder, sample_store, synchroniser
 from gnuradio.mimopack.wifi.headers import Header
 from gnuradio.mimopack.wifi.synchroniser import Found
 from gnuradio.mimopack.wifi.workers import Workers
@@ -37,6 +37,41 @@ def test_frames_do_not_depend_on_threads():
         assert other.counts == receiver.counts
         for frame, one in zip(frames, alone, strict=True):
             np.testing.assert_array_equal(frame.channel.matrices, one.channel.matrices)
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_reports_do_not_depend_on_threads_if_samples_move(monkeypatch, threads):
+    """An array of the store is full after a few pieces, while threads still search them."""
+    monkeypatch.setattr(sample_store, "_BYTES", 1 << 16)
+
+    def reports(receiver):
+        frames = []
+        for begin in range(0, SAMPLES.shape[1], 700):
+            frames += receiver.process(SAMPLES[:, begin:begin + 700], wait=False)
+        return [frame.as_json() for frame in frames + receiver.finish()]
+
+    assert reports(Receiver(2, threads=threads)) == reports(Receiver(2))
+
+
+def test_after_an_exception_the_next_samples_do_not_wait(monkeypatch):
+    monkeypatch.setattr(synchroniser, "_SLICE", 1000)
+    for receiver in (synchroniser.Synchroniser(2), Receiver(2, threads=2)):
+        sync = getattr(receiver, "_sync", receiver)
+        header, calls = sync._reader.header, []
+
+        def fails_once(*arguments, calls=calls, header=header):
+            calls.append(1)
+            if len(calls) == 1:
+                raise MemoryError("on purpose")
+            return header(*arguments)
+
+        monkeypatch.setattr(sync._reader, "header", fails_once)
+        with pytest.raises(MemoryError, match="on purpose"):
+            receiver.process(SAMPLES)
+        receiver.process(SAMPLES[:, :5000])
+        receiver.restart()
+        frames = receiver.process(SAMPLES) + receiver.finish()
+        assert len(frames) == len(SENT)
 
 
 def test_reports_do_not_depend_on_how_calls_are_joined():

@@ -99,7 +99,7 @@ public:
             decode_signal_b(d, isa, found.signal_b_bits.mutable_data());
         if (payload)
             measure(build, d, payload->error.mutable_data());
-        found.states.find(found.channel.data(), d.noise, d_format.fft, build);
+        found.states->find(found.channel.data(), d.noise, d_format.fft, build);
         seconds[0] = watch.lap();
         viterbi_batch b{};
         if (payload)
@@ -374,11 +374,11 @@ public:
         d.check(d_from, d_all, d_chain);
     }
 
-    /* Return a dictionary of what reports of decoded frames need. */
-    py::dict report() const
+    /* Return a dictionary of what reports of decoded frames need, or throw the task's
+     * exception. */
+    py::dict report()
     {
-        if (!done() || !d_found)
-            throw std::runtime_error("the task has no result");
+        rethrow();
         py::dict out;
         const py::capsule owner = owner_of(d_found);
         if (d_found->payload)

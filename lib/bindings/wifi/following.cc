@@ -4,8 +4,9 @@
 #include "bindings/tasks.h"
 #include "bindings/wifi/headers.h"
 #include "wifi/scan.h"
-#include <condition_variable>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace mimopack {
@@ -314,8 +315,11 @@ private:
     }
 };
 
-/* The scan of a stream. Any threads may take pieces, each with a ticket. The pieces are
- * scanned in the order of the tickets. */
+class searching;
+
+/* The scan of a stream in pieces. Any threads may scan them. A thread that comes to a
+ * piece too early scans those before it, so that no piece waits for one that nobody
+ * scans. */
 class scan
 {
 public:
@@ -330,46 +334,44 @@ public:
 
     const scan_settings& settings() const { return d_scan.settings(); }
 
-    std::int64_t ticket() { return d_tickets++; }
-
-    /* Begin a new stream at a window. Tickets of the old one are no longer valid. */
+    /* Begin a new stream at a window. Pieces of the old one can no longer be scanned. */
     void restart(std::int64_t window)
     {
         const std::lock_guard guard(d_mutex);
         d_scan.restart();
         d_window = window;
-        d_next = d_tickets;
-        d_change.notify_all();
+        d_pieces.clear();
     }
 
-    /* Scan the piece of a ticket, after those before it. The caller must not hold Python's
-     * lock. */
-    void take(std::int64_t ticket, scan_piece piece, float threshold, stretch& found)
+    /* Append a piece. */
+    void add(const std::shared_ptr<searching>& piece)
     {
-        std::unique_lock lock(d_mutex);
-        d_change.wait(lock, [&] { return d_next >= ticket; });
-        require(d_next == ticket, "Scan");
-        struct passing {
-            scan& self;
-            ~passing()
-            {
-                ++self.d_next;
-                self.d_change.notify_all();
-            }
-        } const pass{ *this };
-        found.base = d_window;
-        piece.begin = d_window * settings().block - found.origin;
-        require(piece.begin >= 0, "Scan");
-        found.windows = d_scan.take(piece, threshold);
-        d_window += found.windows.passed;
+        const std::lock_guard guard(d_mutex);
+        d_pieces.push_back({ piece.get(), piece });
     }
+
+    /* Return the first window that the pieces scanned so far leave unfinished. */
+    std::int64_t window() const
+    {
+        const std::lock_guard guard(d_mutex);
+        return d_window;
+    }
+
+    /* Scan a piece, after those before it. The caller must not hold Python's lock. No
+     * other thread may be in here for the same piece. */
+    void
+    take(const searching* owner, scan_piece piece, float threshold, stretch& found);
 
 private:
+    struct entry {
+        const searching* owner;
+        std::weak_ptr<searching> piece;
+    };
+
     wifi_scan d_scan;
-    std::mutex d_mutex;
-    std::condition_variable d_change;
-    std::atomic<std::int64_t> d_tickets{ 0 };
-    std::int64_t d_next = 0, d_window = 0; /* the first unfinished window */
+    mutable std::mutex d_mutex;
+    std::deque<entry> d_pieces; /* not scanned yet, in their order */
+    std::int64_t d_window = 0;  /* the first unfinished one */
 };
 
 /* The work on one piece of a stream: the scan, then the signal fields of what it has
@@ -378,9 +380,8 @@ class searching : public task
 {
 public:
     /* f: none only scans. kept: the objects that must live until the task has run. The
-     * samples are copied to
-     * the columns from `at` on of `array`, whose first sample has the position `origin` in
-     * the stream. */
+     * samples are copied to the columns from `at` on of `array`, whose first sample has
+     * the position `origin` in the stream. */
     searching(scan& over,
               const follower* f,
               row_array samples,
@@ -411,26 +412,35 @@ public:
                     0 };
         d_stretch.samples = std::move(array);
         d_stretch.origin = origin;
-        d_ticket = over.ticket();
     }
 
-    /* Scan the samples, unless this was done. Return whether work() has more to do. */
+    /* Scan the samples, unless this was done. Return whether work() has more to do. An
+     * exception is thrown by each call. */
     bool scan_samples()
     {
         const std::lock_guard guard(d_mutex);
-        if (!d_scanned) {
-            d_scanned = true;
+        if (!d_scanned && !d_failure) {
             stopwatch watch;
-            d_over.take(d_ticket, d_piece, d_threshold, d_stretch);
+            try {
+                d_over.take(this, d_piece, d_threshold, d_stretch);
+                d_scanned = true;
+            } catch (...) {
+                d_failure = std::current_exception();
+            }
             d_seconds += watch.lap();
         }
+        if (d_failure)
+            std::rethrow_exception(d_failure);
         return !d_stretch.windows.chain.empty();
     }
 
     /* Return (lag, metric, fallen, hits, chain, passed) of scanned samples: the first three
      * hold one value for each window from the first unfinished one on. */
-    py::tuple windows() const
+    py::tuple windows()
     {
+        const std::lock_guard guard(d_mutex);
+        if (!d_scanned)
+            throw std::runtime_error("the samples have not been scanned");
         const scan_result& w = d_stretch.windows;
         const auto size = static_cast<py::ssize_t>(w.metric.size());
         return py::make_tuple(
@@ -473,14 +483,44 @@ private:
     float d_threshold;
     std::string d_isa;
     py::object d_kept;
-    std::int64_t d_ticket;
     std::mutex d_mutex;
     bool d_scanned = false;
+    std::exception_ptr d_failure;
     stretch d_stretch;
     std::vector<followed> d_found;
     std::int64_t d_preambles = 0;
     double d_seconds = 0;
 };
+
+void scan::take(const searching* owner,
+                scan_piece piece,
+                float threshold,
+                stretch& found)
+{
+    std::unique_lock lock(d_mutex);
+    const auto belongs = [&](const entry& one) { return one.owner == owner; };
+    while (true) {
+        if (std::none_of(d_pieces.begin(), d_pieces.end(), belongs))
+            throw std::runtime_error("the stream was restarted before this piece");
+        if (d_pieces.front().owner == owner)
+            break;
+        const std::shared_ptr<searching> before = d_pieces.front().piece.lock();
+        if (!before)
+            throw std::runtime_error("a piece of the stream was lost: restart the stream");
+        lock.unlock();
+        before->scan_samples();
+        lock.lock();
+    }
+    found.base = d_window;
+    piece.begin = d_window * settings().block - found.origin;
+    require(piece.begin >= 0, "Scan");
+    lock.unlock(); /* threads for later pieces wait for this one in scan_samples() */
+    found.windows = d_scan.take(piece, threshold);
+    lock.lock();
+    d_window += found.windows.passed;
+    if (!d_pieces.empty() && d_pieces.front().owner == owner)
+        d_pieces.pop_front();
+}
 
 } // namespace
 
@@ -560,6 +600,7 @@ void bind_wifi_following(py::module_& m)
              py::arg("next"),
              py::arg("ahead"),
              py::arg("isa") = "auto")
+        .def_property_readonly("window", &scan::window)
         .def("restart",
              &scan::restart,
              py::arg("window"),
@@ -574,16 +615,18 @@ void bind_wifi_following(py::module_& m)
                std::int64_t origin,
                float threshold,
                std::string isa) {
-                return new_object(
-                    make_task<searching>(self.cast<scan&>(),
-                                         follower_object.cast<const follower*>(),
-                                         std::move(samples),
-                                         std::move(array),
-                                         at,
-                                         origin,
-                                         threshold,
-                                         std::move(isa),
-                                         py::make_tuple(self, follower_object)));
+                auto piece = make_task<searching>(self.cast<scan&>(),
+                                                  follower_object.cast<const follower*>(),
+                                                  std::move(samples),
+                                                  std::move(array),
+                                                  at,
+                                                  origin,
+                                                  threshold,
+                                                  std::move(isa),
+                                                  py::make_tuple(self, follower_object));
+                py::object object = new_object(piece);
+                self.cast<scan&>().add(piece);
+                return object;
             },
             py::arg("follower").none(true),
             py::arg("samples").noconvert(),

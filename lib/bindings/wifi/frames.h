@@ -38,7 +38,8 @@ struct demodulated {
     buffer<std::int64_t> delay;
     buffer<float> signal_b;
     buffer<std::uint8_t> signal_b_bits;
-    channel_states states;
+    /* of its own, because reports keep it longer than the rest */
+    std::shared_ptr<channel_states> states;
 
     demodulated(const wifi_format& f,
                 std::int64_t frames,
@@ -57,7 +58,7 @@ struct demodulated {
           delay({ frames }),
           signal_b({ frames, f.signal_b < 0 ? 0 : f.data }),
           signal_b_bits({ frames, bits_of_signal_b }),
-          states(frames, f.trained, rows, f.streams)
+          states(std::make_shared<channel_states>(frames, f.trained, rows, f.streams))
     {
         std::fill_n(offset.mutable_data(), frames, 0.0);
     }
@@ -96,7 +97,7 @@ struct demodulated {
         out["phase_step"] = list_of(step);
         out["delay"] = list_of(delay);
         out["sig_b_bits"] = signal_b_bits.array(owner);
-        out["states"] = states.as_tuple(owner);
+        out["states"] = states->as_tuple(owner_of(states));
     }
 
     /* Put everything in. `owner` keeps this object. */
@@ -115,7 +116,7 @@ struct demodulated {
         out["sig_b_bits"] = signal_b_bits.array(owner);
         out["received"] = received.array(owner);
         out["least_squares"] = least_squares.array(owner);
-        out["states"] = states.as_tuple(owner);
+        out["states"] = states->as_tuple(owner_of(states));
     }
 
 private:

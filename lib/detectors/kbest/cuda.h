@@ -17,6 +17,7 @@
 #pragma once
 #include "cuda/prepared.h"
 #include "cuda/registers.h"
+#include "detectors/kbest/cuda_array_team.h"
 #include "detectors/kbest/cuda_team.h"
 #include "detectors/kbest/kernel.h"
 
@@ -451,6 +452,17 @@ constexpr bool team_fits()
         return false;
 }
 
+/* Whether teams take large arrays from H to LLRs */
+template <int WIDTH, int K>
+constexpr bool array_team_fits()
+{
+    if constexpr (fits_team && asked::num_tx > 4 && asked::num_tx <= 16 && WIDTH > 0 &&
+                  K >= 8)
+        return array_kbest<WIDTH, K>::possible;
+    else
+        return false;
+}
+
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
  * are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
@@ -459,6 +471,8 @@ MP_FN auto make_kbest(arena<lane>& a)
     constexpr kbest_options o = asked::options();
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
         return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
+    else if constexpr (array_team_fits<WIDTH, o.k>())
+        return team_kernel<array_kbest<WIDTH, o.k>>();
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
         return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
                         (NT > 4)>(a, asked::points, layers(), antennas(), o.llr_clip);

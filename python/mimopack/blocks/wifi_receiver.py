@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import forget_gone_listeners, listeners, publish
+from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
 from ..detectors import name_of
@@ -168,14 +168,14 @@ class wifi_receiver(sample_block):
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector; or its class, also a user's (see
-            ``detectors.register``), which then has its name here too; or "auto". With
-            overload="drop", "auto" uses the strongest of mla, nway and mmse that keeps up with the
-            samples, and decides each second by the load, see
-            ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses mla, as no
-            samples can be lost. nway replaces mla for frames in which mla would search more than
-            8192 candidates per vector (4x4 16-QAM: 2 * 16^3 = 8192, as mla slices a layer). Setting
-            the name of a detector, by method or message, ends "auto".
+        detector: name of the MIMO detector, or "auto"; or a class, also a user's, which is then
+            registered (see ``detectors.register``) and known by its name. With overload="drop",
+            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
+            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
+            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
+            frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
+            16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
+            ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -196,7 +196,8 @@ class wifi_receiver(sample_block):
             the block holds up the upstream blocks for a millisecond at most. GNU Radio's buffers of
             the default size have room for the samples of this millisecond.
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
-            antenna and sample.
+            antenna and sample. With several threads, samples that are being searched take memory
+            in addition.
 
     Raises:
         ValueError: an argument is not as above.
@@ -488,13 +489,13 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
-        forget_gone_listeners(self.to_basic_block())
         with self._log.guard("the start of the stream"):    # GNU Radio would hang
             self._engine.restart()
         return gr.basic_block.start(self)
 
     def stop(self):
         self._log.flush()
+        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _publish(self, name, *messages):

@@ -42,10 +42,11 @@ _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
 _LARGER = 4
-# The thread that searches is behind if it gets more than these seconds of samples at once.
+# The thread that searches is behind if it gets more than these seconds of samples at once. So it is
+# always with samples from a file, which need no short latency.
 _BEHIND = 1e-3
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
-# each coded bit of a frame, so this is about 64 MiB.
+# each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
 _MOST_KEPT = 256
 # A detector uses several threads from this number of candidates per batch on. Waking threads takes
 # long if other blocks occupy the cores.
@@ -542,7 +543,8 @@ class FrameDecoder:
                 error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
         if isinstance(d, Demodulated):
-            d = replace(d, phase_step=d.phase_step.tolist(), delay=d.delay.tolist())
+            d = _Offsets(d.phase_step.tolist(), d.sampling_offset.tolist(), d.delay.tolist(),
+                         d.sig_b_bits, d.carriers)
         rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
                      packed)
         turn = rate / (2 * np.pi * f.symbol * scale)

@@ -132,8 +132,16 @@ class ReceivedFrame:
         rest = self.__dict__.get("_rest")
         if rest is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        self.__dict__ = {**rest(), **self.__dict__, "_rest": None}
+        for field_name, value in rest().items():
+            self.__dict__.setdefault(field_name, value)
+        self.__dict__["_rest"] = None
         return getattr(self, name)
+
+    def __setattr__(self, name, value):
+        if name in ("psdu", "mpdus"):
+            getattr(self, "mpdus", None)    # complete the report
+            self.__dict__["_places"] = None
+        object.__setattr__(self, name, value)
 
     def __getstate__(self):
         return {one.name: getattr(self, one.name) for one in fields(self)}

@@ -55,7 +55,7 @@ class Receiver:
             decoded in any iteration are kept.
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
         threshold: threshold of preamble detection, see :class:`Synchroniser`.
-        threads: number of threads that read signal fields and decode frames, up to
+        threads: number of threads that search samples and decode frames, up to
             ``checks.MOST_THREADS``; 0 uses all cores. Frames are returned in the order of the
             stream in any case. Use more than 1 if frames occupy most of the time. With 1, a
             detector uses all cores for large batches. With a GPU, the receiver always uses 1.
@@ -140,7 +140,7 @@ class Receiver:
 
     @property
     def num_threads(self):
-        """Number of threads that read signal fields and decode."""
+        """Number of threads that search samples and decode frames."""
         return self._threads
 
     def set_alarm(self, alarm):
@@ -196,7 +196,7 @@ class Receiver:
     def ready(self):
         """Return frames that other threads have decoded since the last call.
 
-        If none of these threads is idle, decode some of the waiting frames first.
+        If more tasks wait than there are other threads, run one of them first.
 
         Returns:
             (frames, helped): list of :class:`ReceivedFrame` in the order of the stream, and whether
@@ -210,8 +210,7 @@ class Receiver:
 
         ``counts`` keeps its values.
         """
-        for stretch in self._sync.scan_end():
-            self._follow(stretch)
+        self._follow(self._sync.scan_end())
         frames = self._collected()
         self._sync.restart()
         self._parent = None
@@ -242,19 +241,25 @@ class Receiver:
 
     def _search(self, samples):
         """Search samples and start to decode the frames found."""
-        for stretch in self._sync.scan(samples):
-            self._follow(stretch)
+        self._follow(self._sync.scan(samples))
         # Limit the queue, or a stream that is too fast would fill the memory.
         self._advance(_MOST_WAITING * self._threads)
 
-    def _follow(self, stretch):
-        """Start to search a stretch."""
-        # If there is nothing else to do, scan here: handing over a task would take longer.
-        if self.in_flight or stretch.task.scan():
-            self._workers.start(stretch.task)
-        else:
-            stretch.task.run()
-        self._stretches.append(stretch)
+    def _follow(self, stretches):
+        """Start to search stretches."""
+        begun = self.in_flight
+        self._stretches += stretches    # now, so that no exception loses one
+        try:
+            for stretch in stretches:
+                # If there is nothing else to do, scan here: handing over a task would take longer.
+                if begun or stretch.task.scan():
+                    self._workers.start(stretch.task)
+                else:
+                    stretch.task.run()
+        except BaseException:    # _advance() must not wait for a task that nobody runs
+            for stretch in stretches:
+                stretch.task.run()
+            raise
 
     def _advance(self, waiting):
         """Start to decode the frames of stretches whose signal fields were read.

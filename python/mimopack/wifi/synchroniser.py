@@ -148,6 +148,7 @@ class Synchroniser:
             rows=self.num_rx, block=self._block, window=_WINDOW, region=_REGION,
             searches=_SEARCHES, fall=_FALL, fallen=_FALLEN, next=_NEXT, ahead=self._ahead)
         self.samples_seen = 0
+        self._store = SampleStore(self.num_rx, 0)
         self.preambles = self.left_out = 0
         self.task_seconds = 0.0
         self.restart()
@@ -168,9 +169,7 @@ class Synchroniser:
         """Drop frames in progress. The next sample becomes sample ``origin`` of the stream."""
         # Blocks begin at multiples of their length. Zeros fill the missing part of the first one.
         first = origin // self._block
-        self._store = SampleStore(self.num_rx, first * self._block)
-        # First window of the next stretch to settle
-        self._next_window = first
+        self._store.restart(first * self._block)
         self._scan.restart(first)
         self._unsettled = deque()    # stretches
         missing = origin - first * self._block
@@ -191,20 +190,26 @@ class Synchroniser:
 
         Raises:
             ValueError: the shape is wrong.
+
+        After an exception, frames in progress are dropped, as by :meth:`restart`.
         """
-        return self._found(self.scan(samples))
+        return self._found(lambda: self.scan(samples))
 
     def finish(self):
         """End the stream: return the remaining frames, and begin a new stream at sample 0."""
-        found = self._found(self.scan_end())
+        found = self._found(self.scan_end)
         self.restart()
         return found
 
-    def _found(self, stretches):
+    def _found(self, scan):
         found = []
-        for stretch in stretches:
-            stretch.task.run()
-            found += self.settle(stretch)
+        try:
+            for stretch in scan():
+                stretch.task.run()
+                found += self.settle(stretch)
+        except BaseException:    # pieces without a result would hold up the next ones
+            self.restart(self._store.end)
+            raise
         return found
 
     # Several threads may search one stream. One of them calls scan() and settle(), in order. Any
@@ -244,11 +249,13 @@ class Synchroniser:
 
     def _searched(self, samples):
         """Begin to append samples and to search all windows that enough samples follow."""
-        count, keep = samples.shape[1], (self._next_window - _EARLIER) * self._block
+        count = samples.shape[1]
         if not self._store.has_room(count):
-            # The new array begins with older samples, which must be there.
+            # The next array begins with older samples. They must be there, and the first window
+            # that is not finished must be known.
             for stretch in self._unsettled:
                 stretch.task.scan()
+        keep = (self._scan.window - _EARLIER) * self._block
         array, origin, at = self._store.room(count, keep)
         self.samples_seen += count
         task = self._scan.begin(self._follower, samples, array, at=at, origin=origin,
@@ -267,7 +274,7 @@ class Synchroniser:
             list of :class:`Found` in the order of the stream: frames whose samples are complete.
         """
         self._unsettled.popleft()
-        frames, preambles, self._next_window, seconds = stretch.task.value()
+        frames, preambles, next_window, seconds = stretch.task.value()
         self.task_seconds += seconds
         self.preambles += preambles
         for start, window, cfo, mask, kind, fields, noise, signal in frames:
@@ -275,7 +282,7 @@ class Synchroniser:
             self._enqueue(Preamble(start, window, cfo, subchannels),
                           self._reader.header(kind, fields, subchannels, noise, signal))
         found = self._complete(stretch)
-        keep = (self._next_window - _EARLIER) * self._block
+        keep = (next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *(self._first(one[0]) for one in self._pending)]))
         return found
 

@@ -1,0 +1,113 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* K-best by teams of threads for large arrays: the team that searches a vector (see
+ * cuda_team_search.h) also makes its triangular system. */
+#pragma once
+#include "cuda/by_teams.h"
+#include "cuda/team_factor.h"
+#include "detectors/kbest/cuda_team_search.h"
+
+namespace mimopack {
+namespace MIMOPACK_ISA {
+
+template <int WIDTH, int K>
+class array_kbest
+{
+    using search = team_search<WIDTH, K, team_gram::threads>;
+    static constexpr int nt = asked::num_tx;
+    static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
+
+public:
+    static constexpr int axes = 1;
+
+    struct storage {
+        team_factor::storage system;
+        float row[search::row_size];
+        typename search::workspace list;
+    };
+
+    static constexpr bool possible = search::possible && teams_fit_shared<storage>();
+
+    MP_FN array_kbest(const team_gram& gram, storage& s)
+        : d_system(gram, s.system), d_at(s)
+    {
+    }
+
+    MP_FN static auto make_serial(arena<lane>& a)
+    {
+        constexpr kbest_options o = asked::options();
+        return sized<kbest<lane, 0, 0, WIDTH>, 0>(
+            a, asked::points, layers(), antennas(), o.k, o.llr_clip);
+    }
+
+    MP_FN bool begin()
+    {
+        d_column = d_system.sort_by_norm();
+        factorise(float2{ 0.0f, 0.0f });
+        return d_system.is_independent(d_column);
+    }
+
+    MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
+    {
+        constexpr kbest_options o = asked::options();
+        factorise(matched);
+        set_row(reciprocal(noise.v), prior);
+        __syncwarp();
+        search(d_at.row, d_at.list).run();
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            const int at = d_column * bits + b;
+            const unsigned value =
+                __float_as_uint(d_at.row[nt * bits + 1 + d_column / search::fields]);
+            const int place =
+                d_column % search::fields * bits + symbol_bits<WIDTH>::place(b);
+            const float above = d_at.row[at] - d_at.row[nt * bits];
+            const lane known = asked::has_prior ? prior[b] : lane(0.0f);
+            const lane moved(value >> place & 1 ? above : -above);
+            llr[b] = clipped(known, moved, o.llr_clip);
+        }
+        __syncwarp();
+    }
+
+private:
+    team_factor d_system;
+    storage& d_at;
+    int d_column; /* of the thread's layer */
+
+    MP_FN void factorise(float2 matched)
+    {
+        d_system.factorise([this](int column) { return d_at.system.layer[column]; },
+                           matched);
+    }
+
+    /* Set the vector's model, for symbols k = 0..side-1, a thread a level, and what a
+     * prior adds to the metrics of the thread's layer. */
+    MP_FN void set_row(float inverse_noise, const lane* prior)
+    {
+        const int i = d_system.gram.layer();
+        float* const to = d_at.row + search::place(i);
+        float sum_re = 1.0f, sum_im = 0.0f;
+        for (int j = i + 1; j < nt; ++j) {
+            const float2 c = d_at.system.c[i][j];
+            to[1 + 2 * (j - i)] = c.x;
+            to[2 + 2 * (j - i)] = c.y;
+            sum_re += c.x;
+            sum_im += c.y;
+        }
+        constexpr float half = 0.5f * (side - 1);
+        to[0] = fmaf(half, sum_re - sum_im, d_at.system.v[i].x);
+        to[1] = fmaf(half, sum_re + sum_im, d_at.system.v[i].y);
+        to[2] = d_at.system.w[i] * inverse_noise;
+        MP_UNROLL
+        for (int axis = 0; asked::has_prior && axis < 2; ++axis) {
+            lane cost[side];
+            axis_penalties<WIDTH>(prior + axis * WIDTH, cost);
+            MP_UNROLL
+            for (int k = 0; k < side; ++k)
+                d_at.row[search::costs_at + (2 * d_column + axis) * side + k] = cost[k].v;
+        }
+    }
+};
+
+} // namespace MIMOPACK_ISA
+} // namespace mimopack
