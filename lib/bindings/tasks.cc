@@ -174,11 +174,6 @@ void bind_tasks(py::module_& m)
 Attributes:
     done: whether the call has ended.
     interrupted: whether Ctrl-C has ended the call, and value() has not raised KeyboardInterrupt yet.)")
-        .def(py::init([](py::object function, py::args arguments) {
-                 return std::shared_ptr<task>(
-                     make_task<python_task>(std::move(function), std::move(arguments)));
-             }),
-             py::arg("function"))
         .def_property_readonly("done", &task::done)
         .def_property_readonly("interrupted", &task::interrupted)
         .def("run", &task::run, unlocked(), "Make the call.")
@@ -186,6 +181,14 @@ Attributes:
         .def("value",
              &task::value,
              "Return the result of a finished call, or raise its exception.");
+    m.def(
+        "python_task",
+        [](py::object function, py::args arguments) {
+            return new_object<task>(
+                make_task<python_task>(std::move(function), std::move(arguments)));
+        },
+        py::arg("function"),
+        "Return the Task of a call of a function with the other arguments.");
     py::class_<task_queue, std::shared_ptr<task_queue>>(
         m, "TaskQueue", py::module_local(), "Tasks that wait for a thread.")
         .def(py::init<>())

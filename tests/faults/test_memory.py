@@ -18,16 +18,19 @@ CASES = {
        for name in detectors.names()},
     **{name: (f"coding.get('{name}').decoder(backend='cpu', threads=threads)",
               f"made.decode(llr['{name}'])")
-       for name in ("wifi:648:1/2", "turbo:104", "conv:100:3/4", "conv:100:3/4:algorithm=viterbi")}}
-# This one makes objects of C++ classes when it is first used. While pybind11 makes such an object,
-# an allocation of its own that fails ends the process: the exception would pass through Python. The
-# Wi-Fi receiver makes such objects for each piece of samples, so that it cannot be tried.
-WARM = ("conv:100:3/4:algorithm=viterbi",)
+       for name in ("wifi:648:1/2", "turbo:104", "conv:100:3/4", "conv:100:3/4:algorithm=viterbi")},
+    "receiver": ("wifi.Receiver(2, detector='mmse', backend='cpu', threads=threads)",
+                 "received(made)")}
+# These make objects of C++ classes when they are first used. While Python calls the constructor of
+# such a class, an allocation of pybind11 that fails ends the process: the exception would pass
+# through Python.
+WARM = ("conv:100:3/4:algorithm=viterbi", "receiver")
 RUN = """
 import ctypes, logging, sys
 import numpy as np
-from gnuradio.mimopack import coding, detectors
+from gnuradio.mimopack import coding, detectors, wifi
 from simulated import problem
+from wifi_air import FRAMES, air
 
 make, use, threads, warm = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4] == "True"
 logging.disable()
@@ -37,6 +40,16 @@ rng = np.random.default_rng(1)
 llr = {name: rng.standard_normal((40, size)).astype(np.float32) for name, size in
        {"wifi:648:1/2": 648, "turbo:104": 324, "conv:100:3/4": 142,
         "conv:100:3/4:algorithm=viterbi": 142}.items() if name in use}
+
+samples, sent = air(FRAMES[2:3], 2)
+
+def received(receiver):
+    receiver.restart()
+    found = [frame for part in np.array_split(samples, 4, axis=1)
+             for frame in receiver.process(part)] + receiver.finish()
+    assert not receiver.counts["failures"]
+    assert [frame.psdu for frame in found] == [frame.psdu for frame in sent]
+    return [frame.start for frame in found]
 
 expected, made = None, eval(make)
 expected = eval(use)

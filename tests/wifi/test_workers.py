@@ -160,14 +160,14 @@ def test_all_stages_of_all_threads_are_timed(threads):
 
 
 def test_errors_of_tasks_are_raised_where_results_are_wanted():
-    task = _core.Task(int, "x")
+    task = _core.python_task(int, "x")
     with pytest.raises(RuntimeError, match="not done"):
         task.value()
     task.run()
     for _ in range(2):
         with pytest.raises(ValueError, match="invalid literal"):
             task.value()
-    task = _core.Task(int, "5")
+    task = _core.python_task(int, "5")
     task.run()
     task.wait()
     assert (task.value(), task.value(), task.interrupted) == (5, 5, False)

@@ -461,7 +461,7 @@ void bind_wifi_demodulator(py::module_& m)
                const py::object& last,
                int threads,
                std::string isa) {
-                return make_task<demodulation>(
+                return new_object(make_task<demodulation>(
                     self.cast<const demodulator&>(),
                     received_frames{ std::move(samples),
                                      rows,
@@ -474,7 +474,7 @@ void bind_wifi_demodulator(py::module_& m)
                                     last.cast<const descrambler*>(),
                                     threads },
                     std::move(isa),
-                    py::make_tuple(self, detector, decoder, last));
+                    py::make_tuple(self, detector, decoder, last)));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),

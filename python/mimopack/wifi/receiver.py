@@ -304,7 +304,7 @@ class Receiver:
 
     def _decode_all(self, group):
         """Start to decode frames in Python; return the task."""
-        return self._start(_core.Task(self._with_decoder, FrameDecoder.decode, group,
+        return self._start(_core.python_task(self._with_decoder, FrameDecoder.decode, group,
                                       self.keep_symbols), "demodulation")
 
     def _start(self, task, stage):
@@ -332,7 +332,7 @@ class Receiver:
             batch.task = self._decode_all(batch.group)
         else:
             if batch.reports is None:
-                batch.task = self._start(_core.Task(
+                batch.task = self._start(_core.python_task(
                     self._with_decoder, FrameDecoder.improve, begun), "reporting")
 
     def _settle(self):
