@@ -7,7 +7,6 @@
 #include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
-#include <gnuradio/block_registry.h>
 #include <pmt/pmt.h>
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
@@ -366,29 +365,15 @@ mpdus_to_pdus(std::string_view psdu,
     return pdus;
 }
 
-bool exists(const pmt_t& name)
-{
-    try {
-        global_block_registry.block_lookup(name);
-        return true;
-    } catch (const std::exception&) { /* unknown, or just being destroyed */
-        return false;
-    }
-}
-
-void forget_gone_listeners(gr::basic_block& block, const pmt_t& port)
-{
-    for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
-         left = pmt::cdr(left))
-        if (!exists(pmt::car(pmt::car(left))))
-            block.message_port_unsub(port, pmt::car(left));
-}
-
-void forget_all_gone_listeners(gr::basic_block& block)
+void forget_listeners(gr::basic_block& block)
 {
     const pmt_t ports = block.message_ports_out();
-    for (std::size_t i = 0; i < pmt::length(ports); ++i)
-        forget_gone_listeners(block, pmt::vector_ref(ports, i));
+    for (std::size_t i = 0; i < pmt::length(ports); ++i) {
+        const pmt_t port = pmt::vector_ref(ports, i);
+        for (pmt_t left = block.message_subscribers(port); pmt::is_pair(left);
+             left = pmt::cdr(left))
+            block.message_port_unsub(port, pmt::car(left));
+    }
 }
 
 void publish(gr::basic_block& block,
@@ -399,7 +384,6 @@ void publish(gr::basic_block& block,
         if (!message)
             throw py::type_error("messages: got None, must be PMTs");
     py::gil_scoped_release unlocked;
-    forget_gone_listeners(block, port); /* if the flowgraph has ended */
     for (const pmt_t& message : messages)
         block.message_port_pub(port, message);
 }
@@ -541,14 +525,14 @@ Raises:
 
 Args:
     block, port: as for publish().)");
-    m.def("forget_gone_listeners",
-          &forget_all_gone_listeners,
+    m.def("forget_listeners",
+          &forget_listeners,
           py::arg("block"),
-          R"(Forget the connections of message ports to blocks that no longer exist.
+          R"(Forget the connections of a block's message outputs. Call this when the block stops.
 
-GNU Radio 3.10 keeps the connections of earlier flowgraphs. If one of these blocks is gone, a
-message reaches none of the listeners behind it, nor does the news that the sender is done: they
-wait for ever. Call this in start().
+GNU Radio makes the connections again at each start of a flowgraph, but 3.10 also keeps those of
+earlier flowgraphs. Once one of these listeners is gone, a message reaches none of those behind it,
+nor does the news that the sender is done: they wait for ever.
 
 Args:
     block: as for publish().)");

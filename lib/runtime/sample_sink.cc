@@ -106,8 +106,8 @@ bool sample_sink::stop()
         d_held = py::object();
         if (d_taken)
             held.attr("end")(done);
-        else if (done)
-            d_outlet.attr("end")(); /* its listeners would wait for ever */
+        else
+            d_outlet.attr("end")(done); /* its listeners would wait for ever */
     });
     d_taken = false;
     set_output_multiple(static_cast<int>(d_queue->at_a_time())); /* for the next start */

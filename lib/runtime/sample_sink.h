@@ -27,7 +27,7 @@ public:
 
     /* least, most: seconds between calls of work() if the queue drops samples, see
      * sample_queue::rest(). control: name of a message port. outlet: an object that
-     * lives as long as the block, with end(), see message_outlet. */
+     * lives as long as the block, with end(done), see message_outlet. */
     static sptr make(const std::string& name,
                      std::shared_ptr<sample_queue> queue,
                      double least,

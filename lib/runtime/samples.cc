@@ -160,8 +160,8 @@ Args:
         SampleQueue.rest().
     control: name of the message port for control().
     find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
-    outlet: an object that lives as long as the block, with end(), which is called if begin() failed
-        and the flowgraph has ended.)")
+    outlet: an object that lives as long as the block, with end(done), which is called if begin()
+        has failed.)")
         .def(py::init(&sample_sink::make),
              py::arg("name"),
              py::arg("queue"),

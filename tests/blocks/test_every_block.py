@@ -12,7 +12,6 @@ import pytest
 from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play, spoiled
 from flowgraphs import until
 from gnuradio.mimopack import blocks
-from gnuradio.mimopack.blocks.message_stream import message_outlet
 from wifi_blocks import HOSTILE, Messages
 
 ALL = STREAMS | MESSAGES | SOURCES
@@ -95,18 +94,6 @@ def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
         assert list(map(len, again.items)) == list(map(len, first.items))
         assert {port: len(sent) for port, sent in again.messages.items()} \
             == {port: len(sent) for port, sent in first.messages.items()}
-
-
-def test_a_message_after_the_end_of_the_flowgraph_reaches_who_is_left():
-    outlet, gone, left = message_outlet(["out"]), Messages(), Messages()
-    for listener in (gone, left):
-        outlet.message_port_sub(pmt.intern("out"), pmt.cons(pmt.intern(listener.alias()),
-                                                            pmt.intern("in")))
-    assert outlet.listeners("out") == 2
-    del gone, listener
-    gc.collect()
-    outlet.send("out", pmt.PMT_T, pmt.PMT_F)
-    assert outlet.listeners("out") == 1 and left.to_basic_block().nmsgs(pmt.intern("in")) == 2
 
 
 @pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])

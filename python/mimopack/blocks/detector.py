@@ -122,7 +122,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         self.set_output_multiple(1)
         self._pinned = False
         self._detector.prepare(self._batch * self._period, self._period, self._prior_input)
-        return Guarded.start(self)
+        return True
 
     def stop(self):
         self._report(final=True)

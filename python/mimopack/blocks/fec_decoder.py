@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from .._runtime import forget_gone_listeners
+from .._runtime import forget_listeners
 from ..checks import choice, flag, integer, positive, thread_count
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
@@ -190,9 +190,10 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         """Return the number of PDUs for which the decoder raised an exception: all are erased."""
         return self._failures
 
-    def start(self):
-        forget_gone_listeners(self.to_basic_block())
-        return gr.basic_block.start(self)
+    def stop(self):
+        _LlrDecoding.stop(self)
+        forget_listeners(self.to_basic_block())
+        return True
 
     def _take(self, message):
         with self._log.guard("PDU"):

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from .._runtime import forget_gone_listeners
+from .._runtime import forget_listeners
 from .streams import BlockLog, batched_block, guarded, vector
 
 # Target size of a batch per work() call, in bytes at the larger port.
@@ -86,12 +86,9 @@ class fec_encoder_pdu(gr.basic_block):
         """Return the number of messages skipped because they are not PDUs of information bits."""
         return self._log.failures
 
-    def start(self):
-        forget_gone_listeners(self.to_basic_block())
-        return gr.basic_block.start(self)
-
     def stop(self):
         self._log.flush()
+        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _take(self, message):

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base classes of blocks that turn messages into streams, or send messages when they end."""
 
+import threading
 import time
 from collections import deque
 
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_gone_listeners, listeners, publish
+from .._runtime import forget_listeners, listeners, publish
 from .streams import BlockLog, OutputQueue
 
 # GNU Radio's port and message that tell a block that the sender of its messages is done.
@@ -124,7 +125,7 @@ class message_source(gr.basic_block):
 
 
 class message_outlet(gr.basic_block):
-    """Message ports that stay open until another block calls ``end()``.
+    """Message ports that stay open until another block calls ``end``.
 
     Before GNU Radio calls a block's stop(), it tells the receivers of the block's messages that the
     block is done, and they end. Messages sent in stop() arrive too late. A hierarchical block
@@ -138,6 +139,9 @@ class message_outlet(gr.basic_block):
     def __init__(self, ports):
         gr.basic_block.__init__(self, "message_outlet", None, None)
         self._ports = {name: pmt.intern(name) for name in ports}
+        # Whether its thread runs, and whether more messages may come in this run.
+        self._runs = self._sends = False
+        self._lock = threading.Lock()
         for port in self._ports.values():
             self.message_port_register_out(port)
 
@@ -150,7 +154,8 @@ class message_outlet(gr.basic_block):
             parent.msg_connect(self, name, parent, name)
 
     def start(self):
-        forget_gone_listeners(self.to_basic_block())
+        with self._lock:
+            self._runs, self._sends = True, True
         # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self._set_done(0)
         return gr.basic_block.start(self)
@@ -168,9 +173,29 @@ class message_outlet(gr.basic_block):
         """Send messages through a port, from any thread."""
         publish(self.to_basic_block(), self._ports[name], messages)
 
-    def end(self):
-        """Mark the outlet as done after its last message, and tell the receivers."""
-        self._set_done(1)
+    def stop(self):
+        with self._lock:
+            self._runs = False
+            self._forget()
+        return gr.basic_block.stop(self)
+
+    def end(self, done=True):
+        """End a run after its last message.
+
+        Args:
+            done: whether the flowgraph has ended, which the receivers are then told. If not, it was
+                stopped or is being changed.
+        """
+        with self._lock:
+            self._sends = False
+            self._forget()
+        if done:
+            self._set_done(1)
+
+    def _forget(self):
+        # Messages may still come when the thread has ended, and the thread tells the receivers.
+        if not self._runs and not self._sends:
+            forget_listeners(self.to_basic_block())
 
     def _set_done(self, value):
         self.to_basic_block()._post(_SYSTEM, pmt.cons(_DONE, pmt.from_long(value)))

@@ -9,7 +9,6 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_gone_listeners
 from ..recording import frame_annotation
 from .settings import scalar
 from .streams import guarded, remaining
@@ -92,6 +91,7 @@ class message_taker(gr.basic_block):
         log: ``BlockLog``.
 
     Attributes:
+        runs: whether the block has started and not stopped.
         ended: whether no more messages come: the senders have ended, or there are none.
     """
 
@@ -99,7 +99,7 @@ class message_taker(gr.basic_block):
         gr.basic_block.__init__(self, f"{name}_taker", None, None)
         self._name, self._function, self._finish, self._log = name, take, finish, log
         self._port = pmt.intern(name)
-        self.ended = True    # without a sender, the block does not start
+        self.runs, self.ended = False, True    # without a sender, the block does not start
         self.message_port_register_in(self._port)
         self.set_msg_handler(self._port, self._take)
 
@@ -109,16 +109,15 @@ class message_taker(gr.basic_block):
             self._take(message)
 
     def start(self):
-        forget_gone_listeners(self.to_basic_block())
         # GNU Radio 3.10 does not clear the "done" state of an earlier run.
         self.to_basic_block().clear_finished()
-        self.ended = False
+        self.runs, self.ended = True, False
         self.drain()
         return gr.basic_block.start(self)
 
     def stop(self):
         self.drain()
-        self.ended = self.to_basic_block().finished()
+        self.runs, self.ended = False, self.to_basic_block().finished()
         with self._log.guard("the end of the messages"):
             self._finish()
         return gr.basic_block.stop(self)
@@ -149,6 +148,7 @@ class sample_taker(gr.sync_block):
 
     Attributes:
         started: ``threading.Event`` that is set when the block starts.
+        runs: whether the block has started and not stopped.
         ended: whether the stream has ended. If not, the flowgraph was stopped or is being changed.
     """
 
@@ -157,7 +157,7 @@ class sample_taker(gr.sync_block):
         self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun, self._paused, self._unpaced = False, 0.0, 0
-        self.ended = False
+        self.runs = self.ended = False
         self.started = threading.Event()
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
@@ -166,14 +166,14 @@ class sample_taker(gr.sync_block):
     def start(self):
         self.set_output_multiple(1)
         self.started.set()
-        self._begun = self.ended = False
+        self._begun, self.runs, self.ended = False, True, False
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
             self._owner.begin()
         return True
 
     def stop(self):
-        self.ended = self.detail().done()
+        self.runs, self.ended = False, self.detail().done()
         with self._log.guard("the end of the stream"):
             self._owner.end()
         self._log.flush()

@@ -85,7 +85,7 @@ class sigmf_multichannel_source(Guarded, gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
-        return Guarded.start(self)
+        return True
 
     def stop(self):
         self.set_output_multiple(_BATCH)

@@ -144,8 +144,8 @@ class sigmf_ring_sink(hierarchical_block):
 
     def _finish(self):
         self._wait()
-        if self._samples.ended and self._trigger.ended:
-            self._outlet.end()
+        if not self._samples.runs and not self._trigger.runs:
+            self._outlet.end(self._samples.ended and self._trigger.ended)
 
     def _wait(self):
         thread = self._thread

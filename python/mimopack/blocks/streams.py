@@ -10,7 +10,7 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_gone_listeners
+from .._runtime import forget_listeners
 
 # Minimum time between two reports of one kind, in seconds.
 REPORT_SECONDS = 1.0
@@ -114,12 +114,9 @@ class Guarded:
         """Return the number of exceptions, each of which lost the items of one call."""
         return self._log.failures
 
-    def start(self):
-        forget_gone_listeners(self.to_basic_block())
-        return super().start()
-
     def stop(self):
         self._log.flush()
+        forget_listeners(self.to_basic_block())
         return super().stop()
 
 
@@ -263,7 +260,7 @@ class batched_block(Guarded, gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
-        return Guarded.start(self)
+        return True
 
     def stop(self):
         self.set_output_multiple(self._batch)    # for the buffers of the next start

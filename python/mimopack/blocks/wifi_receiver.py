@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import forget_gone_listeners, listeners, publish
+from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
 from ..detectors import name_of
@@ -489,13 +489,13 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         return self.counts()["failures"]
 
     def start(self):
-        forget_gone_listeners(self.to_basic_block())
         with self._log.guard("the start of the stream"):    # GNU Radio would hang
             self._engine.restart()
         return gr.basic_block.start(self)
 
     def stop(self):
         self._log.flush()
+        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _publish(self, name, *messages):

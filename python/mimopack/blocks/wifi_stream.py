@@ -210,8 +210,7 @@ class SampleSink(Controlled):
             self._handover.end()
             self._log.flush()
             # If the flowgraph was stopped from outside, keep the receiving blocks alive.
-            if done:
-                self.outlet.end()
+            self.outlet.end(done)
 
     def control(self, message):
         """Handle a message of port ``control``."""
