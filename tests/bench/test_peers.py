@@ -46,7 +46,8 @@ def test_requests_may_wait_for_each_other_and_fail(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     program = peers.Program([sys.executable, "-c", """
 import json, os, sys
-print(json.dumps({"name": os.environ.get("PYTHONPATH", "") + os.environ["PYTHONHOME_OF_OURS"]}))
+print(json.dumps({"name": os.environ.get("PYTHONPATH", "") + os.environ["PYTHONHOME_OF_OURS"]}),
+      flush=True)
 for line in sys.stdin:
     method, _, n = line.split()
     if n == "13":

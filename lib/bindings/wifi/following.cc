@@ -624,9 +624,9 @@ void bind_wifi_following(py::module_& m)
                                                   threshold,
                                                   std::move(isa),
                                                   py::make_tuple(self, follower_object));
-                py::object object = new_object(piece);
+                auto made = new_object(piece);
                 self.cast<scan&>().add(piece);
-                return object;
+                return made;
             },
             py::arg("follower").none(true),
             py::arg("samples").noconvert(),

@@ -101,7 +101,7 @@ class SampleStore:
 
     def _drop(self):
         array = self._arrays.popleft()[1]
-        if len(self._dropped) < _MOST_DROPPED and array.nbytes <= _BYTES:
+        if len(self._dropped) < _MOST_DROPPED and array.nbytes <= 4 * _BYTES:
             self._dropped.append(array)
 
     def _unused(self, size):
