@@ -10,7 +10,7 @@ import pytest
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.wifi.csi import CsiWriter, read_csi
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import fewer, junk
 
@@ -108,6 +108,7 @@ def test_sigmf_metadata(folder, metadata, data):
 
 @given(value=junk(), key=st.sampled_from(["datatype", "num_channels", "sample_rate", "frequency"]),
        kind=st.sampled_from(["valid.sigmf-meta", "raw.cs16"]))
+@example(value=np.array([None, 1], object), key="datatype", kind="raw.cs16")
 def test_arguments_of_a_recording(folder, metadata, value, key, kind):
     (folder / "raw.cs16").write_bytes(bytes(4000))
     try:

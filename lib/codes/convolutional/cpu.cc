@@ -68,7 +68,10 @@ struct int16_decoder {
 
     int16_decoder(arena<simd>& floats, const convolutional_plan& p)
         : posterior(floats.take(2 * p.num_bits)),
-          space{ reinterpret_cast<simd16*>(floats.take(0)), 0 },
+          /* take(0) would put the element behind a piece before this one */
+          space{ floats.memory ? reinterpret_cast<simd16*>(floats.memory + floats.used)
+                               : nullptr,
+                 0 },
           decoder(space, p.num_info, p.num_bits, p.place),
           given(space.take(p.num_bits))
     {

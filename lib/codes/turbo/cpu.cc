@@ -103,7 +103,10 @@ struct int16_decoder {
     int16_decoder(arena<simd>& floats, const turbo_plan& p)
         : llr(floats.take(2 * (3 * p.size + 12))),
           posterior(llr),
-          space{ reinterpret_cast<simd16*>(floats.take(0)), 0 },
+          /* take(0) would put the element behind a piece before this one */
+          space{ floats.memory ? reinterpret_cast<simd16*>(floats.memory + floats.used)
+                               : nullptr,
+                 0 },
           decoder(space, p.size, p.interleaver, p.scale)
     {
         floats.take(space.used);

@@ -45,7 +45,7 @@ class RawReader(Recording):
                 f"datatype: the name of {path} has no extension for a sample format; give one of "
                 f"{', '.join(DATATYPES)}")
         integer("num_channels", num_channels, 1, MOST_CHANNELS)
-        super().__init__(path, [Dataset(path, get_datatype(datatype or guess), num_channels)])
+        super().__init__(path, [Dataset(path, get_datatype(guess or datatype), num_channels)])
         if sample_rate is not None:
             self.sample_rate = positive("sample_rate", sample_rate)
         if frequency is not None:
