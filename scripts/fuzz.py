@@ -230,7 +230,8 @@ def fuzz(name, arguments):
           f"time, {executed / processor:.0f} per second of it, "
           f"{len(list((WORK / name / 'inputs').iterdir()))} inputs kept, {result}", flush=True)
     add_to_record(name, executions=executed, seconds=round(seconds),
-                  processor_seconds=round(processor), findings=sum(map(bool, codes)) * bool(executed))
+                  processor_seconds=round(processor),
+                  findings=sum(map(bool, codes)) * bool(executed))
     for log, text, code in zip(logs, texts, codes, strict=True):
         if code:
             print(f"{log}:\n" + "\n".join(text.splitlines()[-40:]), flush=True)
