@@ -139,7 +139,7 @@ def test_pieces_are_scanned_in_order_by_any_thread(rng):
 
 
 def test_pieces_end_in_any_thread_while_others_look(rng):
-    """The thread that scans an earlier piece may hold it last, and needs Python's lock to free it."""
+    """The thread that scans a piece may hold it last, and needs Python's lock to free it."""
     scan = kernels.Scan(**SCAN)
     array, samples = np.zeros((2, 40_000), np.complex64), complex_normal(rng, 2, 5000)
     ended = threading.Event()
