@@ -3,6 +3,7 @@
 """Inner loops of the Wi-Fi receiver against double-precision NumPy, on each instruction set."""
 
 import itertools
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -135,6 +136,29 @@ def test_pieces_are_scanned_in_order_by_any_thread(rng):
         assert task.value()[2] == first
     assert len(found) == 1 and 62 <= found[0] <= 65
     np.testing.assert_array_equal(array, samples)
+
+
+def test_pieces_end_in_any_thread_while_others_look(rng):
+    """The thread that scans a piece may hold it last, and needs Python's lock to free it."""
+    scan = kernels.Scan(**SCAN)
+    array, samples = np.zeros((2, 40_000), np.complex64), complex_normal(rng, 2, 5000)
+    ended = threading.Event()
+
+    def run():
+        for _ in range(300):
+            scan.restart(0)
+            pieces = [scan.begin(None, samples, array, at=5000 * i, origin=0, threshold=0.35)
+                      for i in range(8)]
+            last = threading.Thread(target=pieces[-1].run, daemon=True)
+            last.start()
+            while pieces:
+                pieces.pop(0)
+                assert scan.window >= 0
+            last.join()
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert ended.wait(100)
 
 
 def test_a_new_stream_refuses_pieces_of_the_old_one(rng):

@@ -438,8 +438,7 @@ public:
      * hold one value for each window from the first unfinished one on. */
     py::tuple windows()
     {
-        const std::lock_guard guard(d_mutex);
-        if (!d_scanned)
+        if (!done() || !d_scanned)
             throw std::runtime_error("the samples have not been scanned");
         const scan_result& w = d_stretch.windows;
         const auto size = static_cast<py::ssize_t>(w.metric.size());
@@ -504,11 +503,12 @@ void scan::take(const searching* owner,
             throw std::runtime_error("the stream was restarted before this piece");
         if (d_pieces.front().owner == owner)
             break;
-        const std::shared_ptr<searching> before = d_pieces.front().piece.lock();
+        std::shared_ptr<searching> before = d_pieces.front().piece.lock();
         if (!before)
             throw std::runtime_error("a piece of the stream was lost: restart the stream");
         lock.unlock();
         before->scan_samples();
+        before.reset(); /* may wait for Python's lock, whose holder may wait for the mutex */
         lock.lock();
     }
     found.base = d_window;
