@@ -105,10 +105,10 @@ class SampleStore:
             self._dropped.append(array)
 
     def _unused(self, size):
-        """Return an array (num_rx, at least size) that nobody else holds."""
+        """Return an array (num_rx, size) that nobody else holds."""
         for index in range(len(self._dropped)):
             # The list and the argument hold it. Views and tasks would hold it too.
             unused = sys.getrefcount(self._dropped[index]) == 2
-            if unused and self._dropped[index].shape[1] >= size:
+            if unused and self._dropped[index].shape[1] == size:
                 return self._dropped.pop(index)
         return np.empty((self._num_rx, size), np.complex64)
