@@ -239,3 +239,13 @@ def test_if_a_thread_cannot_start_the_others_end(monkeypatch):
         Workers(4)
     until(lambda: not any(thread.is_alive() for thread in started))
     assert len(started) == 2
+
+
+@pytest.mark.parametrize("kind", [synchroniser.Synchroniser, Receiver])
+def test_samples_of_a_wrong_shape_cost_no_frame(kind):
+    receiver, found = kind(2), []
+    for begin in range(0, SAMPLES.shape[1], 1000):
+        found += receiver.process(SAMPLES[:, begin:begin + 1000])
+        with pytest.raises(ValueError, match="got shape"):
+            receiver.process(SAMPLES[:1, :1000])
+    assert len(found + receiver.finish()) == len(SENT)

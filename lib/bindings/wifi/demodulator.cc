@@ -379,13 +379,7 @@ public:
     py::dict report()
     {
         rethrow();
-        py::dict out;
-        const py::capsule owner = owner_of(d_found);
-        if (d_found->payload)
-            d_found->payload->put_into(out, owner);
-        d_found->symbols.report_into(out, owner);
-        out["seconds"] = d_seconds;
-        return out;
+        return dictionary(&demodulated::report_into);
     }
 
 protected:
@@ -400,13 +394,7 @@ protected:
     /* Return a dictionary of demodulated and, with a detector, decoded frames. */
     py::object result() override
     {
-        py::dict out;
-        const py::capsule owner = owner_of(d_found);
-        if (d_found->payload)
-            d_found->payload->put_into(out, owner);
-        d_found->symbols.put_into(out, owner);
-        out["seconds"] = d_seconds;
-        return out;
+        return dictionary(&demodulated::put_into);
     }
 
 private:
@@ -432,6 +420,17 @@ private:
     py::object d_kept;
     std::shared_ptr<results> d_found;
     stage_seconds d_seconds{};
+
+    py::dict dictionary(void (demodulated::*put)(py::dict&, const py::object&) const) const
+    {
+        py::dict out;
+        const py::capsule owner = owner_of(d_found);
+        if (d_found->payload)
+            d_found->payload->put_into(out, owner);
+        (d_found->symbols.*put)(out, owner);
+        out["seconds"] = d_seconds;
+        return out;
+    }
 };
 
 } // namespace

@@ -26,7 +26,7 @@ class SoftSphere(Detector):
     subtracts the prior). The constellation must be square QAM with Gray labels per axis.
 
     llr_clip limits the distance of each LLR from its a-priori LLR. The search then ignores nodes
-    that are farther than this from the best candidate, of which there are most at high SNR. The
+    that are farther than this from the best candidate. At high SNR these are most nodes. The
     default costs less than 0.02 dB with LDPC and turbo codes. With None or infinity there is no
     limit.
 

@@ -3,7 +3,6 @@
 """Decode found frames and report them: demodulation, detection, decoding."""
 
 import logging
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise, repeat
@@ -22,6 +21,7 @@ from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, ReceivedFrame
 from .iterations import Iterations
 from .kept import Kept, size_of
+from .laps import Laps
 from .points import (
     error_vectors,
     in_time,
@@ -179,9 +179,12 @@ class FrameDecoder:
             Kept(_MOST_KEPT) for _ in range(5))
         self._ldpc_decoders = {}
         self.settings = settings
-        self.seconds = Counter()
-        self._clock, self._lapped = clock, 0.0
+        self._laps = Laps(clock)
         self._logged = set()    # exceptions logged so far
+
+    @property
+    def seconds(self):
+        return self._laps.seconds
 
     @property
     def settings(self):
@@ -205,10 +208,10 @@ class FrameDecoder:
             list of :class:`ReceivedFrame`.
         """
         self._keep_symbols = keep_symbols
-        self._lap()
+        self._laps.end()
         with np.errstate(all="ignore"):
             reports = self._attempt(found)
-        self._lap("reporting")
+        self._laps.end("reporting")
         return reports
 
     def begin(self, found, keep_symbols=False):
@@ -245,9 +248,7 @@ class FrameDecoder:
             d = _Offsets(found["phase_step"], found["sampling_offset"], found["delay"],
                          found["sig_b_bits"], setup.demodulator.carriers)
             scrambled, psdus, evm, states, seconds = (found[name] for name in _RESULTS)
-        if self._clock:
-            for stage, time in zip(_STAGES, seconds, strict=True):
-                self.seconds[stage] += time
+        self._laps.add(dict(zip(_STAGES, seconds, strict=True)))
         if not setup.behind:
             return self._undecoded(begun.group, d, setup, states)
         if self._improves and not all([complete for _, _, complete in psdus]):
@@ -261,13 +262,13 @@ class FrameDecoder:
         Another decoder may have begun them.
         """
         self._keep_symbols = begun.keep_symbols
-        self._lap()
+        self._laps.end()
         with np.errstate(all="ignore"):
             try:
                 reports = self._decode(begun.group, begun.task.value())
             except Exception:    # find out which frames fail
                 reports = self._attempt(begun.group)
-        self._lap("reporting")
+        self._laps.end("reporting")
         return reports
 
     def problem(self, one):
@@ -291,22 +292,6 @@ class FrameDecoder:
         """Return the :class:`ReceivedFrame` of a frame that cannot be decoded."""
         return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
-
-    def _lap(self, stage=None):
-        """Add the time since the last call to a stage."""
-        if self._clock:
-            now = self._clock()
-            if stage:
-                self.seconds[stage] += now - self._lapped
-            self._lapped = now
-
-    def _lap_shared(self, shares):
-        """Divide the time since the last call among the stages in proportion to their shares."""
-        if self._clock:
-            now = self._clock()
-            for stage, share in zip(_STAGES, shares, strict=True):
-                self.seconds[stage] += (now - self._lapped) * share / max(sum(shares), 1e-12)
-            self._lapped = now
 
     def _attempt(self, group):
         """Decode a group; if that fails, decode its frames one by one and report failures."""
@@ -372,7 +357,7 @@ class FrameDecoder:
         if result is None:
             result = demodulator.run(setup.samples, **setup.behind)
         demodulated, *found, evm, states, seconds = demodulator.taken(result)
-        self._lap_shared(seconds)
+        self._laps.share(dict(zip(_STAGES, seconds, strict=True)))
         if not f.num_symbols or setup.refusal:
             return self._undecoded(group, demodulated, setup, states)
         if not setup.behind:
@@ -380,7 +365,7 @@ class FrameDecoder:
         else:
             payloads = field.taken_apart(*found)
             payloads = self._iterated(field, demodulated, payloads)
-            self._lap("decoding")
+            self._laps.end("decoding")
         # The report has the channel and offsets of the last pass that found another MPDU, or else
         # of the first pass: a later pass may have trained on wrong bits.
         reported = demodulated
@@ -394,7 +379,7 @@ class FrameDecoder:
                 coded = field.code(np.stack([payloads[i].scrambled for i in left]))
                 refined = demodulator.refine(demodulated.take(left),
                                              known_points(f, coded, field.source))
-                self._lap("demodulation")
+                self._laps.end("demodulation")
                 decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
             except Exception as failure:    # keep the results of earlier passes
                 self._log_once(failure, group[left[0]])
@@ -436,13 +421,13 @@ class FrameDecoder:
     def _decoded(self, demodulated, detector, field, before=None):
         """Return the payloads of demodulated frames, merged with payloads of earlier passes."""
         llr = self._detect(detector, demodulated)
-        self._lap("detection")
+        self._laps.end("detection")
         f = field.frame_format
         payloads = field.decode(to_symbols(llr, f) if f.stbc else llr)
         if before:
             payloads = list(map(field.merged, before, payloads))
         payloads = self._iterated(field, demodulated, payloads, llr)
-        self._lap("decoding")
+        self._laps.end("decoding")
         return payloads
 
     def _iterated(self, field, demodulated, payloads, llr=None):
@@ -576,7 +561,7 @@ class FrameDecoder:
 
 
 class _Offsets(NamedTuple):
-    """What reports need of a :class:`Demodulated`, with lists in place of arrays of numbers."""
+    """The fields of :class:`Demodulated` that reports need, as lists except the last two."""
 
     phase_step: list
     sampling_offset: list

@@ -14,6 +14,7 @@ from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
 from .decoder import FAILED, Begun, FrameDecoder, Settings, batches
 from .iterations import can_iterate
+from .laps import Laps
 from .synchroniser import Synchroniser
 from .workers import Workers
 
@@ -106,7 +107,7 @@ class Receiver:
         # format.
         self._parent = None
         self.counts = Counter()
-        self._clock, self._lapped, self._seconds = clock, 0.0, Counter()
+        self._laps = Laps(clock)
 
     @property
     def detector(self):
@@ -135,7 +136,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether other threads search samples or decode frames that no call has returned yet."""
+        """Whether samples are being searched, or frames decoded, that no call has returned yet."""
         return bool(self._stretches or self._jobs)
 
     @property
@@ -152,9 +153,9 @@ class Receiver:
 
     @property
     def seconds(self):
-        total = self._seconds.copy()
-        if self._clock:
-            total["synchronisation"] = self._sync.task_seconds
+        total = self._laps.seconds.copy()
+        if self._laps:
+            total["synchronisation"] += self._sync.task_seconds
         for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
         return total
@@ -235,7 +236,7 @@ class Receiver:
         Returns:
             list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
         """
-        self._lap()
+        self._laps.end()
         self._submit(found)
         return self._collected()
 
@@ -272,14 +273,14 @@ class Receiver:
                 break
             self._stretches.popleft()
             self._workers.finish(stretch.task)
-            self._lap()
+            self._laps.end()
             found = self._sync.settle(stretch)
             if found:
                 self._submit(found, stretch.size / self.sample_rate)
 
     def _submit(self, found, seconds=0.0):
         """Start to decode frames that were found in samples of some seconds."""
-        self._lap("synchronisation")
+        self._laps.end("synchronisation")
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -292,7 +293,7 @@ class Receiver:
         for batch in batches(able_found, self.num_rx, self._threads, seconds):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
-        self._lap("demodulation")
+        self._laps.end("demodulation")
         self._jobs.append(job)
 
     def _begun(self, indices, group):
@@ -311,9 +312,9 @@ class Receiver:
         """Start a task, which measures its own time, in the course of a stage."""
         if self._threads > 1:
             return self._workers.start(task)
-        self._lap(stage)
+        self._laps.end(stage)
         self._workers.start(task)    # runs it
-        self._lap()
+        self._laps.end()
         return task
 
     def _with_decoder(self, method, *arguments):
@@ -348,12 +349,12 @@ class Receiver:
         self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
-        self._lap()
+        self._laps.end()
         for job in self._jobs:
             for batch in job.batches:
                 if batch.begun and batch.task.done:
                     self._finish(batch)
-        self._lap("reporting")
+        self._laps.end("reporting")
         frames = []
         while self._jobs:
             job = self._jobs[0]
@@ -375,14 +376,6 @@ class Receiver:
             self._workers.finish(batch.task)
             self._finish(batch)
         return self._workers.result(batch.task) if batch.reports is None else batch.reports
-
-    def _lap(self, stage=None):
-        """Add the time since the last call to a stage. Reading the clock takes a system call."""
-        if self._clock:
-            now = self._clock()
-            if stage:
-                self._seconds[stage] += now - self._lapped
-            self._lapped = now
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.

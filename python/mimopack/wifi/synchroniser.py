@@ -191,8 +191,9 @@ class Synchroniser:
         Raises:
             ValueError: the shape is wrong.
 
-        After an exception, frames in progress are dropped, as by :meth:`restart`.
+        After any other exception, frames in progress are dropped, as by :meth:`restart`.
         """
+        samples = self._checked(samples)
         return self._found(lambda: self.scan(samples))
 
     def finish(self):
@@ -227,9 +228,7 @@ class Synchroniser:
         Raises:
             ValueError: the shape is wrong.
         """
-        samples = np.asarray(samples)
-        if samples.ndim != 2 or samples.shape[0] != self.num_rx:
-            raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
+        samples = self._checked(samples)
         row, one = samples.strides
         if samples.dtype != np.complex64 or one != samples.itemsize or row % samples.itemsize:
             samples = samples.astype(np.complex64, "C")
@@ -238,6 +237,12 @@ class Synchroniser:
             return [self._searched(samples)]
         return [self._searched(samples[:, begin:begin + size])
                 for begin in range(0, samples.shape[1], size)]
+
+    def _checked(self, samples):
+        samples = np.asarray(samples)
+        if samples.ndim != 2 or samples.shape[0] != self.num_rx:
+            raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
+        return samples
 
     def scan_end(self):
         """Search the last samples when the stream has ended; return a list of :class:`Stretch`."""
