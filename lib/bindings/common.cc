@@ -118,7 +118,7 @@ void signal_watch::look()
     d_last = now;
     if (now - d_checked > std::chrono::milliseconds(100)) {
         d_checked = now;
-        const py::gil_scoped_acquire gil;
+        const python_held gil;
         if (PyErr_CheckSignals())
             d_raised = true;
     }

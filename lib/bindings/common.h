@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arrays, checks and calls that the bindings of detectors and decoders share */
 #pragma once
+#include "bindings/interpreter.h"
 #include "cpu/plan.h"
 #include <pthread.h>
 #include <pybind11/numpy.h>
@@ -97,7 +98,7 @@ std::size_t run_unlocked(Batch& b, int threads, Run run)
     b.stop_context = &signals;
     const std::size_t erased = run(b);
     if (signals.raised()) {
-        const py::gil_scoped_acquire gil;
+        const python_held gil;
         throw py::error_already_set();
     }
     if (erased == out_of_memory)
@@ -109,7 +110,7 @@ std::size_t run_unlocked(Batch& b, int threads, Run run)
 template <class Batch, class Run>
 std::size_t run_batch(Batch& b, int threads, Run run)
 {
-    const py::gil_scoped_release release;
+    const python_released release;
     return run_unlocked(b, threads, run);
 }
 

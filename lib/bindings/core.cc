@@ -79,7 +79,7 @@ void copy(py::array& out, const py::array& source, int threads)
     const std::size_t size = source.nbytes(), share = (size / count + line) / line * line;
     char* const to = static_cast<char*>(out.mutable_data());
     const char* const from = static_cast<const char*>(source.data());
-    const py::gil_scoped_release release;
+    const python_released release;
 #pragma omp parallel for num_threads(count)
     for (int t = 0; t < count; ++t) {
         const std::size_t first = std::min(size, t * share);
@@ -319,7 +319,7 @@ PYBIND11_MODULE(_core, m)
             const isa_build& build = find_build(isa);
             const int count = team_size(threads);
             float value = 1.0f;
-            const py::gil_scoped_release release;
+            const python_released release;
             return build.issue_arithmetic(count, rounds, &value);
         },
         py::arg("isa"),

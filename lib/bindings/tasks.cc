@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bindings/tasks.h"
-#include "bindings/interpreter.h"
 #include <utility>
 
 namespace mimopack {
@@ -20,7 +19,7 @@ public:
 protected:
     void work() override
     {
-        const py::gil_scoped_acquire lock;
+        const python_held lock;
         const py::object function = std::move(d_function);
         const py::object arguments = std::move(d_arguments);
         d_value = function(*arguments);
@@ -93,7 +92,7 @@ void delete_task(task* t)
 {
     if (!python_is_there()) /* nothing to give its objects back to */
         return;
-    const py::gil_scoped_acquire lock;
+    const python_held lock;
     delete t;
 }
 
@@ -164,7 +163,7 @@ void task_queue::set_alarm(std::function<void()> alarm)
 
 void bind_tasks(py::module_& m)
 {
-    using unlocked = py::call_guard<py::gil_scoped_release>;
+    using unlocked = py::call_guard<python_released>;
     py::class_<task, std::shared_ptr<task>>(
         m,
         "Task",

@@ -4,6 +4,7 @@
 /* Conversion of Python's values to GNU Radio's messages (PMTs) and back, a dictionary or
  * an array in one call */
 
+#include "bindings/interpreter.h"
 #include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
@@ -383,7 +384,7 @@ void publish(gr::basic_block& block,
     for (const pmt_t& message : messages)
         if (!message)
             throw py::type_error("messages: got None, must be PMTs");
-    py::gil_scoped_release unlocked;
+    const mimopack::python_released unlocked;
     for (const pmt_t& message : messages)
         block.message_port_pub(port, message);
 }

@@ -56,7 +56,7 @@ sample_sink::~sample_sink()
         d_held.release();
         return;
     }
-    const py::gil_scoped_acquire lock;
+    const python_held lock;
     d_find = py::object();
     d_outlet = py::object();
     d_held = py::object();
@@ -68,7 +68,7 @@ bool sample_sink::with_python(const char* what, Call&& call)
 {
     if (!python_is_there())
         return false;
-    const py::gil_scoped_acquire lock;
+    const python_held lock;
     try {
         call();
         return true;

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
+#include "bindings/interpreter.h"
 #include "runtime/bindings.h"
 #include "runtime/sample_queue.h"
 #include "runtime/sample_sink.h"
@@ -13,6 +14,7 @@
 #include <stdexcept>
 
 namespace py = pybind11;
+using mimopack::python_released;
 using mimopack::sample_queue;
 using mimopack::sample_sink;
 
@@ -32,7 +34,7 @@ void put(sample_queue& queue,
     std::vector<const sample_queue::sample*> rows;
     for (py::ssize_t row = 0; row < samples.shape(0); ++row)
         rows.push_back(samples.data(row, 0));
-    const py::gil_scoped_release unlocked;
+    const python_released unlocked;
     queue.put(first, rows.data(), samples.shape(1), tags);
 }
 
@@ -41,7 +43,7 @@ py::object take(sample_queue& queue)
 {
     std::optional<sample_queue::span> found;
     {
-        const py::gil_scoped_release unlocked;
+        const python_released unlocked;
         found = queue.take();
     }
     if (!found)
@@ -120,7 +122,7 @@ Returns:
     sample), or None at the end. From the next call on, these samples do not count as waiting.)")
         .def("wait",
              &sample_queue::wait,
-             py::call_guard<py::gil_scoped_release>(),
+             py::call_guard<python_released>(),
              "Wait until take() need not wait, or until the alarm. Return whether take() "
              "need not wait. The samples of the previous take() do not count as waiting "
              "any more.")
@@ -133,7 +135,7 @@ Returns:
              &sample_queue::rest,
              py::arg("least"),
              py::arg("most"),
-             py::call_guard<py::gil_scoped_release>(),
+             py::call_guard<python_released>(),
              "Wait for the least seconds, and then until no samples wait, for the most "
              "seconds in all.");
 }

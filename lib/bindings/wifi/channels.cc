@@ -19,7 +19,7 @@ public:
     }
 
 private:
-    std::optional<py::gil_scoped_release> d_release;
+    std::optional<python_released> d_release;
 };
 
 /* Return (channel without its mean delays, mean delays (frames,), power (frames, delays),

@@ -26,7 +26,7 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
                            source.data(), out.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     {
-        py::gil_scoped_release release;
+        python_released release;
         build.order(o);
     }
     return out;

@@ -300,7 +300,7 @@ private:
               const std::vector<std::complex<float>>& direct,
               std::int64_t part) const
     {
-        const py::gil_scoped_acquire lock;
+        const python_held lock;
         const py::ssize_t n = static_cast<py::ssize_t>(at.size()), rows = s.rows();
         complex_array levels({ n, rows });
         std::copy(direct.begin(), direct.end(), levels.mutable_data());
@@ -569,7 +569,7 @@ void bind_wifi_following(py::module_& m)
     py::class_<searching, task, std::shared_ptr<searching>>(m, "Search", py::module_local())
         .def("scan",
              &searching::scan_samples,
-             py::call_guard<py::gil_scoped_release>(),
+             py::call_guard<python_released>(),
              "Scan the samples now, unless this was done. Return whether the task has more "
              "to do.")
         .def_property_readonly("windows", &searching::windows);
@@ -604,7 +604,7 @@ void bind_wifi_following(py::module_& m)
         .def("restart",
              &scan::restart,
              py::arg("window"),
-             py::call_guard<py::gil_scoped_release>())
+             py::call_guard<python_released>())
         .def(
             "begin",
             [](const py::object& self,

@@ -245,7 +245,7 @@ py::tuple header_reader::read_arrays(const std::vector<row_array>& samples,
                                                        signal.mutable_data();
     std::optional<signal_results> found;
     {
-        const py::gil_scoped_release release;
+        const python_released release;
         found = read(from, noise_to, signal_to, isa);
     }
     return arrays_of(*found) + py::make_tuple(noise, signal);

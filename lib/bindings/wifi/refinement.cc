@@ -37,7 +37,7 @@ py::tuple track(const complex_array& known,
                               phases ? phase.mutable_data() : nullptr };
     const wifi_build& build = find_wifi(isa);
     {
-        py::gil_scoped_release release;
+        python_released release;
         build.track(t);
     }
     if (!phases)
@@ -189,7 +189,7 @@ py::tuple refine(const decoded_frames& from,
                                 floats(estimate) };
     const wifi_build& build = find_wifi(isa);
     {
-        py::gil_scoped_release release;
+        python_released release;
         build.refine(w);
     }
     return py::make_tuple(offset, phase, turned, noise, least, estimate);
@@ -219,7 +219,7 @@ py::tuple whiten(const decoded_frames& from,
                                floats(whitened) };
     const wifi_build& build = find_wifi(isa);
     {
-        py::gil_scoped_release release;
+        python_released release;
         build.whiten(w);
     }
     return py::make_tuple(vectors, whitened);

@@ -32,7 +32,7 @@ py::tuple correlate(const complex_array& samples,
                                  floats(lag) };
     const wifi_build& build = find_wifi(isa);
     {
-        py::gil_scoped_release release;
+        python_released release;
         build.correlate(c);
     }
     return py::make_tuple(energy, lag);
@@ -57,7 +57,7 @@ py::tuple metric(const float_array& energy,
                             floats(mean),    square.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     if (size) {
-        py::gil_scoped_release release;
+        python_released release;
         build.metric(m);
     }
     return py::make_tuple(mean, square);

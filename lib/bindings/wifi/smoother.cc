@@ -23,7 +23,7 @@ std::shared_ptr<const filter_bank::filter> filter_bank::find(int width, int leve
 
 filter_bank::filter filter_bank::make(int width, int level)
 {
-    const py::gil_scoped_acquire acquire;
+    const python_held acquire;
     const auto [analysis, synthesis, error] =
         d_make(width, level).cast<std::tuple<float_array, float_array, double>>();
     require(analysis.ndim() == 2 && synthesis.ndim() == 2 &&

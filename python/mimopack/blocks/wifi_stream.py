@@ -95,7 +95,7 @@ _running = weakref.WeakSet()
 
 @atexit.register
 def _abandon_all():
-    # A thread that returns from C++ after the end of the interpreter would end the process.
+    # No thread may use C++ objects while these die at the end of the process.
     for sink in list(_running):
         sink.abandon()
 

@@ -23,7 +23,7 @@ class Workers:
         self._tasks = _core.TaskQueue()
         self._alone = threads == 1
         # Register the end first: if a thread cannot start, the threads before it end all the same.
-        # At the interpreter's end the threads must not come back to Python.
+        # At the interpreter's end the threads need not end before the process does.
         weakref.finalize(self, self._tasks.close).atexit = False
         for index in range(threads - 1):
             # The threads hold no reference to this object, so that its end can finish them.
