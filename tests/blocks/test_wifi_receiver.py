@@ -9,7 +9,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import wifi
+from gnuradio.mimopack import detectors, wifi
 from wifi_air import air, data_mpdu
 from wifi_blocks import DEEP, HOSTILE, LOOPS, Samples, expected, loop, mixed, moment, pdu, receive
 
@@ -182,12 +182,15 @@ def changed_at(samples, at, name, value, **parameters):
     return receive(samples, source=source, prepare=box.append, **parameters)[1]
 
 
-def test_detector_changes_while_it_runs():
+@pytest.mark.parametrize("first, then", [("mla", "mmse"), ("kbest:k=8", "nway:num_passes=1"),
+                                         (detectors.KBest(2, 2, k=4), detectors.EP)])
+def test_detector_changes_while_it_runs(first, then):
     samples, sent = mixed(count=10)
-    ports = changed_at(samples, sent[5].start - 200, "detector", "mmse", detector="mla")
+    ports = changed_at(samples, sent[5].start - 200, "detector", then, detector=first)
+    a, b = (one if isinstance(one, str) else detectors.recipe(one).label for one in (first, then))
     # Frames 1, 2, 4, 6, 7 and 9 have two streams. A single stream always uses MMSE.
     assert [info["detector"] for info in ports["frames"].values()] \
-        == ["mmse", "mla", "mla", "mmse", "mla"] + ["mmse"] * 5
+        == ["mmse", a, a, "mmse", a, "mmse", b, b, "mmse", b]
 
 
 def test_threshold_changes_while_it_runs():

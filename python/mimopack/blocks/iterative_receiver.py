@@ -63,9 +63,10 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         num_tx, num_rx: number of transmit and of receive antennas.
         constellation: see ``constellation.get``.
         code: see ``fec_encoder``.
-        detector: name of a detector, one of ``detectors.names()``; or a detector's class or object,
-            also a user's (see ``detectors.register``). The block makes detectors like the object.
-            More than one pass needs a detector with a-priori LLRs and soft output.
+        detector: name of a detector, one of ``detectors.names()``, with parameters if wanted, as in
+            "nway:num_passes=2"; or a detector's class or object, also a user's (see
+            ``detectors.register``). The block makes detectors like the object. More than one pass
+            needs a detector with a-priori LLRs and soft output.
         detector_options: dictionary of further keyword arguments of the detector, such as
             {"num_passes": 2}. The key "device" selects the GPU of detector and decoder, or several
             GPUs that share the codewords.
@@ -99,7 +100,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
                  threads=0):
         self._code = coding.get(code)
-        kind, given = for_link(detector, num_tx, num_rx, constellation)
+        _, kind, given = for_link(detector, num_tx, num_rx, constellation)
         of_detector = {**given, **options_dict("detector_options", detector_options, OF_DETECTOR)}
         if kind.SUPPORTS_PRIOR and not kind.HARD:
             of_detector = {**of_detector, "extrinsic": True}
