@@ -101,10 +101,13 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  threads=0):
         self._code = coding.get(code)
         _, kind, given = for_link(detector, num_tx, num_rx, constellation)
-        of_detector = {**given, **options_dict("detector_options", detector_options, OF_DETECTOR)}
+        known = [*(one.name for one in kind.all_parameters()), "isa"]
+        of_detector = {**given, **options_dict("detector_options", detector_options, known,
+                                               OF_DETECTOR)}
         if kind.SUPPORTS_PRIOR and not kind.HARD:
             of_detector = {**of_detector, "extrinsic": True}
-        of_decoder = options_dict("decoder_options", decoder_options, OF_DECODER)
+        of_decoder = options_dict("decoder_options", decoder_options, self._code.option_names,
+                                  OF_DECODER)
         if decoder_iterations is not None:
             of_decoder = {**of_decoder, "iterations": decoder_iterations}
         permutation = interleaver(interleaver_seed, self._code.num_bits)
@@ -114,11 +117,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         def make_receiver(*device):
             own = {**of_detector, **({"device": device[0]} if device else {})}
             where = "cuda" if device else "reference" if backend == "reference" else "cpu"
-            try:
-                found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation,
-                             backend=where, **own)
-            except TypeError as error:
-                raise ValueError(f"detector_options: {error}") from None
+            found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=where,
+                         **own)
             decoder = self._code.decoder(device=found.devices[0], backend=where, **of_decoder)
             return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
                                      feedback_scale)
