@@ -326,7 +326,7 @@ def test_receiver_goes_on_after_a_control_message(name):
 
 @pytest.mark.parametrize(("block", "arguments", "said"), [
     ("wifi_receiver", {"num_rx": 9}, "num_rx: got 9"),
-    ("wifi_receiver", {"sample_rate": 25e6}, "sample_rate: got"),
+    ("wifi_receiver", {"sample_rate": 25e6}, "got 25 MS/s, allowed are 5, 10, 20, 40 or 80 MS/s"),
     ("wifi_receiver", {"detector": "best"}, "detector: got 'best'"),
     ("wifi_receiver", {"threshold": 0.1}, "threshold: got 0.1"),
     ("wifi_receiver", {"frequency": 0}, "frequency: got 0"),
@@ -342,6 +342,7 @@ def test_receiver_goes_on_after_a_control_message(name):
     ("wifi_decoder", {"detector": 3}, "detector: got 3"),
     ("wifi_decoder", {"sample_rate": "x"}, "sample_rate: got 'x'"),
     ("wifi_transmitter", {"num_tx": 5}, "num_tx: got 5"),
+    ("wifi_transmitter", {"sample_rate": 10e6}, "got 10 MS/s, allowed are 20, 40 or 80 MS/s"),
     ("wifi_transmitter", {"format": "ax"}, "format: got 'ax'"),
     ("wifi_transmitter", {"mcs": 7}, "mcs: got 7"),
     ("wifi_transmitter", {"format": "ht", "mcs": 8}, "num_tx: got 1"),

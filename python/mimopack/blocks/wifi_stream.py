@@ -15,6 +15,7 @@ from ..checks import choice, number, positive
 from ..detectors import registered
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
+from ..text import rate_in_words
 from ..wifi.frame_detectors import FrameDetectors
 from .handover import QuickHandover
 from .hierarchy import hierarchical_block
@@ -56,8 +57,8 @@ class StreamTimes(Timeline):
         if abs(rate - self._made_for) < 1e-3 * self._made_for:
             Timeline.add_rate(self, sample, rate)
         else:
-            self._log.warn("sample rates", f"the tag rx_rate announces {rate:g} samples/s, "
-                           f"but the block was made for {self._made_for:g}")
+            self._log.warn("sample rates", f"the tag rx_rate announces {rate_in_words(rate)}, but "
+                           f"the block was made for {rate_in_words(self._made_for)}")
 
     def add_frequency(self, sample, frequency):
         """Set the centre frequency in Hz (positive) from a sample on."""

@@ -108,7 +108,7 @@ _display = heading("Display")
         help="Centre frequency, such as 5180e6 or 5.18G. A radio is tuned to it; with a RECORDING "
              "it only appears in reports.")
 @_input("--rate", type=Number(),
-        help=f"Sample rate: {RATES} MS/s, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
+        help=f"Sample rate: {RATES}, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
              "with --radio.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX), metavar="N",
         help="Number of receive antennas; both names mean the same. A file of raw samples has one "
