@@ -12,6 +12,7 @@ import os
 import numpy as np
 
 from .arrays import is_device_array
+from .text import rate_in_words, rates_in_words
 
 ISAS = ("auto", "avx512", "avx2", "baseline")    # instruction sets, or the best one
 # More threads than this never help, and a system may refuse to start them.
@@ -93,6 +94,15 @@ def choice(name, value, allowed):
             if one == value:
                 return one
     raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(map(str, allowed))}")
+
+
+def rate_choice(value, allowed):
+    """Check for one of the allowed sample rates, in samples per second."""
+    rate = positive("sample_rate", value)
+    if rate not in allowed:
+        raise ValueError(f"sample_rate: got {rate_in_words(rate)}, allowed are "
+                         f"{rates_in_words(allowed)}" + (", such as 20e6" if rate < 1e3 else ""))
+    return rate
 
 
 def integer_choice(name, value, allowed):

@@ -1,11 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make text from untrusted sources safe for a terminal."""
+"""Write sample rates, and make text from untrusted sources safe for a terminal."""
 
 import unicodedata
 
 # Unicode categories: control, format, surrogate, private use, line and paragraph separator.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+_LOW = 1e5    # sample rate below which the unit is not MS/s
+
+
+def rate_in_words(rate):
+    """Return a sample rate in words: "20 MS/s", or "20 samples/s" for one that is very low."""
+    return f"{rate:g} samples/s" if rate < _LOW else f"{rate / 1e6:.10g} MS/s"
+
+
+def rates_in_words(rates):
+    """Return a choice of sample rates in words: "5, 10 or 20 MS/s"."""
+    *others, last = (f"{rate / 1e6:g}" for rate in rates)
+    return f"{', '.join(others)} or {last} MS/s"
 
 
 def printable(text, keep=""):

@@ -3,6 +3,7 @@
 """What holds for every block: hostile messages, hostile tags and exceptions end no stream."""
 
 import gc
+import inspect
 import os
 from pathlib import Path
 
@@ -195,3 +196,50 @@ def test_discarded_flowgraphs_leave_no_shared_memory(name, tmp_path, monkeypatch
         gc.collect()
         counts.append(segments())
     assert counts[0] == counts[2]
+
+
+# Blocks with dictionaries of options: (parameter, further parameters, an option that it takes, some
+# options that it does not take).
+OPTIONS = [
+    *((name, "options", {"code": code}, *rest) for name in ("fec_decoder", "fec_decoder_pdu")
+      for code, *rest in (
+          ("wimax:576:1/2", {"algorithm": "offset"}, ("extrinsic_scale", "iterations", "threads")),
+          ("nr_matched:100:200", {"factor": 0.7}, ("precision", "keep_messages")),
+          ("turbo:40", {"extrinsic_scale": 0.7}, ("factor", "backend", "size")),
+          ("conv:100:1/2", {"margin": 3.0}, ("early_stop", "num_info", "rate")))),
+    ("iterative_receiver", "decoder_options", {}, {"offset": 0.4},
+     ("margin", "iterations", "device")),
+    ("iterative_receiver", "detector_options", {"detector": "kbest"}, {"k": 8},
+     ("num_passes", "num_tx", "backend", "extrinsic")),
+    ("iterative_receiver", "detector_options", {"detector": "mmsepic"}, {"num_iterations": 2},
+     ("k", "threads", "llr_type"))]
+
+
+def test_the_table_has_every_dictionary_of_options():
+    given = {(name, parameter) for name, parameter, *_ in OPTIONS}
+    assert given == {(name, parameter) for name in blocks.__all__
+                     for parameter in inspect.signature(getattr(blocks, name)).parameters
+                     if parameter.endswith("options")}
+
+
+@pytest.mark.parametrize("name, parameter, more, good, wrong", OPTIONS)
+def test_unknown_options_are_refused_with_the_allowed_ones(name, parameter, more, good, wrong):
+    make = getattr(blocks, name)
+    make(**more, **{parameter: good})
+    for key in (*wrong, "colour", 3, None):
+        with pytest.raises(ValueError) as caught:
+            make(**more, **{parameter: {**good, key: 1}})
+        head, allowed = str(caught.value).split(", allowed are ")
+        assert head == f"{parameter}: got {key!r}"
+        assert set(good) <= set(allowed.split(", ")) and key not in allowed.split(", ")
+        assert not set(wrong) & set(allowed.split(", "))
+
+
+@pytest.mark.parametrize("name", [name for name in blocks.__all__ if name.endswith("_detector")])
+def test_unknown_parameters_of_a_detector_block(name):
+    make = getattr(blocks, name)
+    with pytest.raises(TypeError) as caught:
+        make(2, 2, "qpsk", colour=1)
+    head, allowed = str(caught.value).split(", it has ")
+    assert head == f"colour: {name} has no such parameter"
+    assert allowed.split(", ") == list(inspect.signature(make).parameters)

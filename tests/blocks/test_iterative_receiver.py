@@ -239,11 +239,8 @@ class TestReceiver:
         ({"code": "wifi"}, "code: got 'wifi', must be wifi:N:RATE"),
         ({"detector": "nearest"}, "detector: got 'nearest', allowed are zf"),
         ({"detector": "mmse"}, "detector: mmse takes no a-priori LLRs"),
-        ({"detector_options": {"passes": 2}}, "passes"),
-        ({"detector_options": {"backend": "cuda"}}, "detector_options: got 'backend', allowed are"),
+        ({"detector": "nway:passes=2"}, "nway has no parameter 'passes', allowed are num_passes"),
         ({"detector_options": 3}, "detector_options: got 3, must be a dictionary"),
-        ({"decoder_options": {"iterations": 2}}, "decoder_options: got 'iterations', allowed are"),
-        ({"decoder_options": {"colour": 2}}, "parameters: got an unexpected .*colour"),
         ({"decoder_iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"feedback_scale": 0}, "feedback_scale: got 0"),
@@ -457,7 +454,7 @@ class TestCompanion:
         np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))
 
     @pytest.mark.parametrize("name, wrong, said", [
-        ("iterative_receiver", {"detector": "zf"}, "REGISTRY[detector].SUPPORTS_PRIOR"),
+        ("iterative_receiver", {"detector": "zf"}, "recipe(detector).kind.SUPPORTS_PRIOR"),
         ("iterative_receiver", {"detector_options": "{'passes': 2}"}, "**detector_options"),
         ("iterative_receiver", {"symbols_per_channel": "5"}, "% symbols_per_channel == 0"),
         ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),

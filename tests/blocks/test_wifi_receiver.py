@@ -9,7 +9,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import wifi
+from gnuradio.mimopack import detectors, wifi
 from wifi_air import air, data_mpdu
 from wifi_blocks import DEEP, HOSTILE, LOOPS, Samples, expected, loop, mixed, moment, pdu, receive
 
@@ -182,12 +182,15 @@ def changed_at(samples, at, name, value, **parameters):
     return receive(samples, source=source, prepare=box.append, **parameters)[1]
 
 
-def test_detector_changes_while_it_runs():
+@pytest.mark.parametrize("first, then", [("mla", "mmse"), ("kbest:k=8", "nway:num_passes=1"),
+                                         (detectors.KBest(2, 2, k=4), detectors.EP)])
+def test_detector_changes_while_it_runs(first, then):
     samples, sent = mixed(count=10)
-    ports = changed_at(samples, sent[5].start - 200, "detector", "mmse", detector="mla")
+    ports = changed_at(samples, sent[5].start - 200, "detector", then, detector=first)
+    a, b = (one if isinstance(one, str) else detectors.recipe(one).label for one in (first, then))
     # Frames 1, 2, 4, 6, 7 and 9 have two streams. A single stream always uses MMSE.
     assert [info["detector"] for info in ports["frames"].values()] \
-        == ["mmse", "mla", "mla", "mmse", "mla"] + ["mmse"] * 5
+        == ["mmse", a, a, "mmse", a, "mmse", b, b, "mmse", b]
 
 
 def test_threshold_changes_while_it_runs():
@@ -323,7 +326,7 @@ def test_receiver_goes_on_after_a_control_message(name):
 
 @pytest.mark.parametrize(("block", "arguments", "said"), [
     ("wifi_receiver", {"num_rx": 9}, "num_rx: got 9"),
-    ("wifi_receiver", {"sample_rate": 25e6}, "sample_rate: got"),
+    ("wifi_receiver", {"sample_rate": 25e6}, "got 25 MS/s, allowed are 5, 10, 20, 40 or 80 MS/s"),
     ("wifi_receiver", {"detector": "best"}, "detector: got 'best'"),
     ("wifi_receiver", {"threshold": 0.1}, "threshold: got 0.1"),
     ("wifi_receiver", {"frequency": 0}, "frequency: got 0"),
@@ -339,6 +342,7 @@ def test_receiver_goes_on_after_a_control_message(name):
     ("wifi_decoder", {"detector": 3}, "detector: got 3"),
     ("wifi_decoder", {"sample_rate": "x"}, "sample_rate: got 'x'"),
     ("wifi_transmitter", {"num_tx": 5}, "num_tx: got 5"),
+    ("wifi_transmitter", {"sample_rate": 10e6}, "got 10 MS/s, allowed are 20, 40 or 80 MS/s"),
     ("wifi_transmitter", {"format": "ax"}, "format: got 'ax'"),
     ("wifi_transmitter", {"mcs": 7}, "mcs: got 7"),
     ("wifi_transmitter", {"format": "ht", "mcs": 8}, "num_tx: got 1"),

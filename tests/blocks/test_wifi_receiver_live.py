@@ -261,7 +261,10 @@ def test_messages_end_and_begin_auto():
     assert send(detector="best") == ("auto", "mmse")    # refused: nothing changes
     assert send(detector="auto") == ("auto", "mmse")
     assert send(detector="kbest") == ("kbest", "kbest")
+    assert send(detector="kbest:k=8") == ("kbest:k=8", "kbest:k=8")
     assert send(detector="auto") == ("auto", "nway")    # K-best is not among the choices
+    assert send(detector="kbest:k=0") == send(detector="kbest:q=8") == ("auto", "nway")
+    assert receiver.refused_settings() == 3
     assert send(detector="mmse", threshold=9) == ("auto", "nway")
     assert send(detector="mmse") == ("mmse", "mmse")
     assert send(detector="auto") == ("auto", "mmse")

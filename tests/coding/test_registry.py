@@ -227,8 +227,9 @@ class TestFamilies:
         assert code.num_info == 432 and code.decoder().algorithm == "offset"
 
     @pytest.mark.parametrize("name, message", [
-        ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no decoder of wimax:N:RATE has"),
-        ("conv:100:1/2:factor=1", "factor: no decoder of conv:INFO_BITS:RATE has this option, "),
+        ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no option of a decoder of "
+                                  "wimax:N:RATE, allowed are algorithm, backend, "),
+        ("conv:100:1/2:factor=1", "factor: no option of a decoder of conv:INFO_BITS:RATE, "),
         ("turbo:40:iterations=3:iterations=4", "iterations is given twice"),
         (5, "code: got 5, allowed are wimax:N:RATE")])
     def test_refusals(self, name, message):

@@ -4,7 +4,7 @@
 
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
-from gnuradio.mimopack.detectors.choosing import check_fit, name_of, recipe
+from gnuradio.mimopack.detectors.choosing import check_fit, for_link, recipe, registered
 from own_detectors import OwnZf
 
 
@@ -30,23 +30,43 @@ def test_labels():
 
 
 def test_the_name_of_a_class_is_known_afterwards():
-    assert name_of("nway") == name_of(detectors.NWay) == "nway"
-    assert name_of("auto", also=("auto",)) == "auto"
+    assert registered("nway") == registered(detectors.NWay) == "nway"
+    assert registered("auto", also=("auto",)) == "auto"
+    assert registered("nway:num_passes=2") == "nway:num_passes=2"
     kind = type("Passing", (OwnZf,), {"name": "passing"})
     with pytest.raises(ValueError, match="got 'passing', allowed are zf"):
-        name_of("passing")
+        registered("passing:scale=2")
     try:
-        assert name_of(kind) == name_of(kind) == name_of("passing") == "passing"
-        assert name_of(detectors.find("passing")) == "passing"
+        assert registered(kind) == registered(kind) == registered("passing") == "passing"
+        assert registered(detectors.find("passing")) == "passing"
         detectors.create("passing", num_tx=2, num_rx=2)
     finally:
         detectors.REGISTRY.pop("passing", None)
     for wrong, message in (
             (type("Taken", (OwnZf,), {"name": "nway"}), "got the name 'nway', which is taken"),
-            (OwnZf(2, 2, "qpsk"), "got the object <.*OwnZf.*>, must be a name or a class"),
-            (int, "got <class 'int'>, whose name is None"), (None, "got None, allowed are zf")):
+            (int, "got <class 'int'>, whose name is None")):
         with pytest.raises(ValueError, match=f"detector: {message}"):
-            name_of(wrong)
+            registered(wrong)
+
+
+def test_parameters_after_a_name():
+    label, kind, keywords = recipe("kbest:k=8,llr_clip=none:device=1")
+    assert (label, kind) == ("kbest:k=8,llr_clip=none:device=1", detectors.KBest)
+    assert keywords == {"k": 8, "llr_clip": None, "device": 1}
+    assert for_link("nway:num_passes=1,turns=3", 2, 2, "qpsk", also=("turns",)).keywords == {
+        "num_passes": 1, "turns": 3}
+    made = detectors.create("kbest:k=8", num_tx=2, num_rx=2)
+    assert made.k == 8 and made.label == recipe(made).label == "kbest:k=8"
+    assert detectors.create("kbest:k=8", k=4, num_tx=2, num_rx=2).k == 4
+    for text, message in (
+            ("kbest:q=8", "got 'kbest:q=8': kbest has no parameter 'q', allowed are k, llr_clip, "
+                          "device, isa"),
+            ("zf:num_tx=2", "zf has no parameter 'num_tx', allowed are device, isa"),
+            ("nway:2", "got 'nway:2', where '2' is not key=value"),
+            ("kbest:k=1:k=1", "got 'kbest:k=1:k=1': k is given twice"),
+            ("nwai:k=1", "got 'nwai', allowed are zf, mmse")):
+        with pytest.raises(ValueError, match=f"detector: .*{message}"):
+            detectors.create(text)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, object(), lambda *size: None, int])

@@ -188,7 +188,8 @@ def test_in_an_iterative_receiver(registered):
 
 @pytest.mark.parametrize("wrong, message", [
     (OwnZf(2, 2, "qam16"), "own_zf takes no a-priori LLRs"),
-    (OwnPrior, "got the class OwnPrior, must be an object"), ("nway", "got 'nway', whose name is"),
+    (OwnPrior, "got the class OwnPrior, must be an object"),
+    ("nway", "got 'nway', must be an object"),
     (type("Bare", (), {"name": "bare", "detect": lambda self, y, h, noise_var: None})(),
      "bare has no attribute num_tx and no num_rx and no constellation")])
 def test_what_an_iterative_receiver_refuses(wrong, message):

@@ -77,7 +77,7 @@ def test_loop_in_a_compiled_flowgraph(companion, tmp_path, settings):
 def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
     blocks, connections = sender(format="ht", mcs="12")
     blocks += [
-        block("detector", "variable", value="'mla'"),
+        block("detector", "variable", value="'kbest:k=8'"),
         block("counted", "mimopack_wifi_synchroniser", num_rx="2", threshold="0.4"),
         block("decoder", "mimopack_wifi_decoder", num_rx="2", detector="detector",
               iterations="2"),
@@ -109,7 +109,9 @@ def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
     ("receiver", {"num_rx": "9"}, "num_rx <= 8"),
     ("receiver", {"sample_rate": "25e6"}, "sample_rate in"),
     ("receiver", {"frequency": "-1.0"}, "frequency > 0"),
-    ("receiver", {"detector": "best"}, "REGISTRY"),
+    ("receiver", {"detector": "best"}, "mimopack.wifi.FrameDetectors"),
+    ("receiver", {"detector": "kbest:q=8"}, "mimopack.wifi.FrameDetectors"),
+    ("receiver", {"detector": "zf:iterations=2"}, "mimopack.wifi.FrameDetectors"),
     ("receiver", {"detector": "zf", "iterations": "2"}, "mimopack.wifi.can_iterate"),
     ("receiver", {"iterations": "0"}, "1 <= iterations"),
     ("receiver", {"threshold": "1.0"}, "threshold <= 0.95"),

@@ -50,8 +50,8 @@ class TestCodes:
         ("turbo:41", "; size: got 41, the nearest"),
         ("conv:100", ", must be conv:INFO_BITS:RATE"),
         ("conv:100:1/3", "; rate: got '1/3', allowed are 1/2,"),
-        ("conv:100:1/2:factor=1", "; factor: no decoder of conv:INFO_BITS:RATE has this option"),
-        ("wifi:648:1/2:speed=3", "; speed: no decoder of wifi:N:RATE has this option"),
+        ("conv:100:1/2:factor=1", "; factor: no option of a decoder of conv:INFO_BITS:RATE"),
+        ("wifi:648:1/2:speed=3", "; speed: no option of a decoder of wifi:N:RATE, allowed are "),
         ("wifi:648:1/2:factor=-1", "; factor: got -1"),
         ("turbo:40:a=1:a=2", "; a is given twice")])
     def test_refusals(self, text, message):

@@ -173,7 +173,9 @@ class TestSimulation:
     @pytest.mark.parametrize("detector, arguments, message", [
         ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; use iterations=1"),
         ("mmse:iterations=2", {}, "mmse takes no a-priori LLRs"),
-        ("nway:passes=2", {}, "'nway:passes=2': passes: NWay has no such parameter"),
+        ("kbest:q=2", {}, "'kbest:q=2': kbest has no parameter 'q', allowed are k, llr_clip, "
+                          "iterations, feedback_scale, list_bits, device, isa"),
+        ("nway:num_tx=2", {}, "nway has no parameter 'num_tx', allowed are"),
         ("nway:2", {}, "got 'nway:2', where '2' is not key=value"),
         ("nwai", {}, "detector: got 'nwai', allowed are zf, mmse"),
         ("nway:num_passes=7", {}, "num_passes: got 7, allowed are 1 to 2"),

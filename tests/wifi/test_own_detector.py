@@ -3,6 +3,7 @@
 """The receiver with a user's detector in Python, by class, name and factory."""
 
 import numpy as np
+import pmt
 import pytest
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors
@@ -56,9 +57,10 @@ def test_blocks_take_the_class(block):
         assert receiver.detector() == "own_prior"
         receiver.set_detector(detectors.MLA)
         receiver.set_detector("own_zf")    # its name is known now
-        with pytest.raises(ValueError, match="got the object .*, must be a name or a class"):
-            receiver.set_detector(OwnZf(2, 2, "qpsk"))
-        assert receiver.detector() == "own_zf"
+        receiver.set_detector("own_zf:scale=0.5")
+        with pytest.raises(ValueError, match="own_zf has no parameter 'size', allowed are scale"):
+            receiver.set_detector("own_zf:size=0.5")
+        assert receiver.detector() == "own_zf:scale=0.5"
     finally:
         for kind in (OwnZf, OwnPrior):
             detectors.REGISTRY.pop(kind.name, None)
@@ -74,8 +76,18 @@ def test_a_block_receives_with_the_class():
         detectors.REGISTRY.pop("own_zf", None)
 
 
+@pytest.mark.parametrize("block", [mimopack.wifi_receiver, mimopack.wifi_decoder])
+def test_a_refused_message_changes_no_object(block):
+    given = OwnZf(2, 2, "wlan_qam16")
+    receiver = block(2, detector=given)
+    sink = getattr(receiver, "_sink", receiver)
+    sink._on_control(pmt.to_pmt({"detector": "mmse", "volume": 3}))
+    assert receiver.detector() is given and receiver.refused_settings() == 1
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="Bad.*, whose name is 'two words', not a word"):
         Receiver(2, detector=type("Bad", (), {"name": "two words"}))
-    with pytest.raises(ValueError, match="detector: got <.*OwnZf object.*, allowed are zf, mmse"):
-        Receiver(2, detector=OwnZf(2, 2, "qpsk"))
+    bare = type("Bare", (), {"name": "bare", "detect": lambda self, y, h, noise_var: None})()
+    with pytest.raises(ValueError, match="bare has no attribute num_tx and no num_rx and no const"):
+        Receiver(2, detector=bare)

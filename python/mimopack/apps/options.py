@@ -11,8 +11,8 @@ import click
 
 from ..files import regular
 
-__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "CommandWithOthers", "FiniteRange",
-           "HeadedCommand", "OutputFile", "PictureFile", "heading"]
+__all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "SPEC", "CommandWithOthers", "DetectorSpec",
+           "FiniteRange", "HeadedCommand", "OutputFile", "PictureFile", "heading"]
 
 ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
                  "RECORDING names them. Use it only for recordings that you trust.")
@@ -20,6 +20,7 @@ BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA 
            "(slow NumPy code, for comparison).")
 ITERATIONS = ("Maximum number of iterations between detector and decoder, for frames with several "
               "streams that the first iteration does not decode.")
+SPEC = "NAME[:KEY=VALUE]"    # of a detector and its parameters
 
 _OTHERS = "Other options"
 
@@ -41,6 +42,27 @@ class FiniteRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"got {value!r}, must be a finite number", param, context)
         return number
+
+
+class DetectorSpec(click.ParamType):
+    """A detector by its name, with parameters if wanted, such as kbest:k=8.
+
+    Args:
+        check: function that raises ValueError for a text that names no detector of the command.
+    """
+
+    name = SPEC
+
+    def __init__(self, check):
+        self._check = check
+
+    def convert(self, value, param, ctx):
+        """Return the text."""
+        try:
+            self._check(value)
+        except ValueError as error:
+            self.fail(str(error).removeprefix("detector: "), param, ctx)
+        return value
 
 
 class HeadedCommand(click.Command):

@@ -108,21 +108,26 @@ class Decoding(Controlled):
         return super().stop()
 
 
-def options_dict(name, value, reserved):
+def options_dict(name, value, known, reserved):
     """Check a dictionary of further keyword arguments; return it, or {} for None.
 
     Args:
         name: name of the block's parameter, for messages.
         value: the dictionary, or None.
+        known: names of the keyword arguments that exist; None if they are not known.
         reserved: set of keys that are not allowed, because the block sets these arguments.
 
     Raises:
-        ValueError: the value is not a dictionary, or has a reserved key.
+        ValueError: the value is not a dictionary, or has a key that is not allowed.
     """
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise ValueError(f"{name}: got {value!r}, must be a dictionary")
-    for key in sorted(reserved & value.keys()):
-        raise ValueError(f"{name}: got {key!r}, allowed are all parameters except "
-                         f"{', '.join(sorted(reserved))}")
+    for key in value:
+        if known is not None and (key not in known or key in reserved):
+            allowed = [one for one in known if one not in reserved]
+            raise ValueError(f"{name}: got {key!r}, allowed are {', '.join(allowed)}")
+        if not isinstance(key, str) or key in reserved:
+            raise ValueError(f"{name}: got {key!r}, allowed are all parameters except "
+                             f"{', '.join(sorted(reserved))}")
     return value

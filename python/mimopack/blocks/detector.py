@@ -232,14 +232,20 @@ def _signature(detector):
 
 
 def _make(detector):
-    name = f"{detector.name}_detector"
+    name, signature = f"{detector.name}_detector", _signature(detector)
+    # A parameter that blocks do not show works too.
+    known = {*signature.parameters, *(p.name for p in detector.PARAMETERS), "isa"}
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
+        for keyword in keywords:
+            if keyword not in known:
+                raise TypeError(f"{keyword}: {name} has no such parameter, it has "
+                                f"{', '.join(signature.parameters)}")
         detector_block.__init__(self, num_tx=num_tx, num_rx=num_rx,
                                 constellation=constellation, **keywords)
 
     return type(name, (detector_block,), {
-        "DETECTOR": detector, "__init__": __init__, "__signature__": _signature(detector),
+        "DETECTOR": detector, "__init__": __init__, "__signature__": signature,
         "__module__": __name__,
         "__doc__": f"{inspect.cleandoc(detector_block.__doc__)}\n\n"
                    f"{inspect.cleandoc(detector.__doc__)}"})

@@ -63,9 +63,10 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         num_tx, num_rx: number of transmit and of receive antennas.
         constellation: see ``constellation.get``.
         code: see ``fec_encoder``.
-        detector: name of a detector, one of ``detectors.names()``; or a detector's class or object,
-            also a user's (see ``detectors.register``). The block makes detectors like the object.
-            More than one pass needs a detector with a-priori LLRs and soft output.
+        detector: name of a detector, one of ``detectors.names()``, with parameters if wanted, as in
+            "nway:num_passes=2"; or a detector's class or object, also a user's (see
+            ``detectors.register``). The block makes detectors like the object. More than one pass
+            needs a detector with a-priori LLRs and soft output.
         detector_options: dictionary of further keyword arguments of the detector, such as
             {"num_passes": 2}. The key "device" selects the GPU of detector and decoder, or several
             GPUs that share the codewords.
@@ -99,11 +100,14 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
                  threads=0):
         self._code = coding.get(code)
-        kind, given = for_link(detector, num_tx, num_rx, constellation)
-        of_detector = {**given, **options_dict("detector_options", detector_options, OF_DETECTOR)}
+        _, kind, given = for_link(detector, num_tx, num_rx, constellation)
+        known = [*(one.name for one in kind.all_parameters()), "isa"]
+        of_detector = {**given, **options_dict("detector_options", detector_options, known,
+                                               OF_DETECTOR)}
         if kind.SUPPORTS_PRIOR and not kind.HARD:
             of_detector = {**of_detector, "extrinsic": True}
-        of_decoder = options_dict("decoder_options", decoder_options, OF_DECODER)
+        of_decoder = options_dict("decoder_options", decoder_options, self._code.option_names,
+                                  OF_DECODER)
         if decoder_iterations is not None:
             of_decoder = {**of_decoder, "iterations": decoder_iterations}
         permutation = interleaver(interleaver_seed, self._code.num_bits)
@@ -113,11 +117,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         def make_receiver(*device):
             own = {**of_detector, **({"device": device[0]} if device else {})}
             where = "cuda" if device else "reference" if backend == "reference" else "cpu"
-            try:
-                found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation,
-                             backend=where, **own)
-            except TypeError as error:
-                raise ValueError(f"detector_options: {error}") from None
+            found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=where,
+                         **own)
             decoder = self._code.decoder(device=found.devices[0], backend=where, **of_decoder)
             return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
                                      feedback_scale)

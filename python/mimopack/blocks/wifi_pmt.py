@@ -10,6 +10,7 @@ import pmt
 
 from .._runtime import to_pdu, to_pmt_dict, to_python
 from ..checks import integer, share
+from ..text import rate_in_words
 from ..wifi import formats
 from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
@@ -114,7 +115,8 @@ def found_from_pmt(message, num_rx, sample_rate):
     if not pmt.is_c32vector(samples):
         raise ValueError("the message has no c32vector")
     if _number(told, "sample_rate") != sample_rate:
-        raise ValueError(f"sample_rate: got {_number(told, 'sample_rate')}, must be {sample_rate}")
+        got = rate_in_words(_number(told, "sample_rate"))
+        raise ValueError(f"sample_rate: got {got}, must be {rate_in_words(sample_rate)}")
     if _whole(told, "num_rx") != num_rx:
         raise ValueError(f"num_rx: got {_whole(told, 'num_rx')}, must be {num_rx}")
     samples = to_python(samples)

@@ -12,7 +12,7 @@ from .. import wifi
 from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
-from ..detectors import name_of
+from ..detectors import recipe, registered
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from .settings import Controlled
 from .streams import BlockLog
@@ -137,7 +137,7 @@ class wifi_receiver(sample_block):
             stages: dictionary of the CPU seconds of each stage over all threads (wall-clock
                 seconds with a GPU).
             slowest, slowest_share: the stage with the most time, and its share of all stages.
-            detector: name of the detector in use from now on.
+            detector: name of the detector in use from now on, with its parameters.
             switch: why "auto" has just changed the detector, or "".
 
     The block makes messages only for connected ports. Frames in progress are sent when the input
@@ -168,14 +168,14 @@ class wifi_receiver(sample_block):
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, or "auto"; or a class, also a user's, which is then
-            registered (see ``detectors.register``) and known by its name. With overload="drop",
-            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
-            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
-            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
-            frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
-            16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
-            ends "auto".
+        detector: name of the MIMO detector, with parameters if wanted, as in "kbest:k=8"; or
+            "auto"; or a class or an object, see ``wifi.Receiver``. A class is then registered (see
+            ``detectors.register``) and known by its name. With overload="drop", "auto" uses the
+            strongest of mla, nway and mmse that keeps up with the samples, and decides each second
+            by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
+            mla, as no samples can be lost. nway replaces mla for frames in which mla would search
+            more than 8192 candidates per vector (4x4 16-QAM: 2 * 16^3 = 8192, as mla slices a
+            layer). Setting another detector, by method or message, ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -206,7 +206,7 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        detector = name_of(detector, also=(AUTO,))
+        detector = registered(detector, also=(AUTO,))
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
@@ -250,11 +250,11 @@ class wifi_receiver(sample_block):
         self._sink.want_symbols(wanted)
 
     def detector(self):
-        """Return the name of the MIMO detector, or "auto"."""
+        """Return the MIMO detector: its name with parameters, "auto", or an object."""
         return self._sink.detector()
 
     def detector_in_use(self):
-        """Return the name of the MIMO detector in use, even if "auto" has chosen it."""
+        """Return the name of the MIMO detector in use, with its parameters, also with "auto"."""
         return self._sink.detector_in_use()
 
     def switches(self):
@@ -262,7 +262,11 @@ class wifi_receiver(sample_block):
         return list(self._sink.switches)
 
     def set_detector(self, detector):
-        """Use another MIMO detector (name or class), or "auto", from the next samples on."""
+        """Use another MIMO detector (name, class or object), or "auto", from the next samples on.
+
+        Raises:
+            ValueError: this is no detector for the receiver, which keeps the one that it has.
+        """
         self._sink.set_detector(detector)
 
 
@@ -284,7 +288,12 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
     def detector_in_use(self):
-        """Name of the detector in use; with "auto", the detector chosen."""
+        """Name of the detector in use, with its parameters; with "auto", the detector chosen."""
+        given = self._in_use()
+        return given if isinstance(given, str) else recipe(given).label
+
+    def _in_use(self):
+        """Detector in use as it was given; with "auto", the name of the detector chosen."""
         auto = self._auto
         if self._detector != AUTO:
             return self._detector
@@ -292,7 +301,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def set_detector(self, detector):
         """Use another detector, or "auto", from the next samples on."""
-        detector = name_of(detector, also=(AUTO,))
+        detector = registered(detector, also=(AUTO,))
         if detector != AUTO:
             DetectorChoice.set_detector(self, detector)
         elif self._detector != AUTO:
@@ -314,9 +323,10 @@ class _ReceiverSink(DetectorChoice, SampleSink):
     def _prepare(self):
         SampleSink._prepare(self)
         self._messages.look_who_listens(again=self._next is None)
-        name = self.detector_in_use()
-        _apply(self.engine, self._make_strongest if name == LADDER[0] and self._detector == AUTO
-               else name, self._symbols or self._shows_points())
+        found = self._in_use()
+        if self._detector == AUTO and found == LADDER[0]:
+            found = self._make_strongest
+        _apply(self.engine, found, self._symbols or self._shows_points())
 
     def _shows_points(self):
         """Return whether a display wants the points of the next frames."""
@@ -463,7 +473,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        detector = name_of(detector)
+        detector = registered(detector)
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)

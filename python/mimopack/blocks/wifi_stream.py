@@ -12,10 +12,11 @@ import pmt
 
 from .. import _runtime
 from ..checks import choice, number, positive
-from ..detectors import name_of
+from ..detectors import registered
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
-from ..wifi import Receiver
+from ..text import rate_in_words
+from ..wifi.frame_detectors import FrameDetectors
 from .handover import QuickHandover
 from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
@@ -56,8 +57,8 @@ class StreamTimes(Timeline):
         if abs(rate - self._made_for) < 1e-3 * self._made_for:
             Timeline.add_rate(self, sample, rate)
         else:
-            self._log.warn("sample rates", f"the tag rx_rate announces {rate:g} samples/s, "
-                           f"but the block was made for {self._made_for:g}")
+            self._log.warn("sample rates", f"the tag rx_rate announces {rate_in_words(rate)}, but "
+                           f"the block was made for {rate_in_words(self._made_for)}")
 
     def add_frequency(self, sample, frequency):
         """Set the centre frequency in Hz (positive) from a sample on."""
@@ -322,14 +323,14 @@ class DetectorChoice:
     """Mixin of blocks whose detector can change while they run; uses ``_iterations``."""
 
     def detector(self):
-        """Return the name of the MIMO detector."""
+        """Return the MIMO detector: its name with parameters, or an object."""
         return self._detector
 
     def set_detector(self, detector):
         """Use another detector from the next samples on."""
-        detector = name_of(detector)
-        # Refuse a bad name here: the engine in the other thread could not tell the caller.
-        Receiver(detector=detector, iterations=self._iterations)
+        detector = registered(detector)
+        # Refuse it here: the engine in the other thread could not tell the caller.
+        FrameDetectors(detector, self._iterations)
         self._detector = detector
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Codes of all families, found by name: encode bits, decode LLRs."""
 
+import inspect
 from copy import copy
 from functools import lru_cache
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..arrays import Constant, array_module
 from .decoder import DecoderAround, HardDecoder, as_decoder
-from .registry import look_up
+from .registry import check_options, look_up
 
 
 class Code:
@@ -28,6 +29,7 @@ class Code:
         num_info: number of information bits per codeword.
         num_bits: number of bits sent per codeword.
         options: default options of the decoders; a code's name can set them.
+        option_names: names of the decoder's options, sorted; None if they are not known.
     """
 
     def __init__(self, encoder, make_decoder, matching=None):
@@ -39,7 +41,7 @@ class Code:
             information = (information[:self.num_info] if matching.information is None
                            else matching.information)
         self._information = _Columns(information)
-        self.options = {}
+        self.options, self.option_names = {}, _option_names(make_decoder)
 
     @property
     def rate(self):
@@ -79,8 +81,10 @@ class Code:
         Raises:
             ValueError: the decoder does not have an option or refuses its value.
         """
+        given = self.options | options
+        check_options(given, self.option_names)
         try:
-            decoder = self._make_decoder(**self.options | options)
+            decoder = self._make_decoder(**given)
         except TypeError as error:
             what = str(error).partition("() ")[2]    # without the name of a constructor
             raise ValueError(f"parameters: {what or error}") from None
@@ -172,12 +176,29 @@ def get(name):
     family, sizes, options = look_up(name)
     try:
         family.check(options)
-        code = family.make(*sizes) if family.in_files else _made(family, sizes)
+        code = _make(family, sizes) if family.in_files else _made(family, sizes)
     except ValueError as error:
         raise ValueError(f"code: got {str(name)!r}; {error}") from None
     return code.with_options(options) if options else code
 
 
-@lru_cache(maxsize=32)
-def _made(family, sizes):
-    return family.make(*sizes)
+def _make(family, sizes):
+    code = family.make(*sizes)
+    if family.decoders:
+        code.option_names = family.options
+    return code
+
+
+_made = lru_cache(maxsize=32)(_make)
+
+
+def _option_names(function):
+    """Return the names of a function's keyword arguments, sorted; None if it takes any."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):    # a function in C
+        return None
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return None
+    return tuple(sorted(one.name for one in parameters
+                        if one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL)))

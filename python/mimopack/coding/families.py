@@ -3,6 +3,7 @@
 """The built-in families of codes, one entry each."""
 
 from functools import partial
+from inspect import signature
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from . import ldpc, turbo
 from .codes import Code
 from .convolutional import ConvolutionalEncoder
 from .convolutional_decoder import ConvolutionalDecoder
-from .registry import Family
+from .registry import Family, check_options
 from .selection import Selection
 from .viterbi_decoder import ViterbiDecoder
 
@@ -48,12 +49,16 @@ def _turbo_matched(info_bits, coded_bits, redundancy_version=0):
                 matching)
 
 
+_OF_VITERBI = tuple(signature(ViterbiDecoder).parameters)[2:]    # without the code's sizes
+
+
 def _convolutional(info_bits, rate):
     encoder = ConvolutionalEncoder(info_bits, rate)
     sent = np.arange(info_bits, encoder.num_bits)
 
     def make_decoder(algorithm="max-log", **options):
         if algorithm == "viterbi":
+            check_options(options, _OF_VITERBI, "the algorithm viterbi")
             return ViterbiDecoder(info_bits, rate, **options)
         return ConvolutionalDecoder(info_bits, rate, algorithm=algorithm, **options)
 

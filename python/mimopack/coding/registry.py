@@ -68,10 +68,8 @@ class Family:
 
     def check(self, options):
         """Raise ValueError if an option does not exist in any decoder of the family."""
-        for name in options if self.decoders else ():
-            if name not in self.options:
-                raise ValueError(f"{name}: no decoder of {self.form} has this option, allowed are "
-                                 + ", ".join(self.options))
+        if self.decoders:
+            check_options(options, self.options, f"a decoder of {self.form}")
 
     def sizes(self, texts):
         """Return the sizes in the types that ``make`` takes.
@@ -90,6 +88,22 @@ class Family:
         if "/" not in text:
             raise ValueError(f"must be {self.form}")
         return text
+
+
+def check_options(options, allowed, whose="the decoder"):
+    """Check the names of a decoder's options.
+
+    Args:
+        options: {name: value}.
+        allowed: allowed names; None allows all.
+        whose: the decoder, for the message.
+
+    Raises:
+        ValueError: a name is not allowed.
+    """
+    for name in options if allowed is not None else ():
+        if name not in allowed:
+            raise ValueError(f"{name}: no option of {whose}, allowed are {', '.join(allowed)}")
 
 
 def register(family):

@@ -4,7 +4,7 @@
 
     det = detectors.NWay(num_tx=4, num_rx=4, constellation="qam16")
     llr = det.detect(y, h, noise_var)          # (n, nt*m) float32, ln P(1)/P(0)
-    det = detectors.create("nway", num_tx=4)   # by name
+    det = detectors.create("nway:num_passes=2", num_tx=4)    # by name
 
 Here n is the number of received vectors, nt the number of layers (transmit antennas), nr the number
 of receive antennas, M the number of constellation points and m = log2(M) the bits per symbol. The
@@ -13,7 +13,7 @@ numbers 000 to 004 stand for papers; docs/references.md lists them.
 
 from .base import Detector
 from .breadth_first import KBest, Trellis
-from .choosing import Registry, adapted, find, name_of, names
+from .choosing import Registry, adapted, find, names, recipe, registered
 from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
@@ -34,14 +34,16 @@ def create(name, **parameters):
     """Make a detector by its name.
 
     Args:
-        name: one of ``names()``, such as "nway".
+        name: one of ``names()``; parameters may follow, as in "nway:num_passes=2".
         parameters: keyword arguments of the detector's class.
 
     Raises:
-        ValueError: there is no detector of this name, or a parameter has a forbidden value.
-        TypeError: the detector does not have one of the parameters.
+        ValueError: there is no detector of this name, a parameter after the name does not exist, or
+            a parameter has a forbidden value.
+        TypeError: the detector does not have one of the keyword arguments.
     """
-    return find(name)(**parameters)
+    _, kind, keywords = recipe(name)
+    return kind(**keywords | parameters)
 
 
 def hard_decisions(llr):
@@ -51,5 +53,5 @@ def hard_decisions(llr):
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
            "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
-           "adapted", "compile_module", "create", "find", "hard_decisions", "name_of", "names",
-           "register"]
+           "adapted", "compile_module", "create", "find", "hard_decisions", "names", "recipe",
+           "register", "registered"]

@@ -137,6 +137,11 @@ class Detector(Placed):
                        extrinsic=self.extrinsic, **self.given), ()
 
     @property
+    def label(self):
+        """The name, followed by the parameters in ``given``: "nway:num_passes=2"."""
+        return label(self.name, self.given)
+
+    @property
     def erasures(self):
         """Number of vectors that the last ``detect`` erased; waits for the GPU if necessary."""
         self._erased = int(self._erased)
@@ -417,6 +422,12 @@ class Detector(Placed):
         """Return the parameters of the detector: those of all detectors first, its own last."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+
+
+def label(name, parameters):
+    """Return a name and its parameters as one text, in the form that ``choosing.recipe`` takes."""
+    return ":".join([name, ",".join(f"{key}={value}" for key, value in parameters.items())]
+                    if parameters else [name])
 
 
 def _names_for_any_constellation():

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Find the detector that a name, a class or an object means."""
 
+from collections.abc import Iterable
 from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import constellation as constellations
+from ..specs import parse
 from . import own, plugins
-from .base import Detector
+from .base import Detector, label
 
 _LOADING = RLock()
+# Parameters of all detectors that may follow a name, besides the detector's own.
+_COMMON = ("device", "isa")
 
 
 class Registry(dict):
@@ -84,30 +88,31 @@ def find(name, also=()):
     raise ValueError(f"detector: got {name!r}, allowed are {', '.join((*also, *names()))}")
 
 
-def name_of(detector, also=()):
-    """Return the name of a detector that is given by its name or its class.
+def registered(detector, also=()):
+    """Register a class that is not registered yet, so that everything finds it by its name.
 
     Args:
-        detector: one of ``names()``, or a class as ``register`` takes it. A class that is not
-            registered yet is registered, so that everything finds it by its name.
+        detector: a class as ``register`` takes it, or anything else.
         also: further names that the caller knows.
 
+    Returns:
+        The name of a class; anything else as it is.
+
     Raises:
-        ValueError: this is neither, or another class has the same name.
+        ValueError: the class is no detector, another class has the same name, or a text begins with
+            the name of no detector.
     """
     from . import REGISTRY
     from .outside import register
 
-    if isinstance(detector, type):
-        kind = adapted(detector)
-        if dict(REGISTRY).get(kind.name) is not kind:
-            register(detector)
-        return kind.name
-    if not isinstance(detector, str) and callable(getattr(detector, "detect", None)):
-        raise ValueError(f"detector: got the object {detector!r}, must be a name or a class: "
-                         "detectors are made for the size of each frame")
-    find(detector, also)
-    return detector
+    if isinstance(detector, str):
+        find(_parsed(detector).name, also)
+    if not isinstance(detector, type):
+        return detector
+    kind = adapted(detector)
+    if dict(REGISTRY).get(kind.name) is not kind:
+        register(detector)
+    return kind.name
 
 
 def adapted(kind):
@@ -126,7 +131,7 @@ class Recipe(NamedTuple):
     """How to make detectors like a given one.
 
     Attributes:
-        label: name with the parameters that differ from their defaults, as "nway:num_passes=2".
+        label: name with its parameters, as "nway:num_passes=2".
         kind: subclass of ``Detector``.
         keywords: its keyword arguments besides size, constellation, backend and threads.
     """
@@ -136,44 +141,92 @@ class Recipe(NamedTuple):
     keywords: dict
 
 
-def recipe(detector):
-    """Return the :class:`Recipe` of a detector object or class.
+def recipe(detector, also=()):
+    """Return the :class:`Recipe` of a detector that is given by name, class or object.
 
     A detector of this package is made again from its arguments. A user's object is copied with
     ``copy.deepcopy``.
 
+    Args:
+        detector: one of:
+
+            - one of ``names()``. Its parameters may follow, as in "kbest:k=8,llr_clip=4"; the label
+              is then the text. ``device`` and ``isa`` may be among them;
+            - a class, as ``register`` takes it;
+            - an object.
+        also: names of the caller's own parameters that may follow a name. They become keywords too.
+
     Raises:
-        ValueError: this is no detector.
+        ValueError: this is no detector, or the detector does not have one of the parameters.
     """
+    if isinstance(detector, str):
+        return _from_text(detector, also)
     if isinstance(detector, type):
         kind = adapted(detector)
         return Recipe(kind.name, kind, {})
     if isinstance(detector, Detector):
-        given = detector.given
-        return Recipe(_label(detector.name, given), type(detector), {
-            **given, **({"extrinsic": True} if detector.extrinsic else {}),
+        return Recipe(detector.label, type(detector), {
+            **detector.given, **({"extrinsic": True} if detector.extrinsic else {}),
             "device": detector.device, "llr_type": detector.llr_dtype.name,
             "llr_scale": detector.llr_scale})
     kind, parameters = own.adapt_object(detector)
-    return Recipe(_label(kind.name, parameters), kind, {})
+    return Recipe(label(kind.name, parameters), kind, {})
 
 
-def for_link(detector, num_tx, num_rx, constellation):
-    """Return (class, keyword arguments) of a detector that is given by name, class or object.
+def _parsed(text):
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"detector: got {text!r}: {error}") from None
+
+
+def _from_text(text, also):
+    name, positional, keywords = _parsed(text)
+    kind = find(name)
+    if positional:
+        raise ValueError(f"detector: got {text!r}, where {positional[0]!r} is not key=value")
+    allowed = [*(p.name for p in kind.PARAMETERS), *also, *_COMMON]
+    for key in keywords:
+        if key not in allowed:
+            raise ValueError(f"detector: got {text!r}: {name} has no parameter {key!r}, allowed "
+                             f"are {', '.join(allowed)}")
+    return Recipe(text, kind, keywords)
+
+
+def labels(detectors):
+    """Return {label: detector} of detectors as :func:`recipe` takes them.
+
+    The label of a text is the text, see :class:`Recipe`.
+
+    Raises:
+        ValueError: this is no list of detectors, or two have the same label.
+    """
+    if isinstance(detectors, str) or not isinstance(detectors, Iterable):
+        raise ValueError(f"detectors: got {detectors!r}, must be a list")
+    found = {}
+    for given in detectors:
+        name = given if isinstance(given, str) else recipe(given).label
+        if name in found and not (isinstance(given, str) and found[name] == given):
+            raise ValueError(f"detectors: got two detectors named {name!r}: give them different "
+                             "names or parameters")
+        found[name] = given
+    return found
+
+
+def for_link(detector, num_tx, num_rx, constellation, also=()):
+    """Return a :func:`recipe` for a link.
 
     Args:
-        detector: one of ``names()``, a class or an object as for :func:`recipe`.
+        detector, also: see :func:`recipe`.
         num_tx, num_rx, constellation: of the link. An object must be made for it.
 
     Raises:
         ValueError: this is no detector, or it was made for something else.
     """
-    if isinstance(detector, str):
-        return find(detector), {}
-    _, kind, keywords = recipe(detector)
-    if not isinstance(detector, type):
+    found = recipe(detector, also)
+    if not isinstance(detector, str | type):
         check_fit(detector, num_tx, num_rx, constellations.get(constellation))
-    return kind, dict(keywords)
+    return found
 
 
 def as_detector(detector):
@@ -187,16 +240,26 @@ def as_detector(detector):
     """
     if isinstance(detector, Detector):
         return detector
-    if isinstance(detector, type):
-        raise ValueError(f"detector: got the class {detector.__name__}, must be an object")
-    label, kind, _ = recipe(detector)
+    if isinstance(detector, type | str):
+        given = repr(detector) if isinstance(detector, str) else f"the class {detector.__name__}"
+        raise ValueError(f"detector: got {given}, must be an object")
+    _, kind, _ = recipe(detector)
+    check_tells_size(detector)
+    return kind(detector.num_tx, detector.num_rx, detector.constellation,
+                **({"extrinsic": True} if kind.SUPPORTS_PRIOR else {}))
+
+
+def check_tells_size(detector):
+    """Check that a user's object has the attributes num_tx, num_rx and constellation.
+
+    Raises:
+        ValueError: an attribute is missing.
+    """
     missing = [name for name in ("num_tx", "num_rx", "constellation")
                if not hasattr(detector, name)]
     if missing:
-        raise ValueError(f"detector: {label} has no attribute {' and no '.join(missing)}. Add it, "
-                         "or use detectors.create for a detector with this name")
-    return kind(detector.num_tx, detector.num_rx, detector.constellation,
-                **({"extrinsic": True} if kind.SUPPORTS_PRIOR else {}))
+        raise ValueError(f"detector: {detector.name} has no attribute {' and no '.join(missing)}. "
+                         "Add it, or use detectors.create for a detector with this name")
 
 
 def check_fit(detector, num_tx, num_rx, constellation):
@@ -218,8 +281,3 @@ def check_fit(detector, num_tx, num_rx, constellation):
     if not np.array_equal(got.points, constellation.points):
         raise ValueError(f"detector: {name} has the constellation {got.name}, but the link has "
                          f"{constellation.name}")
-
-
-def _label(name, parameters):
-    return ":".join([name, ",".join(f"{key}={value}" for key, value in parameters.items())]
-                    if parameters else [name])

@@ -2,35 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A receiver under test: a detector, and a decoder if the link has a code."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ..arrays import array_module, is_device_array
 from ..coding import ListDecoder
 from ..cuda.device import cupy
-from ..detectors.choosing import check_fit, find, recipe
+from ..detectors.choosing import for_link
 from ..iterative import IterativeReceiver
-from ..specs import parse
 from .tally import Counts
 
-
-def labels(detectors):
-    """Return {label: detector}; the label of a text is the text, see ``choosing.Recipe``.
-
-    Raises:
-        ValueError: this is no list of detectors, or two have the same label.
-    """
-    if isinstance(detectors, str) or not isinstance(detectors, Iterable):
-        raise ValueError(f"detectors: got {detectors!r}, must be a list")
-    found = {}
-    for given in detectors:
-        label = given if isinstance(given, str) else recipe(given).label
-        if label in found and not (isinstance(given, str) and found[label] == given):
-            raise ValueError(f"detectors: got two detectors named {label!r}: give them different "
-                             "names or parameters")
-        found[label] = given
-    return found
+# Parameters of the receiver that may follow a detector's name.
+_OF_RECEIVER = ("iterations", "feedback_scale", "list_bits")
 
 
 class Contender:
@@ -62,26 +44,23 @@ class Contender:
 
     def __init__(self, link, given, iterations=1, decoder_iterations=20, feedback_scale=0.6,
                  early_stop=True, backend="cpu", threads=0):
-        kind, keywords = _kind(link, given)
+        _, kind, keywords = for_link(given, link.num_tx, link.num_rx, link.points, _OF_RECEIVER)
         self.iterations = keywords.pop("iterations", iterations)
         feedback_scale = keywords.pop("feedback_scale", feedback_scale)
         list_bits = keywords.pop("list_bits", 0)
         self._code = link.coding
         if kind.SUPPORTS_PRIOR and not kind.HARD:
             keywords["extrinsic"] = True
-        try:
-            self._detector = kind(
-                num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
-                backend=backend, threads=threads, **keywords)
-            self._receiver, self._on_gpu = None, False
-            if link.is_coded:
-                decoder = self._decoder(decoder_iterations, backend, threads)
-                self._on_gpu = backend == "cuda" and decoder.backend == "auto"
-                self._receiver = IterativeReceiver(
-                    self._detector, decoder, link.permutation, self.iterations, early_stop,
-                    feedback_scale, ListDecoder(decoder, list_bits))
-        except TypeError as error:
-            raise ValueError(f"detector: got {given!r}: {error}") from None
+        self._detector = kind(
+            num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
+            backend=backend, threads=threads, **keywords)
+        self._receiver, self._on_gpu = None, False
+        if link.is_coded:
+            decoder = self._decoder(decoder_iterations, backend, threads)
+            self._on_gpu = backend == "cuda" and decoder.backend == "auto"
+            self._receiver = IterativeReceiver(
+                self._detector, decoder, link.permutation, self.iterations, early_stop,
+                feedback_scale, ListDecoder(decoder, list_bits))
         if self._receiver is None and self.iterations != 1:
             raise ValueError(f"iterations: got {self.iterations} without a code, must be 1")
         if self._receiver is None and list_bits != 0:
@@ -114,19 +93,6 @@ class Contender:
             xp.count_nonzero(decided != to_device(frames.bits), axis=2),
             xp.count_nonzero(before, axis=1), received.found, received.iterations,
             received.decoder_iterations)))
-
-
-def _kind(link, given):
-    """Return (class, keyword arguments) of a detector, see :class:`Contender`."""
-    if not isinstance(given, str):
-        if not isinstance(given, type):
-            check_fit(given, link.num_tx, link.num_rx, link.points)
-        _, kind, keywords = recipe(given)
-        return kind, dict(keywords)
-    name, positional, keywords = parse(given)
-    if positional:
-        raise ValueError(f"detector: got {given!r}, where {positional[0]!r} is not key=value")
-    return find(name), keywords
 
 
 def _to_host(values):

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from .. import _core
 from ..checks import choice, integer, thread_count
+from ..detectors.choosing import labels
 from ..detectors.parameters import BACKENDS
-from .contender import labels
 from .crew import Threads, carry_out
 from .link import BLOCK
 from .plan import Plan

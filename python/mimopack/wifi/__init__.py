@@ -4,11 +4,11 @@
 
 from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
 from .frame import ChannelState, ReceivedFrame
-from .iterations import can_iterate
+from .frame_detectors import FrameDetectors, can_iterate
 from .receiver import Receiver
 from .synchroniser import Synchroniser
 from .transmitter import Transmitter, pack
 
-__all__ = ["HT", "VHT", "ChannelState", "FrameFormat", "NonHT", "ReceivedFrame",
+__all__ = ["HT", "VHT", "ChannelState", "FrameDetectors", "FrameFormat", "NonHT", "ReceivedFrame",
            "Receiver", "Synchroniser", "Transmitter", "Unsupported", "can_iterate",
            "pack"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import detectors
 from ..constellation import get as get_constellation
 from ..detectors.exhaustive import sliced_candidates
-from .iterations import can_iterate
+from .frame_detectors import can_iterate
 
 # Name that stands for the automatic choice.
 AUTO = "auto"

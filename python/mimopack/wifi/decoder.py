@@ -3,6 +3,7 @@
 """Decode found frames and report them: demodulation, detection, decoding."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise, repeat
@@ -70,7 +71,9 @@ class Settings:
         sample_rate: samples per second.
         scale: FFT size divided by 64: 1, 2 or 4.
         frequency: centre frequency of the samples in Hz, or None.
-        detector, backend, smoothing, passes, iterations: see :class:`receiver.Receiver`.
+        detector: function that makes detectors, see :class:`receiver.Receiver`.
+        smoothing, passes, iterations: see :class:`receiver.Receiver`.
+        feedback_scale: see :class:`iterations.Iterations`.
         covariance: whether to whiten noise that is correlated between antennas.
         detector_threads: number of threads of each detector; 0 uses all cores for large batches.
     """
@@ -79,11 +82,11 @@ class Settings:
     sample_rate: float
     scale: int
     frequency: float | None
-    detector: object
-    backend: str
+    detector: Callable
     smoothing: bool
     passes: int
     iterations: int
+    feedback_scale: float
     covariance: bool
     detector_threads: int
 
@@ -441,7 +444,8 @@ class FrameDecoder:
         if passes == 1 or not left or not Iterations.takes(f):
             return payloads
         loop = self._loops.get((f.key, demodulated.y.shape[3]), lambda: Iterations(
-            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes), size_of(f))
+            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes,
+            self.settings.feedback_scale), size_of(f))
         found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
                             None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
@@ -456,29 +460,15 @@ class FrameDecoder:
     def _detector(self, f, rows, **options):
         unknowns = f.num_streams * (2 if f.stbc else 1)
 
-        def make():
-            if callable(self.settings.detector):
-                return self.settings.detector(unknowns, rows, f.constellation, **options)
-            return self._registered(f, unknowns, rows, **options)
-
+        make = self.settings.detector
         try:
             key = unknowns, rows, f.constellation, *options
             with _MAKING:
-                return self._detectors.get(key, make)
+                return self._detectors.get(
+                    key, lambda: make(unknowns, rows, f.constellation, **options))
         except ValueError as error:
-            asked = self.settings.detector
-            name = "the detector" if callable(asked) else asked
+            name = getattr(make, "label", "the detector")
             raise _Refused(_refusal(name, f, error)) from error
-
-    def _registered(self, f, unknowns, rows, **options):
-        kind = detectors.REGISTRY[self.settings.detector]
-        if unknowns == 1:    # maximum ratio combining is exact, so any detector may be replaced
-            kind = detectors.MMSE
-        elif kind.NEEDS_SQUARE_QAM and f.bits_per_carrier == 1:
-            kind = detectors.MLA    # BPSK is not a square QAM, and has few candidates
-        return kind(num_tx=unknowns, num_rx=rows, constellation=f.constellation,
-                    backend=self.settings.backend, threads=self.settings.detector_threads,
-                    **options)
 
     def _detect(self, detector, demodulated):
         y, h = demodulated.y, demodulated.h
@@ -523,7 +513,7 @@ class FrameDecoder:
             noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
         detector, symbols = "", None
         if packed:
-            detector = getattr(setup.detector, "name", "") or type(setup.detector).__name__
+            detector = _label(setup.detector)
             if self._keep_symbols or evm is None:
                 error, symbols = self._equalised(f, d)
                 evm = _core.wifi.decibels(error)
@@ -648,6 +638,12 @@ def _incomplete(payloads):
     return [i for i, payload in enumerate(payloads) if not payload.complete]
 
 
+def _label(detector):
+    """Return the name of a detector, with its parameters if they are known."""
+    return (getattr(detector, "label", "") or getattr(detector, "name", "")
+            or type(detector).__name__)
+
+
 class _Refused(Exception):
     """The detector does not support the frames of a format; the text says why."""
 
@@ -657,7 +653,7 @@ def _refusal(name, f, error):
     points = 2**f.bits_per_carrier
     modulation = {2: "BPSK", 4: "QPSK"}.get(points, f"{points}-QAM")
     stbc = " with a space-time block code" if f.stbc else ""
-    limit = str(error).removeprefix(f"{name}: ").split(";")[0]
+    limit = str(error).removeprefix(f"{name.partition(':')[0]}: ").split(";")[0]
     return f"{name} cannot detect {f.num_streams} streams of {modulation}{stbc}: {limit}"
 
 

@@ -79,7 +79,7 @@ class ReceivedFrame:
         condition_db: condition number of the channel matrices in dB, mean over subcarriers; nan
             without matrices.
         evm_db: (num_streams,), error vector magnitude of the equalised points in dB, per stream.
-        detector: name of the detector used, "" if none was.
+        detector: name of the detector used, with its parameters, as in "kbest:k=8"; "" if none was.
         scrambler_seed: scrambler seed of the transmitter, 1..127; 0 if it was not found.
         mpdus: tuple of :class:`mac.Mpdu`.
         complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU

@@ -7,18 +7,9 @@ import numpy as np
 from .. import coding
 from ..coding import Decoder
 from ..coding.convolutional import MOST_BITS
-from ..detectors import find
 from ..iterative import IterativeReceiver
 
-
-def can_iterate(name):
-    """Return whether a detector can iterate with the decoder.
-
-    Raises:
-        ValueError: there is no detector of this name.
-    """
-    kind = find(name)
-    return kind.SUPPORTS_PRIOR and not kind.HARD
+FEEDBACK_SCALE = 0.6    # if nobody chooses one
 
 
 class Iterations:
@@ -33,7 +24,7 @@ class Iterations:
         feedback_scale: see :class:`iterative.IterativeReceiver`.
     """
 
-    def __init__(self, field, detector, iterations, feedback_scale=0.6):
+    def __init__(self, field, detector, iterations, feedback_scale=FEEDBACK_SCALE):
         self._decoder = _FrameDecoder(field)
         self._loop = IterativeReceiver(detector, self._decoder, self._interleaver(field),
                                        iterations, feedback_scale=feedback_scale)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import constellation as constellations
 from .. import detectors
+from ..detectors import recipe
 from .points import space_time_blocks
 
 # Linear detectors whose loss is computed.
@@ -36,7 +37,7 @@ class LinearLoss:
             compared with ``detector``, to decode the frame's code. 0 with one stream; infinite if
             no SNR is enough.
         margin_db: the frame's SNR minus the SNR that ``detector`` needs, in dB.
-        detector: name of the detector used for the comparison.
+        detector: name of the detector used for the comparison, with its parameters.
     """
 
     mmse_db: float
@@ -71,8 +72,8 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
     Args:
         frame_format: :class:`formats.FrameFormat`.
         state: :class:`frame.ChannelState` of the frame.
-        detector: name of the detector in use. N-way replaces a detector that is not one of
-            ``STRONG`` or has more than 4096 candidates per vector.
+        detector: name of the detector in use, with its parameters. N-way replaces a detector that
+            is not one of ``STRONG`` or has more than 4096 candidates per vector.
 
     Returns:
         :class:`LinearLoss`; None if the frame has too many streams to be detected, or if no data
@@ -83,7 +84,8 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
     if rows < unknowns or not len(h):
         return None
     points = frame_format.constellation
-    used = _detector(detector, unknowns, rows, points) if detector in STRONG else None
+    used = (_detector(detector, unknowns, rows, points)
+            if detector.partition(":")[0] in STRONG else None)
     strong = detector if used and used.candidates <= _MOST_CANDIDATES else STRONG[0]
     wanted = threshold(frame_format.coding, frame_format.code_rate)
     trial = _Trial(h, points)
@@ -113,7 +115,7 @@ def information(frame_format, state, detector, change_db=0.0):
 
     Args:
         frame_format, state: as for :func:`linear_loss`.
-        detector: name of the detector.
+        detector: name of the detector, with parameters if wanted.
         change_db: change of the SNR in dB relative to ``state``.
 
     Raises:
@@ -148,14 +150,14 @@ def _matrices(f, state):
 
 @lru_cache(maxsize=64)
 def _detector(name, num_tx, num_rx, constellation):
-    kind = detectors.REGISTRY[name]
-    if kind.NEEDS_SQUARE_QAM and constellations.get(constellation).bits_per_symbol == 1:
-        kind = detectors.MLA
     try:
+        _, kind, keywords = recipe(name)
+        if kind.NEEDS_SQUARE_QAM and constellations.get(constellation).bits_per_symbol == 1:
+            kind, keywords = detectors.MLA, {}
         return kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend="cpu",
-                    threads=1)
+                    threads=1, **keywords)
     except ValueError:
-        return None    # more candidates than the detector allows
+        return None    # such as more candidates than the detector allows
 
 
 class _Trial:

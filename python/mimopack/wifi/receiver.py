@@ -13,7 +13,8 @@ from .. import _core, detectors
 from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
 from .decoder import FAILED, Begun, FrameDecoder, Settings, batches
-from .iterations import can_iterate
+from .frame_detectors import FrameDetectors
+from .iterations import FEEDBACK_SCALE
 from .laps import Laps
 from .synchroniser import Synchroniser
 from .workers import Workers
@@ -35,14 +36,25 @@ class Receiver:
         sample_rate: 20e6, 40e6 or 80e6, which is also the bandwidth of the widest channel received;
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
-        detector: name of the MIMO detector, its class (also one that ``detectors.register`` would
-            take), or a function that makes a detector. The arguments of class and function are
-            the number of unknowns (columns of H), the number of rows of H, and the constellation's
-            name. With iterations > 1, the function also takes a keyword ``extrinsic``. A space-time
-            block code has two unknowns per stream and two rows per antenna. A duplicate frame has
-            one row per copy and antenna. The function is called from any thread of the receiver,
-            one call at a time.
-        backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
+        detector: the MIMO detector, one of:
+
+            - a name, with parameters if wanted, as in "kbest:k=8". ``iterations`` and
+              ``feedback_scale`` (see ``iterative.IterativeReceiver``) may be among them; the former
+              overrides the argument;
+            - a class, also one that ``detectors.register`` would take;
+            - an object. The receiver makes detectors of this package for the size of each frame,
+              with the object's parameters. A user's object has the attributes num_tx, num_rx and
+              constellation. It is copied, and frames of other sizes are not decoded;
+            - a function that makes a detector, called with the number of unknowns (columns of H),
+              the number of rows of H, and the constellation's name. With iterations > 1, it also
+              takes a keyword ``extrinsic``. It is called from any thread of the receiver, one call
+              at a time.
+
+            A space-time block code has two unknowns per stream and two rows per antenna. A
+            duplicate frame has one row per copy and antenna. MMSE replaces all but functions for a
+            single unknown, and MLA those that do not support BPSK.
+        backend: backend of the detectors, "auto", "cpu", "cuda" or "reference". A function chooses
+            it itself.
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
         smoothing: whether to smooth channel estimates over the delay spread.
@@ -88,11 +100,12 @@ class Receiver:
             detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
         if backend in ("auto", "cuda") and device.count():
             threads = 1
+        self._threads, self._backend = threads, backend
         settings = Settings(
-            num_rx, self.sample_rate, self._sync.scale, self.frequency, self._checked(detector),
-            backend, flag("smoothing", smoothing), integer("passes", passes, 1, 100),
-            self._iterations, whitening == "covariance", detector_threads=int(threads > 1))
-        self._threads = threads
+            num_rx, self.sample_rate, self._sync.scale, self.frequency,
+            smoothing=flag("smoothing", smoothing), passes=integer("passes", passes, 1, 100),
+            covariance=whitening == "covariance", detector_threads=int(threads > 1),
+            **self._chosen(detector))
         self._decoder = FrameDecoder(settings, clock)    # of the thread that searches
         self._others = [FrameDecoder(settings, clock) for _ in range(threads)]
         self._free = SimpleQueue()
@@ -112,27 +125,27 @@ class Receiver:
     @property
     def detector(self):
         """Detector of the next frames, see the argument."""
-        return self._decoder.settings.detector
+        return self._detector
 
     @detector.setter
     def detector(self, detector):
-        settings = replace(self._decoder.settings, detector=self._checked(detector))
+        settings = replace(self._decoder.settings, **self._chosen(detector))
         self._settle()
         for decoder in (self._decoder, *self._others):
             decoder.settings = settings
 
-    def _checked(self, detector):
-        # A class without a name is a function like any other.
-        if isinstance(detector, type) and getattr(detector, "name", None):
-            return detectors.adapted(detector)
-        if callable(detector):
-            return detector
-        detectors.find(detector)
-        if self._iterations > 1 and not can_iterate(detector):
-            allowed = ", ".join(filter(can_iterate, detectors.REGISTRY))
-            raise ValueError(f"detector: got {detector!r}, which takes no a-priori LLRs; with "
-                             f"iterations = {self._iterations} allowed are {allowed}")
-        return detector
+    def _chosen(self, detector):
+        """Return the settings that a detector determines, a dictionary."""
+        if _is_function(detector):
+            found = {"detector": detector, "iterations": self._iterations,
+                     "feedback_scale": FEEDBACK_SCALE}
+        else:
+            make = FrameDetectors(detector, self._iterations, self._backend,
+                                  threads=int(self._threads > 1))
+            found = {"detector": make, "iterations": make.iterations,
+                     "feedback_scale": make.feedback_scale}
+        self._detector = detector
+        return found
 
     @property
     def in_flight(self):
@@ -401,6 +414,13 @@ class Receiver:
             self.counts[frame.problem] += 1
             self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
+
+
+def _is_function(detector):
+    """Return whether a detector is a function that makes detectors."""
+    # A class without a name is a function like any other.
+    what = "name" if isinstance(detector, type) else "detect"
+    return callable(detector) and not getattr(detector, what, None)
 
 
 @dataclass

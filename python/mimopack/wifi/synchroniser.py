@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _core
-from ..checks import choice, integer, positive
+from ..checks import choice, integer, positive, rate_choice
 from . import training
 from .formats import NonHT
 from .frame import TRUNCATED
@@ -126,9 +126,8 @@ class Synchroniser:
 
     def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas"):
         self.num_rx = integer("num_rx", num_rx, 1, MAX_RX)
-        rate = positive("sample_rate", sample_rate)
-        self.scale = SAMPLE_RATES[choice("sample_rate", rate, tuple(SAMPLE_RATES))]
-        self.sample_rate = rate
+        rate = self.sample_rate = rate_choice(sample_rate, SAMPLE_RATES)
+        self.scale = SAMPLE_RATES[rate]
         self.threshold = threshold
         self._block = _BLOCK * self.scale
         self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ..checks import choice, integer, positive
+from ..checks import integer, rate_choice
 from . import carriers, mac, signal_fields, training
 from .data_field import DataField
 from .formats import VHT, NonHT
@@ -44,8 +44,7 @@ class Transmitter:
 
     def __init__(self, num_tx=1, sample_rate=20e6, centre=0, mapping=None):
         self.num_tx = integer("num_tx", num_tx, 1, MAX_ANTENNAS)
-        self.sample_rate = choice("sample_rate", positive("sample_rate", sample_rate),
-                                  SAMPLE_RATES)
+        self.sample_rate = rate_choice(sample_rate, SAMPLE_RATES)
         self._mhz = round(self.sample_rate / 1e6)
         self._scale = self._mhz // 20
         self._fft = carriers.FFT_20 * self._scale

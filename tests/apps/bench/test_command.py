@@ -49,7 +49,19 @@ def test_what_cannot_be_timed_is_said():
     assert code != 0 and "no detector is left" in text
 
 
+def test_detectors_with_parameters(tmp_path):
+    code, text = run("--num-tx", 2, "--num-rx", 2, "--vectors", 64, "--seconds", 0.05, "--rounds",
+                     1, "--detector", "kbest:k=2", "--detector", "nway:num_passes=1", "--backend",
+                     "cpu", "--output", tmp_path / "bench.json")
+    assert code == 0, text
+    rows = json.loads((tmp_path / "bench.json").read_text())["results"]
+    assert [(row["detector"], row["parameters"]) for row in rows] == [
+        ("kbest", {"k": 2}), ("nway", {"num_passes": 1})]
+
+
 @pytest.mark.parametrize("arguments, message", [
+    (["--detector", "kbest:q=2"], "kbest has no parameter 'q', allowed are k, llr_clip"),
+    (["--detector", "best"], "got 'best', allowed are zf, mmse"),
     (["--suite", "cpu", "--num-tx", 2], "--num-tx: not for the suite cpu"),
     (["--suite", "cpu", "--detector", "zf"], "--detector: not for the suite cpu"),
     (["--antennas", 2, "--suites", "."], "--suites, --antennas: only with --suite"),

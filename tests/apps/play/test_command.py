@@ -15,13 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack import detectors, recording, wifi
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.interrupt import Interrupt
 from gnuradio.mimopack.apps.play import command as command_module
 from gnuradio.mimopack.apps.play import play
 from gnuradio.mimopack.apps.play.playback import Playback
+from gnuradio.mimopack.apps.wifi.opening import Refusal
 from gnuradio.mimopack.wifi import HT
+from own_detectors import OwnLoud, OwnZf
 from wifi_air import FRAMES, air, data_mpdu, multipath, record
 
 
@@ -104,6 +106,46 @@ class TestCommand:
         for row in summary["detectors"]:
             assert (row["frames_found"], row["frames_decoded"], row["mpdus_ok"]) == (5, 5, 8)
         assert (tmp_path / "out" / "detectors.png").stat().st_size > 5000
+
+    def test_detectors_with_parameters(self, small, tmp_path):
+        result = _play(small, "-d", "kbest:k=2", "-d", "kbest:k=16", "-d", "nway:iterations=2",
+                       "--show", "kbest:k=16", "-o", tmp_path / "out", "--no-pictures")
+        assert result.exit_code == 0, result.output
+        assert "Frames with the detector kbest:k=16" in result.output
+        assert "\ndetector           found" in result.output
+        names = ["kbest:k=2", "kbest:k=16", "nway:iterations=2"]
+        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+        rows = {row["detector"]: row for row in summary["detectors"]}
+        assert list(rows) == list(summary["frames"]) == names
+        assert rows["kbest:k=2"]["frames_decoded"] < rows["kbest:k=16"]["frames_decoded"]
+
+    def test_objects_and_classes(self, small):
+        def played(*given, show=None):
+            return play(small, given, None, show, quiet=True, echo=lambda line: None)
+
+        names = ["kbest:k=2", "mmse", "own_zf:scale=0.5", "own_loud"]
+        loud = OwnLoud(4, 4, "wlan_qam16")
+        try:
+            summary = played(detectors.KBest(2, 2, "qpsk", k=2), detectors.MMSE,
+                             OwnZf(4, 4, "wlan_qam16", scale=0.5), loud, show=loud)
+        finally:
+            detectors.REGISTRY.pop("own_zf", None)
+        found = {row["detector"]: row["frames_decoded"] for row in summary["detectors"]}
+        assert list(found) == names and found["own_loud"] == 0
+        texts = {row["detector"]: row["frames_decoded"]
+                 for row in played("kbest:k=2", "mmse", "zf")["detectors"]}
+        assert found == {"kbest:k=2": texts["kbest:k=2"], "mmse": texts["mmse"],
+                         "own_zf:scale=0.5": texts["zf"], "own_loud": 0}
+
+    @pytest.mark.parametrize("given, show, message", [
+        ([detectors.MLA(2, 2), "mla"], None, "got two detectors named 'mla'"),
+        ("mla", None, "detectors: got 'mla', must be a list"), ([3], None, "detector: got 3"),
+        (["mla"], detectors.ZF, "--show: got 'zf', which is not played; allowed are mla"),
+        (["mla", "kbest:q=2"], None, "kbest has no parameter 'q', allowed are k, llr_clip")])
+    def test_other_detectors_are_refused(self, small, given, show, message):
+        with pytest.raises(Refusal) as caught:
+            play(small, given, None, show, echo=pytest.fail)
+        assert message in caught.value.message
 
     def test_iterations_decode_more_frames(self, tmp_path):
         """Play frames with an LDPC code. A detector without a-priori LLRs is refused at once."""
@@ -248,12 +290,14 @@ class TestRefusals:
     def test_showing_what_is_not_played(self, small, tmp_path):
         said = self._refused(small, "--show", "nway", "-d", "mmse", "-o", tmp_path / "out")
         assert "--show: got 'nway', which is not played; allowed are mmse" in said
+        said = self._refused(small, "-d", "kbest:k=0", "-o", tmp_path / "out")
+        assert "got 'kbest:k=0': k: got 0, allowed are 1 to 256" in said
 
     def test_recordings(self, tmp_path):
         assert "no recording" in self._refused(tmp_path / "nothing", "-o", tmp_path)
         path = recording.write(tmp_path / "r", np.ones((2, 2000)), 25e6)
         said = self._refused(path, "-o", tmp_path)
-        assert "has 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s" in said
+        assert "has 25 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s" in said
         for name in ("r.ci16", "r.dat", "r.txt"):
             (tmp_path / name).write_bytes(bytes(4000))
             said = self._refused(tmp_path / name, "-o", tmp_path)

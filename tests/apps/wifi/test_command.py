@@ -133,7 +133,7 @@ def test_pictures_and_summary(simulated, tmp_path):
     assert [one.name for one in (tmp_path / "bare").iterdir()] == ["summary.json"]
 
 
-@pytest.mark.parametrize("detector", ["mmse", "mla"])
+@pytest.mark.parametrize("detector", ["mmse", "mla", "kbest:k=8"])
 def test_the_detector_can_be_chosen(simulated, tmp_path, detector):
     result = _wifi(simulated[0], "-q", "-d", detector, "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
@@ -283,9 +283,9 @@ def test_levels_know_the_loudest_piece():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s: "
+    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s: "
                          "resample the recording first"),
-    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40, 80 MS/s, "
+    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40 or 80 MS/s, "
                        "such as 20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
     (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
@@ -293,7 +293,10 @@ def test_levels_know_the_loudest_piece():
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
     (["--rate", "20e6", "--channels", "9"], "'--antennas': 9 is not in the range 1<=x<=8"),
     (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
-    (["--rate", "20e6", "--detector", "best"], "'best' is not one of 'auto', 'zf', 'mmse'"),
+    (["--rate", "20e6", "--detector", "best"], "got 'best', allowed are auto, zf, mmse"),
+    (["--rate", "20e6", "-d", "kbest:q=8"], "kbest has no parameter 'q', allowed are k, llr_clip"),
+    (["--rate", "20e6", "-d", "kbest:k=0"], "got 'kbest:k=0': k: got 0, allowed are 1 to 256"),
+    (["--rate", "20e6", "-d", "kbest:k=1:k=2"], "got 'kbest:k=1:k=2': k is given twice"),
     (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),
     (["--rate", "20e6", "--json", "{folder}/no/f"],
      "--json: cannot write {folder}/no/f: No such file or directory"),
@@ -337,7 +340,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
             (odd, "its name does not say its sample format: give --format, one of cf32_le"),
             (empty, f"{empty} holds no samples"),
             (nine, "has 9 channels, the receiver supports at most 8"),
-            (rate, "has 25 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s")]:
+            (rate, "has 25 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s")]:
         result = _wifi(path)
         assert result.exit_code == 2, result.output
         assert said.format(path) in result.output.splitlines()[-1], result.output

@@ -76,6 +76,15 @@ def test_each_recording_gives_what_it_gives_alone(recordings, cluster, tmp_path)
     assert (out / "a.json").stat().st_mtime_ns > before
 
 
+def test_the_detector_may_have_parameters(recordings, cluster, tmp_path):
+    out = tmp_path / "out"
+    run(recordings / "a.sigmf-meta", "--scheduler", cluster.address, "-o", out, "-d", "kbest:k=8")
+    frames = json.loads((out / "a.json").read_text())
+    assert {one["detector"] for one in frames if one["num_streams"] == 2} == {"kbest:k=8"}
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["options"]["receiver"]["detector"] == "kbest:k=8"
+
+
 def test_a_bad_recording_is_named_and_does_not_stop_the_others(recordings, cluster, tmp_path):
     bad = tmp_path / "bad.sigmf-meta"
     bad.write_text("{}")
@@ -125,6 +134,9 @@ def test_workers_killed(recordings, tmp_path):
     (("a", "--scheduler", "local"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("--scheduler", "local", "-o", "out"), "--scheduler needs a RECORDING, and --output FOLDER"),
     (("a", "--scheduler", "local", "--json", "x"), "--json: not with --scheduler"),
+    (("a", "--scheduler", "local", "-o", "out", "-d", "kbest:q=8"), "kbest has no parameter 'q'"),
+    (("a", "--scheduler", "local", "-o", "out", "-d", "zf", "--iterations", "2"),
+     "--detector: got 'zf', which takes no a-priori LLRs"),
     (("a", "--scheduler", "local", "--gain", "3"), "--gain is an option of --radio"),
     (("a", "--scheduler", "here", "-o", "out"), "scheduler: got 'here', allowed are local")])
 def test_refusals(tmp_path, monkeypatch, arguments, message):

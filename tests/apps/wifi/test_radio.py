@@ -42,7 +42,7 @@ def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
     (["--antennas", 3], "--antennas: got 3, the device has 2"),
     (["--antennas", 9], "9 is not in the range 1<=x<=8"),
     (["--rate", "40e6"], "--rate: Unsupported sample rate"),
-    (["--rate", "21e6"], "--rate: got 21 MS/s, the receiver supports 5, 10, 20, 40, 80 MS/s"),
+    (["--rate", "21e6"], "--rate: got 21 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s"),
     (["--frequency", "5.2G"], "--frequency: frequency: got 5200000000, allowed is 5180000000"),
     (["--gain", "100"], "--gain: got 100 dB, the device has 0 to 80 dB"),
     (["--gain", "10,20,30"], "--gain: got 3 values, must be 1 or one for each of 2 antennas"),

@@ -13,7 +13,7 @@ from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
 from ...files import replace_file
 from ..machine import describe, describe_gpu
-from ..options import FiniteRange, HeadedCommand, OutputFile, heading
+from ..options import SPEC, DetectorSpec, FiniteRange, HeadedCommand, OutputFile, heading
 from .data import Setting
 from .single import ROUNDS, SECONDS, VECTORS, chosen
 from .suite import Options, find
@@ -58,10 +58,10 @@ _suite = heading("Suites")
 
 
 @click.command("bench", cls=HeadedCommand)
-@_setting("--detector", "names", multiple=True, type=click.Choice(detectors.names()),
-          metavar="NAME",
-          help=f"Detector to measure; may be given several times: {', '.join(detectors.names())}. "
-               "Default: all.")
+@_setting("--detector", "names", multiple=True, type=DetectorSpec(detectors.recipe),
+          metavar=SPEC,
+          help=f"Detector to measure: {', '.join(detectors.names())}; its parameters may follow, "
+               "as in kbest:k=8. May be given several times. Default: all.")
 @_setting("--num-tx", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N",
           help="Transmit antennas.")
 @_setting("--num-rx", type=click.IntRange(1, 256), default=4, show_default=True, metavar="N",

@@ -25,6 +25,8 @@ def chosen(setting, names, backends):
 def make_cases(names, backends, setting, isas=("auto",), threads=0):
     """Create all detectors, with variants, backends and instruction sets.
 
+    A name may have parameters, as in "kbest:k=8".
+
     Returns:
         (made, refused): a list of (case, detector), and a list of messages about detectors that
         could not be created.
@@ -32,9 +34,10 @@ def make_cases(names, backends, setting, isas=("auto",), threads=0):
     made, refused = [], []
     for name in names:
         passes = sorted({n for n in (1, 2, setting.num_tx) if n <= setting.num_tx})
-        variants = [{"num_passes": n} for n in passes] if name == "nway" else [{}]
+        _, kind, given = detectors.recipe(name)
+        variants = [{"num_passes": n} for n in passes] if name == "nway" else [given]
         for parameters in variants:
-            case = Case(name, parameters, setting)
+            case = Case(kind.name, parameters, setting)
             for backend in backends:
                 for isa in isas if backend == "cpu" else ("auto",):
                     try:

@@ -12,11 +12,13 @@ import click
 
 from ... import detectors as registry
 from ... import recording
+from ...detectors.choosing import labels, recipe
 from ...detectors.parameters import BACKENDS
 from ...files import replace_file
+from ...wifi.frame_detectors import FrameDetectors
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
-from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS
+from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, SPEC, DetectorSpec
 from ..progress import Progress
 from ..wifi.opening import (
     introduce,
@@ -82,10 +84,12 @@ def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False,
 
     Args:
         path: path of the recording, see ``recording.Reader``.
-        detectors: names from ``detectors.names()``. Default: DEFAULT_DETECTORS, or
-            ITERATING_DETECTORS if iterations > 1.
+        detectors: list of detectors: names with parameters if wanted, as in "kbest:k=8", classes
+            and objects, see ``wifi.Receiver``. Default: DEFAULT_DETECTORS, or ITERATING_DETECTORS
+            if iterations > 1.
         output: folder for the summary and the pictures; None writes nothing.
-        show: detector whose frames are listed and written to ``pcap``; default the last one.
+        show: one of the detectors, or its name in the table, whose frames are listed and written
+            to ``pcap``; default the last one.
         quiet: print no line per frame.
         pictures: draw the pictures.
         backend: backend of the detectors.
@@ -119,14 +123,26 @@ class _Run:
         self._echo, self._interrupt, self._progress = echo, interrupt, Progress()
         self._output = None if output is None else Path(output)
         self._quiet, self._pictures, self._iterations = quiet, pictures, iterations
-        self._names = list(dict.fromkeys(detectors)) or list(
-            ITERATING_DETECTORS if iterations > 1 else DEFAULT_DETECTORS)
-        self._show = self._names[-1] if show is None else show
+        self._detectors, self._show = self._named(detectors, show)
         self._reader, self._rate = self._open(path, allow_outside)
         self._playback = self._check(backend)
         self._truth = Truth(recording.read_frames(self._reader.annotations))
         self._capture = self._views = None
         self._prepare(pcap)
+
+    def _named(self, detectors, show):
+        """Return the detectors by their names in the table, and the name of the one to show."""
+        try:
+            named = labels(detectors) or labels(
+                ITERATING_DETECTORS if self._iterations > 1 else DEFAULT_DETECTORS)
+            name = list(named)[-1] if show is None else show
+            name = name if isinstance(name, str) else recipe(name).label
+        except ValueError as error:
+            refuse(str(error))
+        if name not in named:
+            refuse(f"--show: got {name!r}, which is not played; allowed are {', '.join(named)} "
+                   f"(or play it as well: -d {name})")
+        return named, name
 
     @staticmethod
     def _open(path, allow_outside):
@@ -144,22 +160,14 @@ class _Run:
         return open_reader(path, None, None, None, None, allow_outside)
 
     def _check(self, backend):
-        """Check the detectors' names and options before anything plays; return the playback."""
+        """Check the detectors and options before anything plays; return the playback."""
         refuse_without_blocks("play")
         from .playback import Playback
 
-        try:
-            for name in [*self._names, self._show]:
-                registry.find(name)
-        except ValueError as error:
-            refuse(str(error))
-        if self._show not in self._names:
-            refuse(f"--show: got {self._show!r}, which is not played; allowed are "
-                   f"{', '.join(self._names)} (or play it as well: -d {self._show})")
         playback = Playback(self._reader, self._rate, backend, self._iterations)
         try:
-            for name in self._names:
-                playback.receiver(name)
+            for detector in self._detectors.values():
+                playback.receiver(detector)
         except (ValueError, ImportError) as error:
             refuse_receiver(error)
         return playback
@@ -209,7 +217,7 @@ class _Run:
         self._say(f"annotations describe {plural(known, 'transmitted frame')}" if known
                   else "no annotations describe the transmitted frames")
         tallies, rows, unreadable = [], [], None
-        for name in self._names:
+        for name in self._detectors:
             try:
                 tally, row = self._one(name)
             except OSError as error:
@@ -222,7 +230,7 @@ class _Run:
                 rows.append(row)
             if self._interrupt.happened:
                 break
-        missing = [name for name in self._names
+        missing = [name for name in self._detectors
                    if name not in {tally.detector for tally in tallies if tally.complete}]
         summary = {
             "recording": str(reader.path), "description": reader.description,
@@ -267,7 +275,7 @@ class _Run:
         total = self._reader.num_samples
         start = time.perf_counter()
         counts, samples = self._playback.decode(
-            name, tally, self._interrupt,
+            self._detectors[name], tally, self._interrupt,
             on_progress=lambda searched: self._progress.update(
                 searched / total, f"{name}: {plural(len(tally.frames), 'frame')}"),
             pcap_sink=self._capture.sink if shown and self._capture is not None else None,
@@ -284,8 +292,8 @@ class _Run:
         tally.close(samples, complete=samples == total)
         timed = samples
         if seconds < _TIMED_SECONDS and tally.complete and not self._interrupt.happened:
-            timed, seconds = self._playback.time(name, samples * _TIMED_SECONDS / seconds,
-                                                 self._interrupt)
+            timed, seconds = self._playback.time(
+                self._detectors[name], samples * _TIMED_SECONDS / seconds, self._interrupt)
         row = tally.summary()
         row |= {"samples": samples, "flowgraph_samples_per_s": timed / seconds,
                 "real_time_factor": timed / seconds / self._rate, "receiver": counts}
@@ -323,13 +331,14 @@ class _Run:
 @click.command("play")
 @click.argument("path", metavar="RECORDING", type=click.Path(path_type=Path))
 @click.option("-d", "--detector", "detectors", multiple=True,
-              type=click.Choice(registry.names()), metavar="NAME",
-              help=f"MIMO detector; may be given several times: {', '.join(registry.names())}. "
+              type=DetectorSpec(FrameDetectors), metavar=SPEC,
+              help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as "
+                   "in kbest:k=8. May be given several times. "
                    f"Default: {', '.join(DEFAULT_DETECTORS)}; with --iterations: "
                    f"{', '.join(ITERATING_DETECTORS)}.")
-@click.option("--show", type=click.Choice(registry.names()), metavar="NAME",
-              help="Detector whose frames are listed, drawn and written to --pcap. Default: the "
-                   "last.")
+@click.option("--show", type=DetectorSpec(FrameDetectors), metavar=SPEC,
+              help="Detector whose frames are listed, drawn and written to --pcap, one of those "
+                   "that play. Default: the last.")
 @click.option("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
 @click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),

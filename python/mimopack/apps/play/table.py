@@ -36,12 +36,14 @@ def frame_line(told):
 def table(summary, tallies):
     """Return the lines of the table."""
     rows = summary["detectors"]
-    lines = ["", f"{'detector':<10} {'found':>6} {'decoded':>8} {'PER':>7} {'MPDUs':>7} "
+    width = _width(rows)
+    lines = ["", f"{'detector':<{width}} {'found':>6} {'decoded':>8} {'PER':>7} {'MPDUs':>7} "
                  f"{'real time':>10}"]
     for row in rows:
         rate = "-" if row["packet_error_rate"] is None else f"{row['packet_error_rate']:.3f}"
-        lines.append(f"{row['detector']:<10} {row['frames_found']:>6} {row['frames_decoded']:>8} "
-                     f"{rate:>7} {row['mpdus_ok']:>7} {row['real_time_factor']:>9.3f}x"
+        lines.append(f"{row['detector']:<{width}} {row['frames_found']:>6} "
+                     f"{row['frames_decoded']:>8} {rate:>7} {row['mpdus_ok']:>7} "
+                     f"{row['real_time_factor']:>9.3f}x"
                      + f"  incomplete: {100 * row['samples'] / summary['samples']:.0f} % searched"
                      * (not row["complete"]))
     first = rows[0]
@@ -64,15 +66,20 @@ def table(summary, tallies):
     return lines + _by_snr(rows) + compare(tallies)
 
 
+def _width(rows):
+    return max(10, *(len(row["detector"]) for row in rows))
+
+
 def _by_snr(rows):
     levels = max((row["decoded_by_snr"] or [] for row in rows), key=len)
     if not 1 < len(levels) <= _LEVELS:
         return []
     columns = [level["snr_db"] for level in levels]
-    lines = ["", "decoded    " + "".join(f"{snr:>8g} dB" for snr in columns)]
+    width = _width(rows)
+    lines = ["", f"{'decoded':<{width}} " + "".join(f"{snr:>8g} dB" for snr in columns)]
     for row in rows:
         own = {level["snr_db"]: level for level in row["decoded_by_snr"] or []}
-        lines.append(f"{row['detector']:<10} " + "".join(
+        lines.append(f"{row['detector']:<{width}} " + "".join(
             f"{own[snr]['decoded']:>6}/{own[snr]['sent']:<4}" if snr in own else f"{'-':>11}"
             for snr in columns))
     return lines

@@ -15,12 +15,22 @@ from ...checks import MOST_THREADS
 from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...wifi.auto_detector import AUTO, LADDER
+from ...wifi.frame_detectors import FrameDetectors
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..clusters import scheduler_options
 from ..interrupt import STATUS, Interrupt
-from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, FiniteRange, HeadedCommand, heading
+from ..options import (
+    ALLOW_OUTSIDE,
+    BACKEND,
+    ITERATIONS,
+    SPEC,
+    DetectorSpec,
+    FiniteRange,
+    HeadedCommand,
+    heading,
+)
 from ..progress import Progress
 from .opening import RATES, open_reader, refuse, refuse_receiver, refuse_without_blocks
 from .options import Address, Format, Gain, Names, Number
@@ -76,6 +86,12 @@ def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, f
         raise
 
 
+def _check_detector(text):
+    """Raise ValueError for a text that is no detector with parameters, nor "auto"."""
+    if registry.registered(text, also=(AUTO,)) != AUTO:
+        FrameDetectors(text)
+
+
 _input = heading("Input")
 _radio = heading("Radio (only with --radio)")
 _decoding = heading("Detection and decoding")
@@ -92,7 +108,7 @@ _display = heading("Display")
         help="Centre frequency, such as 5180e6 or 5.18G. A radio is tuned to it; with a RECORDING "
              "it only appears in reports.")
 @_input("--rate", type=Number(),
-        help=f"Sample rate: {RATES} MS/s, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
+        help=f"Sample rate: {RATES}, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
              "with --radio.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX), metavar="N",
         help="Number of receive antennas; both names mean the same. A file of raw samples has one "
@@ -126,11 +142,12 @@ _display = heading("Display")
 @_radio("--keep", type=FiniteRange(0, min_open=True), metavar="SECONDS",
         help="With --record: keep only the last seconds, in memory, and write them to FILE-001, "
              "FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
-@_decoding("-d", "--detector", type=click.Choice([AUTO, *registry.names()]),
-           default=DEFAULT_DETECTOR, show_default=True, metavar="NAME",
-           help=f"MIMO detector: {', '.join(registry.names())}; or {AUTO}: the strongest of "
-                f"{', '.join(LADDER)} that keeps up with --radio, {LADDER[0]} for a RECORDING "
-                f"({DEFAULT_DETECTOR} if {LADDER[0]} would take too long).")
+@_decoding("-d", "--detector", type=DetectorSpec(_check_detector),
+           default=DEFAULT_DETECTOR, show_default=True, metavar=SPEC,
+           help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as in "
+                f"kbest:k=8. Or {AUTO}: the strongest of {', '.join(LADDER)} that keeps up with "
+                f"--radio, {LADDER[0]} for a RECORDING ({DEFAULT_DETECTOR} if {LADDER[0]} would "
+                "take too long).")
 @_decoding("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
            metavar="NAME", help=f"Where the detector runs: {BACKEND}")
 @_decoding("--whitening", type=click.Choice(WHITENINGS), default="antennas", show_default=True,
@@ -244,6 +261,11 @@ def _on_cluster(interrupt, scheduler, paths, folder, full_scale_dbm, options):
         raise click.UsageError("--scheduler needs a RECORDING, and --output FOLDER")
     reading = {name: options.pop(name)
                for name in ("rate", "datatype", "channels", "frequency", "allow_outside")}
+    try:
+        if options["detector"] != AUTO:
+            FrameDetectors(options["detector"], options["iterations"])
+    except ValueError as error:
+        refuse_receiver(error)
     try:
         with scheduler.client() as client:
             return decode_all(client, paths, folder, reading, options, full_scale_dbm, interrupt,

@@ -5,10 +5,11 @@
 import click
 
 from ... import recording
+from ...text import rate_in_words, rates_in_words
 from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
 from .words import duration, plural
 
-RATES = ", ".join(f"{rate / 1e6:g}" for rate in SAMPLE_RATES)
+RATES = rates_in_words(SAMPLE_RATES)
 _TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
 _LOW_FREQUENCY = 100e6    # Hz, below all channels: a lower value was probably given in MHz
 _REFUSED = 2    # exit status of click after an error
@@ -65,13 +66,12 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
                f"{MAX_RX}")
     given = reader.sample_rate
     if given is None:
-        refuse(f"the sample rate of {reader.path} is unknown: give --rate, one of {RATES} MS/s")
+        refuse(f"the sample rate of {reader.path} is unknown: give --rate, one of {RATES}")
     nominal = min(SAMPLE_RATES, key=lambda one: abs(one - given))
     if abs(nominal / given - 1) > _TOLERANCE:
         low = given < 1e5
-        rate_words = f"{given:g} samples/s" if low else f"{given / 1e6:.10g} MS/s"
         refuse(("--rate: got " if rate else f"{reader.path} has ")
-               + f"{rate_words}, the receiver supports {RATES} MS/s"
+               + f"{rate_in_words(given)}, the receiver supports {RATES}"
                + (", such as 20e6 or 20M" if low else ": resample the recording first"))
     if nominal != given:
         reader.notes.append(f"{given:.12g} samples/s are treated as {nominal / 1e6:g} MS/s")

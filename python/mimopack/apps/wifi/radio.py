@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ... import recording
+from ...text import rate_in_words
 from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
 from .opening import RATES, refuse
 from .words import plural
@@ -64,7 +65,7 @@ def open_radio(settings):
         Refusal: the device cannot be opened, or does not have a setting.
     """
     if settings.rate not in SAMPLE_RATES:
-        refuse(f"--rate: got {settings.rate / 1e6:.10g} MS/s, the receiver supports {RATES} MS/s")
+        refuse(f"--rate: got {rate_in_words(settings.rate)}, the receiver supports {RATES}")
     if settings.antennas > MAX_RX:
         refuse(f"--antennas: got {settings.antennas}, the receiver supports at most {MAX_RX}")
     parts = [part.strip() for part in settings.device.split(",") if part.strip()]

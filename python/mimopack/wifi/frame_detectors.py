@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make the MIMO detectors of a receiver, for the size of each frame."""
+
+from itertools import product
+
+from .. import detectors
+from ..checks import integer, positive
+from ..constellation import get as get_constellation
+from ..detectors.choosing import check_fit, check_tells_size, recipe
+from .iterations import FEEDBACK_SCALE
+
+# Parameters of the receiver that may follow a detector's name.
+OF_RECEIVER = ("iterations", "feedback_scale")
+# Parameters of a detector object that the receiver sets itself.
+_SET_HERE = ("extrinsic", "llr_type", "llr_scale")
+# Numbers of streams and constellations of the frames that a detector's parameters may suit.
+_SIZES = 4, 3, 2
+_CONSTELLATIONS = "wlan_qpsk", "wlan_qam16", "wlan_qam64", "wlan_qam256"
+
+
+class FrameDetectors:
+    """Makes detectors like a given one; a function for the argument ``detector`` of ``Receiver``.
+
+    MMSE replaces any detector for a single unknown: it is then maximum ratio combining, which is
+    exact. MLA replaces detectors that need square QAM for BPSK, which has few candidates.
+
+    Args:
+        detector: see :class:`receiver.Receiver`, except a function.
+        iterations: number of iterations between detector and decoder, unless it follows the name.
+        backend, threads: of the detectors.
+
+    Attributes:
+        label: name with parameters.
+        iterations: as above.
+        feedback_scale: see :class:`iterations.Iterations`.
+
+    Raises:
+        ValueError: this is no detector, no frame can have a detector with these parameters, or
+            iterations is more than 1 and the detector takes no a-priori LLRs.
+    """
+
+    def __init__(self, detector, iterations=1, backend="auto", threads=0):
+        self.label, self._kind, keywords = recipe(detector, OF_RECEIVER)
+        self.iterations = integer("iterations", keywords.pop("iterations", iterations), 1, 1000)
+        self.feedback_scale = positive("feedback_scale",
+                                       keywords.pop("feedback_scale", FEEDBACK_SCALE))
+        self._keywords = {key: keywords[key] for key in keywords if key not in _SET_HERE}
+        self._common = {"backend": backend, "threads": threads}
+        self._sized = None
+        if not isinstance(detector, str | type | detectors.Detector):
+            check_tells_size(detector)
+            self._sized = detector
+        elif self._keywords:
+            self._check_parameters()
+        if self.iterations > 1 and not iterates(self._kind):
+            allowed = ", ".join(name for name, kind in detectors.REGISTRY.items() if iterates(kind))
+            raise ValueError(f"detector: got {self.label!r}, which takes no a-priori LLRs; with "
+                             f"iterations = {self.iterations} allowed are {allowed}")
+
+    def __call__(self, unknowns, rows, constellation, **options):
+        """Make a detector.
+
+        Args:
+            unknowns: number of columns of H.
+            rows: number of rows of H.
+            constellation: its name.
+            options: further keyword arguments of the detector.
+
+        Raises:
+            ValueError: the detector does not support this size.
+        """
+        points = get_constellation(constellation)
+        kind, keywords = self._kind, self._keywords
+        if unknowns == 1:
+            kind, keywords = detectors.MMSE, {}
+        elif kind.NEEDS_SQUARE_QAM and points.size == 2:
+            kind, keywords = detectors.MLA, {}
+        elif self._sized is not None:
+            check_fit(self._sized, unknowns, rows, points)
+        return kind(num_tx=unknowns, num_rx=rows, constellation=constellation, **self._common,
+                    **keywords, **options)
+
+    def _check_parameters(self):
+        """Raise the error about a parameter that is wrong for all frames."""
+        refusal = None
+        for size, constellation in product(_SIZES, _CONSTELLATIONS):
+            try:
+                self._kind(num_tx=size, num_rx=size, constellation=constellation, threads=1,
+                           backend="cpu", **self._keywords)
+            except ValueError as error:
+                refusal = refusal or error
+            else:
+                return
+        raise ValueError(f"detector: got {self.label!r}: {refusal}") from refusal
+
+
+def iterates(kind):
+    """Return whether a detector's class can iterate with the decoder."""
+    return kind.SUPPORTS_PRIOR and not kind.HARD
+
+
+def can_iterate(detector):
+    """Return whether a detector can iterate with the decoder.
+
+    Args:
+        detector: see :class:`receiver.Receiver`, except a function.
+
+    Raises:
+        ValueError: this is no detector.
+    """
+    return iterates(recipe(detector, OF_RECEIVER).kind)
