@@ -249,3 +249,27 @@ def test_pdus_that_wait_for_the_transmitter_are_sent_after_a_change(how):
 
 if __name__ == "__main__":
     print(json.dumps(play(*sys.argv[1:])))
+
+
+def test_the_end_of_the_process_waits_for_the_end_of_the_stream(monkeypatch):
+    """Two threads then end the receiver: the scheduler's, and the one that ends the process."""
+    receiver = mimopack.wifi_receiver(1)
+    sink, calls, finishing = receiver._sink, [], threading.Event()
+    finish_frames, restart = sink.engine.finish, sink.engine.restart
+
+    def slow_finish():
+        finishing.set()
+        time.sleep(0.3)
+        calls.append("finish")
+        return finish_frames()
+
+    monkeypatch.setattr(sink.engine, "finish", slow_finish)
+    monkeypatch.setattr(sink.engine, "restart",
+                        lambda *at: (calls.append("restart"), restart(*at))[1])
+    graph = gr.top_block()
+    graph.connect(blocks.null_source(8), blocks.head(8, 100_000), receiver)
+    graph.start()
+    assert finishing.wait(30)
+    sink.abandon()
+    graph.wait()
+    assert calls[-2:] == ["finish", "restart"]

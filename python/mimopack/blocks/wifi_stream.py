@@ -127,6 +127,8 @@ class SampleSink(Controlled):
         self._threshold = engine.threshold
         self.outlet = message_outlet(ports)
         self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
+        # Both end() and the end of the process use the engine after its thread.
+        self._finishing = threading.Lock()
         self._handover = QuickHandover()
         batch = BATCH * max(1, round(self._rate / 20e6))
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
@@ -203,8 +205,9 @@ class SampleSink(Controlled):
         try:
             self._thread.join()
             if self._next is not None:
-                with self._guard("the end of the stream", 0), np.errstate(all="ignore"):
-                    self._send_all(self.engine.finish())
+                with self._finishing:
+                    with self._guard("the end of the stream", 0), np.errstate(all="ignore"):
+                        self._send_all(self.engine.finish())
                 self._tell_status(ends=True)
         finally:
             _running.discard(self)
@@ -221,7 +224,7 @@ class SampleSink(Controlled):
         """Take no more samples, and wait until all threads are idle."""
         self._queue.abandon()
         self._thread.join()
-        with self._log.guard("frames in progress"):
+        with self._finishing, self._log.guard("frames in progress"):
             self.engine.restart()
 
     def _take_all(self):
