@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure what a Dask cluster costs: on one machine, and at its scheduler with many workers.
 
-    OPENBLAS_NUM_THREADS=1 bench/campaigns.py [--slots 2] [--frames 20000] [--rounds 3]
+    OPENBLAS_NUM_THREADS=1 bench/campaigns.py [--slots 2] [--frames 200000] [--rounds 3]
         [--workers 10,100,1000] [--tasks 3000] [--output FILE.json]
 
 First, the same simulation runs in turn with --slots threads of one process and with --slots worker
@@ -65,9 +65,12 @@ def overhead(slots, frames, rounds):
 
 
 async def serve(address, count):
-    """Be workers until the scheduler ends."""
+    """Be workers until the scheduler ends. They do not watch themselves: they share two cores."""
+    import dask
     from distributed import Worker
 
+    dask.config.set({"distributed.worker.profile.enabled": False,
+                     "distributed.admin.system-monitor.interval": "60s"})
     workers = [Worker(address, nthreads=1, memory_limit=0, heartbeat_interval="5s")
                for _ in range(count)]
     for worker in workers:
@@ -143,7 +146,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slots", type=int, default=2, help="threads, and workers")
-    parser.add_argument("--frames", type=int, default=20_000)
+    parser.add_argument("--frames", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", default="10,100,1000", help="numbers of idle workers")
     parser.add_argument("--tasks", type=int, default=3000)

@@ -39,8 +39,9 @@ FUZZ = ROOT / "tests/fuzz"
 CORPUS = ROOT / "tests/data/fuzz"
 WORK = ROOT / "build/fuzz"
 sys.path.insert(0, str(FUZZ))
-# Seconds after which one input is a finding, and megabytes of memory that are one.
-SECONDS, MEGABYTES = 20, 3000
+# Seconds after which one input is a finding, waiting for a core included, and megabytes of memory
+# that are one.
+SECONDS, MEGABYTES = 120, 3000
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 # {C++ target: (its sources in the library, further options of the compiler)}. pybind11 shares types
 # only between modules of one compiler, and GNU Radio's come from GCC.

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arrays, checks and calls that the bindings of detectors and decoders share */
 #pragma once
+#include "bindings/constructor.h"
 #include "bindings/interpreter.h"
 #include "cpu/plan.h"
 #include <pthread.h>

@@ -80,7 +80,12 @@ private:
 void bind_convolutional(py::module_& m)
 {
     py::class_<convolutional_decoder>(m, "ConvolutionalDecoder", py::module_local())
-        .def(py::init<int, const std::string&, float, bool, const std::string&>(),
+        .def(py::init(constructor<convolutional_decoder,
+                                  int,
+                                  const std::string&,
+                                  float,
+                                  bool,
+                                  const std::string&>()),
              py::kw_only(),
              py::arg("num_info"),
              py::arg("rate"),

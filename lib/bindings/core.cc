@@ -333,7 +333,7 @@ PYBIND11_MODULE(_core, m)
     m.def("max_threads",
           [] { return std::min(omp_get_max_threads(), most_threads()); });
     py::class_<detector, cpu_detector>(m, "Detector", py::module_local())
-        .def(py::init<const py::dict&, const std::string&>(),
+        .def(py::init(constructor<detector, const py::dict&, const std::string&>()),
              py::arg("plan"),
              py::arg("isa") = "auto")
         .def("detect",

@@ -72,10 +72,11 @@ private:
 void bind_ldpc(py::module_& m)
 {
     py::class_<ldpc_decoder>(m, "LdpcDecoder", py::module_local())
-        .def(py::init<int,
-                      const std::vector<int>&,
-                      const std::vector<int>&,
-                      const std::string&>(),
+        .def(py::init(constructor<ldpc_decoder,
+                                  int,
+                                  const std::vector<int>&,
+                                  const std::vector<int>&,
+                                  const std::string&>()),
              py::kw_only(),
              py::arg("num_bits"),
              py::arg("first"),

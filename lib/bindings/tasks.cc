@@ -190,7 +190,7 @@ Attributes:
         "Return the Task of a call of a function with the other arguments.");
     py::class_<task_queue, std::shared_ptr<task_queue>>(
         m, "TaskQueue", py::module_local(), "Tasks that wait for a thread.")
-        .def(py::init<>())
+        .def(py::init(constructor<task_queue>()))
         .def_property_readonly("overloaded",
                                &task_queue::overloaded,
                                "Whether more tasks wait than threads serve.")

@@ -67,7 +67,10 @@ private:
 void bind_turbo(py::module_& m)
 {
     py::class_<turbo_decoder>(m, "TurboDecoder", py::module_local())
-        .def(py::init<const std::vector<int>&, bool, const std::string&>(),
+        .def(py::init(constructor<turbo_decoder,
+                                  const std::vector<int>&,
+                                  bool,
+                                  const std::string&>()),
              py::kw_only(),
              py::arg("interleaver"),
              py::arg("int16"),

@@ -84,7 +84,8 @@ void bind_viterbi(py::module_& m)
     }
     m.attr("VITERBI_RATES") = rates;
     py::class_<viterbi_decoder>(m, "ViterbiDecoder", py::module_local())
-        .def(py::init<const std::string&, const std::string&>(),
+        .def(py::init(
+                 constructor<viterbi_decoder, const std::string&, const std::string&>()),
              py::kw_only(),
              py::arg("rate"),
              py::arg("isa") = "auto")

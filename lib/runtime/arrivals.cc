@@ -4,6 +4,7 @@
 /* A block that notes when the PDUs of a receiver arrive. A block in Python would wait for
  * Python's lock with each PDU, and make the receiver's threads wait for it. */
 
+#include "bindings/constructor.h"
 #include "runtime/bindings.h"
 
 #include <gnuradio/block.h>
@@ -91,7 +92,9 @@ void mimopack::bind_arrivals(py::module_& m)
         m,
         "arrivals",
         R"(A block that notes when PDUs with the keys start and rx_time arrive at its port in.)")
-        .def(py::init([] { return gnuradio::make_block_sptr<arrivals>(); }))
+        .def(py::init([] {
+            return mimopack::constructed{ gnuradio::make_block_sptr<arrivals>() };
+        }))
         .def("take",
              &arrivals::take,
              R"(Return what was noted since the last call.

@@ -11,18 +11,6 @@ namespace py = pybind11;
 
 namespace mimopack {
 
-sample_sink::sptr sample_sink::make(const std::string& name,
-                                    std::shared_ptr<sample_queue> queue,
-                                    double least,
-                                    double most,
-                                    const std::string& control,
-                                    py::object find,
-                                    py::object outlet)
-{
-    return gnuradio::get_initial_sptr(new sample_sink(
-        name, std::move(queue), least, most, control, std::move(find), std::move(outlet)));
-}
-
 sample_sink::sample_sink(const std::string& name,
                          std::shared_ptr<sample_queue> queue,
                          double least,

@@ -23,19 +23,9 @@ namespace mimopack {
 class sample_sink : public gr::sync_block
 {
 public:
-    using sptr = std::shared_ptr<sample_sink>;
-
     /* least, most: seconds between calls of work() if the queue drops samples, see
      * sample_queue::rest(). control: name of a message port. outlet: an object that
      * lives as long as the block, with end(done), see message_outlet. */
-    static sptr make(const std::string& name,
-                     std::shared_ptr<sample_queue> queue,
-                     double least,
-                     double most,
-                     const std::string& control,
-                     pybind11::object find,
-                     pybind11::object outlet);
-
     sample_sink(const std::string& name,
                 std::shared_ptr<sample_queue> queue,
                 double least,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
+#include "bindings/constructor.h"
 #include "bindings/interpreter.h"
 #include "runtime/bindings.h"
 #include "runtime/sample_queue.h"
@@ -14,6 +15,8 @@
 #include <stdexcept>
 
 namespace py = pybind11;
+using mimopack::constructed;
+using mimopack::constructor;
 using mimopack::python_released;
 using mimopack::sample_queue;
 using mimopack::sample_sink;
@@ -91,7 +94,7 @@ Attributes:
     dropped: samples of each antenna that were dropped since the object was made.
     waiting: samples of each antenna that wait, or are being taken.
     has_more: whether more samples wait than are being taken.)")
-        .def(py::init<int, std::int64_t, std::int64_t, bool>(),
+        .def(py::init(constructor<sample_queue, int, std::int64_t, std::int64_t, bool>()),
              py::arg("num_rx"),
              py::arg("most"),
              py::arg("at_a_time"),
@@ -146,7 +149,7 @@ void bind_sink(py::module_& m)
                gr::sync_block,
                gr::block,
                gr::basic_block,
-               sample_sink::sptr>(
+               std::shared_ptr<sample_sink>>(
         m,
         "sample_sink",
         R"(A block without outputs that puts its samples into a SampleQueue.
@@ -164,7 +167,22 @@ Args:
     find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
     outlet: an object that lives as long as the block, with end(done), which is called if begin()
         has failed.)")
-        .def(py::init(&sample_sink::make),
+        .def(py::init([](const std::string& name,
+                         std::shared_ptr<sample_queue> queue,
+                         double least,
+                         double most,
+                         const std::string& control,
+                         py::object find,
+                         py::object outlet) {
+                 return constructed{ gnuradio::make_block_sptr<sample_sink>(
+                     name,
+                     std::move(queue),
+                     least,
+                     most,
+                     control,
+                     std::move(find),
+                     std::move(outlet)) };
+             }),
              py::arg("name"),
              py::arg("queue"),
              py::arg("least"),

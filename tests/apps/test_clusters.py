@@ -4,15 +4,18 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from clusters import Processes, until
 from gnuradio.mimopack.apps.cli import main
 from missing_packages import hide
+from terminal import in_terminal
 
 SIM = ("sim", "-d", "mmse", "--num-tx", "2", "--num-rx", "2", "--constellation", "qpsk", "--snr",
        "2:4:2", "--errors", "20", "-q")
@@ -48,6 +51,19 @@ def options(cluster, certificates):
     cert = certificates / "cert.pem"
     return ("--scheduler", cluster.address, "--tls-ca", cert, "--tls-cert", cert, "--tls-key",
             certificates / "key.pem")
+
+
+def test_a_table_of_the_points_on_a_terminal(options):
+    text, status = in_terminal(
+        100, 24, *SIM[:-1], "--max-frames", 2000, "--errors", 1000, *options)
+    assert status == 0
+    text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text)    # colours and movements of the cursor
+    assert re.search(r"detector +dB +frames +errors +FER +done +frames/s +workers", text)
+    rows = re.findall(r"mmse +2 +(\d+) +(\d+) +\S+ +(\d+) % (?: +\d+)? +(\d)", text)
+    frames, errors, shares, workers = np.transpose([list(map(int, row)) for row in rows])
+    assert all(0 < frames) and all(errors <= frames) and all(shares < 100)
+    assert all(np.diff(frames) >= 0) and set(workers) <= {0, 1, 2, 3} and max(workers) > 0
+    assert re.search(r"(?m)^mmse +2 +1008 ", text), "the results follow"
 
 
 def test_tls(cluster, options, tmp_path):

@@ -4,9 +4,11 @@
 
 import json
 import re
+import resource
 import signal
 import time
 
+import numpy as np
 import pytest
 from clusters import Processes, until
 from distributed import Client
@@ -254,6 +256,25 @@ class TestTasks:
         assert sum(sizes[:6]) == 6 and max(sizes) > 10
         monkeypatch.undo()
         assert rows == made().run([25], 10**6, 9600)
+
+
+def page_faults():
+    """Make an array of 8 MiB again and again; return the page faults."""
+    np.ones(1 << 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        np.ones(1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def test_workers_keep_their_memory():
+    """Workers of Dask give it back, see ``cluster._keep_memory``."""
+    with cluster.connected("local:1") as client:
+        assert client.submit(page_faults).result() > 60    # with huge pages, too
+        with cluster.Cluster(client) as crew:
+            crew.submit("tag", page_faults)
+            ((_, faults, *_),) = until(lambda: crew.finished(0.1))
+    assert faults < 40
 
 
 @pytest.mark.parametrize("scheduler", ["", "here", "local:", "local:0", "local:x", "local:2:3"])

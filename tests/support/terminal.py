@@ -23,7 +23,7 @@ def in_terminal(width, height, *arguments, interrupt=None):
     process = subprocess.Popen(
         [sys.executable, "-c",
          "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], stdin=inner, stdout=inner, stderr=inner, env=environment)
+         *map(str, arguments)], stdin=inner, stdout=inner, stderr=inner, env=environment)
     os.close(inner)
     parts = []
     while True:

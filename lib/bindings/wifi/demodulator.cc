@@ -443,7 +443,8 @@ void bind_wifi_demodulator(py::module_& m)
              &demodulation::report,
              "Return a dictionary of what reports of decoded frames need.");
     py::class_<demodulator>(m, "Demodulator", py::module_local())
-        .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
+        .def(py::init(
+                 constructor<demodulator, const py::dict&, std::shared_ptr<smoother>>()),
              py::arg("format"),
              py::arg("smoother"))
         .def(

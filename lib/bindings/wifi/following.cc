@@ -539,7 +539,7 @@ void bind_wifi_following(py::module_& m)
                          float_array sequence,
                          complex_array reference,
                          long_array windows) {
-                 return std::make_unique<follower>(
+                 return constructed{ std::make_unique<follower>(
                      follow_settings{ block,
                                       region,
                                       searches,
@@ -551,7 +551,7 @@ void bind_wifi_following(py::module_& m)
                                         std::move(reference) },
                                       std::move(windows) },
                      std::move(reader),
-                     std::move(whiten));
+                     std::move(whiten)) };
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),
@@ -584,10 +584,10 @@ void bind_wifi_following(py::module_& m)
                          int next,
                          int ahead,
                          const std::string& isa) {
-                 return std::make_unique<scan>(
+                 return constructed{ std::make_unique<scan>(
                      scan_settings{
                          rows, block, window, region, searches, fall, fallen, next, ahead },
-                     isa);
+                     isa) };
              }),
              py::kw_only(),
              py::arg("rows"),

@@ -301,11 +301,11 @@ void bind_wifi_headers(py::module_& m)
                          const float_array& pilot_signs,
                          const long_array& order,
                          const double_array& distance) {
-                 return std::make_shared<header_reader>(
+                 return constructed{ std::make_shared<header_reader>(
                      fft,
                      sequence,
                      std::move(s),
-                     signal_layout{ data, pilots, pilot_signs, order, distance });
+                     signal_layout{ data, pilots, pilot_signs, order, distance }) };
              }),
              py::kw_only(),
              py::arg("fft"),

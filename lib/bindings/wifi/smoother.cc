@@ -127,8 +127,8 @@ void bind_wifi_smoother(py::module_& m)
                  const wifi_delay_rules rules = { lobe,          longest,  margin,
                                                   margin_per_db, sidelobe, step,
                                                   step_db };
-                 return std::make_shared<smoother>(
-                     k, wanted, delay, transform, rules, std::move(make));
+                 return constructed{ std::make_shared<smoother>(
+                     k, wanted, delay, transform, rules, std::move(make)) };
              }),
              py::kw_only(),
              py::arg("k").noconvert(),

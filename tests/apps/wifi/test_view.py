@@ -34,7 +34,7 @@ def simulated(tmp_path_factory):
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (132, 43), (200, 60)])
 def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
     path, sent = simulated
-    text, status = in_terminal(width, height, path, "--view")
+    text, status = in_terminal(width, height, "wifi", path, "--view")
     assert status == 0, text
     assert "\x1b[?1049h" in text and "\x1b[?1049l" in text    # takes and releases the screen
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])
@@ -53,7 +53,7 @@ def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
 
 @pytest.mark.parametrize(("width", "height"), [(60, 15), (300, 100)])
 def test_other_terminals_do_no_harm(simulated, width, height):
-    text, status = in_terminal(width, height, simulated[0], "--view")
+    text, status = in_terminal(width, height, "wifi", simulated[0], "--view")
     assert status == 0 and "\nall " in text.replace("\r", ""), text
 
 

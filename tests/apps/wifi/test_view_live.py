@@ -37,8 +37,8 @@ def _command(*arguments):
 
 def test_the_terminal_view_of_a_radio(traffic):
     radio = f"driver=mimopack,recording={traffic},speed=0.05"
-    text, status = in_terminal(80, 24, "--radio", radio, "--frequency", "5.18e9", "--antennas",
-                               2, "--duration", 0.2, "--view", "--metrics", 0)
+    text, status = in_terminal(80, 24, "wifi", "--radio", radio, "--frequency", "5.18e9",
+                               "--antennas", 2, "--duration", 0.2, "--view", "--metrics", 0)
     assert status == 0, text
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.split("\x1b[?1049l")[1])
     for words in ("driver=mimopack", "VHT MCS 5 x2", "constellation: ", "load", "MMSE",
@@ -50,8 +50,8 @@ def test_the_terminal_view_of_a_radio(traffic):
 
 def test_ctrl_c_gives_the_terminal_back(traffic):
     radio = f"driver=mimopack,recording={traffic},repeat=1,speed=0.05"
-    text, status = in_terminal(80, 24, "--radio", radio, "--frequency", "5.18e9", "--antennas", 2,
-                               "--view", interrupt="HT MCS 11")
+    text, status = in_terminal(80, 24, "wifi", "--radio", radio, "--frequency", "5.18e9",
+                               "--antennas", 2, "--view", interrupt="HT MCS 11")
     assert status == 130, text
     assert text.count("\x1b[?1049h") == text.count("\x1b[?1049l") == 1
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")    # the cursor is back
