@@ -58,9 +58,12 @@ def test_iterations_after_a_name_override_the_argument():
     assert can_iterate("kbest:k=2") and can_iterate(OwnPrior) and not can_iterate("zf")
 
 
-def test_a_users_object_detects_the_frames_of_its_size():
-    """OwnZf is zero forcing; the aggregated VHT frame has two streams of 16-QAM."""
-    frames = frames_of(OwnZf(2, 2, "wlan_qam16"))
+@pytest.mark.parametrize("tells_size", [True, False])
+def test_a_users_object_detects_the_frames_that_it_fits(tells_size):
+    given = OwnZf(2, 2, "wlan_qam16")
+    if not tells_size:
+        del given.num_tx, given.num_rx
+    frames = frames_of(given)
     two = [frame for frame in frames if frame.format.num_streams == 2]
     assert {frame.format.constellation for frame in two} == {"wlan_qpsk", "wlan_qam16"}
     for frame in two:
@@ -70,6 +73,10 @@ def test_a_users_object_detects_the_frames_of_its_size():
             "wlan_qam16, but the link has wlan_qpsk"))
         assert frame.complete == fits and frame.detector == ("own_zf" if fits else "")
     assert all(frame.complete for frame in frames if frame.format.num_streams == 1)
+    problem, = {frame.problem for frame in frames_of(OwnZf(4, 4, "wlan_qam16"))
+                if frame.format.constellation == "wlan_qam16" and frame.format.num_streams == 2}
+    assert problem == ("own_zf cannot detect 2 streams of 16-QAM: detector: own_zf has num_tx = 4, "
+                       "but the link has 2")
 
 
 @pytest.mark.parametrize("detector, message", [

@@ -89,5 +89,5 @@ def test_refusals():
     with pytest.raises(ValueError, match="Bad.*, whose name is 'two words', not a word"):
         Receiver(2, detector=type("Bad", (), {"name": "two words"}))
     bare = type("Bare", (), {"name": "bare", "detect": lambda self, y, h, noise_var: None})()
-    with pytest.raises(ValueError, match="bare has no attribute num_tx and no num_rx and no const"):
+    with pytest.raises(ValueError, match="bare has no attribute constellation. Add it"):
         Receiver(2, detector=bare)

@@ -244,19 +244,18 @@ def as_detector(detector):
         given = repr(detector) if isinstance(detector, str) else f"the class {detector.__name__}"
         raise ValueError(f"detector: got {given}, must be an object")
     _, kind, _ = recipe(detector)
-    check_tells_size(detector)
+    check_tells(detector, "num_tx", "num_rx", "constellation")
     return kind(detector.num_tx, detector.num_rx, detector.constellation,
                 **({"extrinsic": True} if kind.SUPPORTS_PRIOR else {}))
 
 
-def check_tells_size(detector):
-    """Check that a user's object has the attributes num_tx, num_rx and constellation.
+def check_tells(detector, *names):
+    """Check that a user's object has attributes.
 
     Raises:
         ValueError: an attribute is missing.
     """
-    missing = [name for name in ("num_tx", "num_rx", "constellation")
-               if not hasattr(detector, name)]
+    missing = [name for name in names if not hasattr(detector, name)]
     if missing:
         raise ValueError(f"detector: {detector.name} has no attribute {' and no '.join(missing)}. "
                          "Add it, or use detectors.create for a detector with this name")

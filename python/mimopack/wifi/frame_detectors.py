@@ -7,7 +7,7 @@ from itertools import product
 from .. import detectors
 from ..checks import integer, positive
 from ..constellation import get as get_constellation
-from ..detectors.choosing import check_fit, check_tells_size, recipe
+from ..detectors.choosing import check_fit, check_tells, recipe
 from .iterations import FEEDBACK_SCALE
 
 # Parameters of the receiver that may follow a detector's name.
@@ -49,7 +49,7 @@ class FrameDetectors:
         self._common = {"backend": backend, "threads": threads}
         self._sized = None
         if not isinstance(detector, str | type | detectors.Detector):
-            check_tells_size(detector)
+            check_tells(detector, "constellation")
             self._sized = detector
         elif self._keywords:
             self._check_parameters()

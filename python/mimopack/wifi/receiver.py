@@ -43,8 +43,9 @@ class Receiver:
               overrides the argument;
             - a class, also one that ``detectors.register`` would take;
             - an object. The receiver makes detectors of this package for the size of each frame,
-              with the object's parameters. A user's object has the attributes num_tx, num_rx and
-              constellation. It is copied, and frames of other sizes are not decoded;
+              with the object's parameters. A user's object is copied. It must have the attribute
+              constellation and may have num_tx and num_rx. Frames with other values are not
+              decoded;
             - a function that makes a detector, called with the number of unknowns (columns of H),
               the number of rows of H, and the constellation's name. With iterations > 1, it also
               takes a keyword ``extrinsic``. It is called from any thread of the receiver, one call
