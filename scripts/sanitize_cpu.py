@@ -41,7 +41,9 @@ THREAD_TESTS = """
 OPTIONS = {
     "address": {
         # Python does not free everything at its end. Tests ask for more memory than there is.
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+        # GNU Radio's SoapySDR sink begins with a count that nobody has set. With the usual fill of
+        # 190, this count is negative, and the sink never sends.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:malloc_fill_byte=1",
         "UBSAN_OPTIONS": f"print_stacktrace=1:suppressions={SUPPRESSIONS}/undefined.supp",
         "PYTHONMALLOC": "malloc",    # so that the ends of Python's objects are seen too
     },

@@ -4,6 +4,7 @@
 #include "text.h"
 #include <SoapySDR/Errors.hpp>
 #include <SoapySDR/Formats.hpp>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -216,6 +217,10 @@ int Device::writeStream(SoapySDR::Stream* stream,
 {
     if (static_cast<void*>(stream) != d_transmitter.get())
         return SOAPY_SDR_NOT_SUPPORTED;
+    // gr-soapy 3.10 can pass a negative count, which it would repeat after an error code.
+    if (count > size_t(std::numeric_limits<int>::max()))
+        throw std::invalid_argument("writeStream: got " + std::to_string(count) +
+                                    " samples, allowed are up to 2147483647");
     const int result = d_transmitter->write(buffs, count, flags, time, timeout_us);
     if (d_channel) {
         Guard hold(d_radio.lock);

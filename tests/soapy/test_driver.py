@@ -485,6 +485,17 @@ def test_gr_soapy_transmits_bursts_into_a_capture(tmp_path):
     assert reader.sample_rate == RATE and reader.frequency == 5.2e9
 
 
+def test_a_count_that_no_result_can_tell_is_refused(tmp_path):
+    radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE}")
+    truth = noise(2, 500)
+    with pytest.raises(ValueError, match="writeStream: got 18446744073709551615 samples"):
+        radio.device.writeStream(radio.stream, list(truth), 2**64 - 1)
+    assert radio.write(truth, SoapySDR.SOAPY_SDR_END_BURST) == 500
+    radio.close()
+    (_, sent), = bursts(tmp_path / "sent.sigmf-meta")
+    assert np.array_equal(sent, truth)
+
+
 def test_bursts_are_put_at_their_times(tmp_path):
     radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE},capture_format=ci16_le")
     truth = noise(2, 500)
