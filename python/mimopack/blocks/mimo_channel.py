@@ -25,7 +25,7 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
     Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
     sample on the path without delay: ``latency`` samples later, and nearer or further away with
     a sampling offset. Tags that several inputs carry at one sample with the same key and value
-    come out as one. Tags that differ all come out.
+    come out as one, unless the value is a list or dictionary. Tags that differ all come out.
 
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
@@ -109,7 +109,7 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
         for port in range(self._channel.num_tx):
             for tag in self.get_tags_in_window(port, 0, count):
                 tags = taken.setdefault(tag.offset - self.nitems_read(port), [])
-                if not any(pmt.equal(tag.key, other.key) and pmt.equal(tag.value, other.value)
+                if not any(_equal(tag.key, other.key) and _equal(tag.value, other.value)
                            for other in tags):
                     tags.append(tag)
         self._tags += [(self._channel.output_position(position), tag)
@@ -126,3 +126,16 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
                 self.add_item_tag(port, self.nitems_written(port) + position, tag.key, tag.value,
                                   tag.srcid)
         self._tags = later
+
+
+def _equal(a, b):
+    """Return whether two PMTs are equal; lists and dictionaries only if they are one object.
+
+    pmt.equal recurses into them, and overflows the stack if they are nested deeply.
+    """
+    if pmt.is_uniform_vector(a):
+        return pmt.equal(a, b)
+    if pmt.is_tuple(a) and pmt.is_tuple(b) and pmt.length(a) == pmt.length(b):
+        return all(pmt.eqv(pmt.tuple_ref(a, n), pmt.tuple_ref(b, n))
+                   for n in range(pmt.length(a)))
+    return pmt.eqv(a, b)
