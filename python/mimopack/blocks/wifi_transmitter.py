@@ -60,8 +60,8 @@ class wifi_transmitter(message_source):
 
     Other keys are ignored, so PDUs of ``wifi_receiver`` can be sent again unchanged. A message that
     makes no frame is skipped, counted (``refused``) and logged. At most 1000 messages wait; further
-    messages are dropped and counted (``dropped``). After the message PMT_EOF, or when the block
-    that sends the messages ends, the streams end as soon as all frames are sent. GNU Radio's
+    messages are dropped and counted (``dropped``). After the message PMT_EOF, or when all blocks
+    that send messages have ended, the streams end as soon as all frames are sent. GNU Radio's
     Message Strobe never ends, so a flowgraph that it feeds runs until ``stop()``.
 
     If the flowgraph is stopped, or changed while it runs (lock, unlock), waiting PDUs are sent
