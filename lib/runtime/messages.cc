@@ -8,20 +8,25 @@
 #include "runtime/bindings.h"
 
 #include <gnuradio/basic_block.h>
+#include <gnuradio/block.h>
+#include <gnuradio/block_detail.h>
+#include <gnuradio/block_registry.h>
+#include <gnuradio/thread/thread.h>
 #include <pmt/pmt.h>
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <string_view>
 #include <array>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -275,8 +280,7 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
 struct pdu_keys {
     const pmt_t snr = pmt::intern("snr"), freq = pmt::intern("freq"),
                 freq_offset = pmt::intern("freq_offset"), time = pmt::intern("time"),
-                start = pmt::intern("start"),
-                antenna_snr = pmt::intern("antenna_snr_db"),
+                start = pmt::intern("start"), antenna_snr = pmt::intern("antenna_snr_db"),
                 level = pmt::intern("level_dbfs"), noise = pmt::intern("noise_dbfs"),
                 rx_time = pmt::intern("rx_time"),
                 frame_bytes = pmt::intern("frame_bytes"), fcs_ok = pmt::intern("fcs_ok"),
@@ -375,6 +379,63 @@ void forget_listeners(gr::basic_block& block)
              left = pmt::cdr(left))
             block.message_port_unsub(port, pmt::car(left));
     }
+}
+
+/* GNU Radio has a list of all blocks, but does not show it. An explicit instantiation may
+ * name private members. */
+template <typename Name, typename Name::type member>
+struct shown {
+    friend typename Name::type private_member(Name) { return member; }
+};
+
+struct registry_blocks {
+    using type =
+        std::map<std::string, std::map<long, gr::basic_block*>> gr::block_registry::*;
+    friend type private_member(registry_blocks);
+};
+
+struct registry_mutex {
+    using type = gr::thread::mutex gr::block_registry::*;
+    friend type private_member(registry_mutex);
+};
+
+template struct shown<registry_blocks, &gr::block_registry::d_map>;
+template struct shown<registry_mutex, &gr::block_registry::d_mutex>;
+
+bool runs(gr::basic_block& sender)
+{
+    auto* const block = dynamic_cast<gr::block*>(&sender);
+    const auto detail = block ? block->detail() : nullptr;
+    if (!detail)
+        return false;
+    /* A block with streams can be "finished" by a message and still have work. */
+    const bool streams = detail->ninputs() + detail->noutputs() > 0;
+    return !(streams ? detail->done() : block->finished());
+}
+
+bool sends_to(gr::basic_block& sender, const pmt_t& target)
+{
+    const pmt_t ports = sender.message_ports_out();
+    for (std::size_t i = 0; i < pmt::length(ports); ++i)
+        for (pmt_t left = sender.message_subscribers(pmt::vector_ref(ports, i));
+             pmt::is_pair(left);
+             left = pmt::cdr(left))
+            if (pmt::equal(pmt::car(left), target))
+                return true;
+    return false;
+}
+
+bool has_senders(gr::basic_block& receiver, const pmt_t& port)
+{
+    const pmt_t target = pmt::cons(receiver.alias_pmt(), port);
+    const gr::thread::scoped_lock held(global_block_registry.*
+                                       private_member(registry_mutex{}));
+    for (const auto& [name, blocks] :
+         global_block_registry.*private_member(registry_blocks{}))
+        for (const auto& [id, block] : blocks)
+            if (block != &receiver && sends_to(*block, target) && runs(*block))
+                return true;
+    return false;
 }
 
 void publish(gr::basic_block& block,
@@ -526,10 +587,22 @@ Raises:
 
 Args:
     block, port: as for publish().)");
-    m.def("forget_listeners",
-          &forget_listeners,
+    m.def("has_senders",
+          &has_senders,
           py::arg("block"),
-          R"(Forget the connections of a block's message outputs. Call this when the block stops.
+          py::arg("port").none(false),
+          R"(Return whether a block that is connected to a message input still runs.
+
+GNU Radio tells a block that a sender is done, but not which one.
+
+Args:
+    block: to_basic_block() of the receiver.
+    port: PMT of the port's name.)");
+    m.def(
+        "forget_listeners",
+        &forget_listeners,
+        py::arg("block"),
+        R"(Forget the connections of a block's message outputs. Call this when the block stops.
 
 GNU Radio makes the connections again at each start of a flowgraph, but 3.10 also keeps those of
 earlier flowgraphs. Once one of these listeners is gone, a message reaches none of those behind it,

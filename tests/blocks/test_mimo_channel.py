@@ -28,6 +28,12 @@ def _connect(channel, samples, num_rx):
     return top, sinks
 
 
+def _tags(sink):
+    """Return the tags of a vector sink: sorted list of (offset, key, value)."""
+    return sorted((tag.offset, pmt.to_python(tag.key), pmt.to_python(tag.value))
+                  for tag in sink.tags())
+
+
 @pytest.mark.parametrize("ppm", [0.0, 300.0, -700.0])
 @pytest.mark.parametrize("max_noutput_items", [100000, 512, 37, 2])
 def test_result_does_not_depend_on_buffer_sizes(ppm, max_noutput_items):
@@ -102,3 +108,64 @@ def test_the_stream_goes_on_after_stop_and_start():
         received.append(np.array([sink.data() for sink in sinks]))
         top.disconnect_all()
     assert np.concatenate(received, axis=1) == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.mark.parametrize("settings", [
+    {}, dict(sampling_offset=100.0), dict(sampling_offset=-1000.0),
+    dict(profile="tdl_a", delay_spread=20e-9),
+    dict(profile="tdl_a", delay_spread=20e-9, sampling_offset=1000.0)])
+@pytest.mark.parametrize("max_noutput_items", [8192, 100])
+def test_a_tag_moves_with_its_sample(settings, max_noutput_items):
+    n = 400_000 if max_noutput_items > 100 else 20_000
+    places = np.linspace(0, n - 50, 7).astype(int)
+    samples = np.zeros(n, np.complex64)
+    samples[places] = 1
+    tags = [gr.tag_utils.python_to_tag((int(at), pmt.intern("number"), pmt.from_long(number)))
+            for number, at in enumerate(places)]
+    channel = mimopack.mimo_channel(1, 1, seed=1, **settings)
+    sink = blocks.vector_sink_c()
+    top = gr.top_block()
+    top.connect(blocks.vector_source_c(samples.tolist(), False, 1, tags), channel, sink)
+    top.run(max_noutput_items)
+    received = np.abs(sink.data())
+    moved = _tags(sink)
+    assert [value for _, _, value in moved] == list(range(len(places)))
+    for at, _, _ in moved:
+        first = max(at - 40, 0)
+        # All paths of the profile lie within one sample.
+        assert abs(first + np.argmax(received[first:at + 40]) - at) <= 1
+
+
+def test_each_output_carries_each_distinct_tag_once():
+    n = 1000
+    time = pmt.make_tuple(pmt.from_uint64(7), pmt.from_double(0.5))
+    top = gr.top_block()
+    channel = mimopack.mimo_channel(4, 2, profile="tdl_a", delay_spread=50e-9, seed=1)
+    sinks = [blocks.vector_sink_c() for _ in range(2)]
+    for port in range(4):
+        tags = [(100, "packet_len", pmt.from_long(300)), (100, "rx_time", time),
+                (500, "packet_len", pmt.from_long(300)), (500, "antenna", pmt.from_long(port))]
+        tags = [gr.tag_utils.python_to_tag(
+            (at, pmt.intern(key), value, pmt.intern(f"source {port}"))) for at, key, value in tags]
+        top.connect(blocks.vector_source_c([1] * n, False, 1, tags), (channel, port))
+    for port, sink in enumerate(sinks):
+        top.connect((channel, port), sink)
+    top.run()
+    late = channel.latency
+    assert late == 16
+    for sink in sinks:
+        assert _tags(sink) == [
+            (100 + late, "packet_len", 300), (100 + late, "rx_time", (7, 0.5)),
+            *((500 + late, "antenna", port) for port in range(4)), (500 + late, "packet_len", 300)]
+
+
+def test_tags_in_the_filter_come_out_after_a_restart():
+    channel = mimopack.mimo_channel(1, 1, profile="tdl_a", delay_spread=50e-9, seed=1)
+    tag = gr.tag_utils.python_to_tag((95, pmt.intern("burst"), pmt.PMT_T))
+    for tags, expected in (([tag], []), ([], [(11, "burst", True)])):
+        sink = blocks.vector_sink_c()
+        top = gr.top_block()
+        top.connect(blocks.vector_source_c([1] * 100, False, 1, tags), channel, sink)
+        top.run()
+        assert _tags(sink) == expected
+        top.disconnect_all()

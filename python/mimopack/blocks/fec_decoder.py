@@ -11,6 +11,7 @@ from .._runtime import forget_listeners
 from ..checks import choice, flag, integer, positive, thread_count
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
+from .message_stream import Listening
 from .settings import STATUS
 from .streams import batched_block, extended, guarded, vector
 
@@ -143,7 +144,7 @@ class fec_decoder(_LlrDecoding, batched_block):
         return batched_block.start(self)
 
 
-class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
+class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
     """Decode PDUs of LLRs of a block code into PDUs of information bits.
 
     Message ports:
@@ -175,8 +176,7 @@ class fec_decoder_pdu(_LlrDecoding, gr.basic_block):
         self._make_decoder(code, iterations, llr_scale, backend, threads, options)
         self._llr_output = flag("llr_output", llr_output)
         gr.basic_block.__init__(self, "fec_decoder_pdu", None, None)
-        self.message_port_register_in(IN)
-        self.set_msg_handler(IN, self._take)
+        self._listen(IN, self._take)
         self.message_port_register_out(OUT)
         self.message_port_register_out(LLR)
         self._register_control()

@@ -8,6 +8,7 @@ from gnuradio import gr
 
 from .. import coding
 from .._runtime import forget_listeners
+from .message_stream import Listening
 from .streams import BlockLog, batched_block, guarded, vector
 
 # Target size of a batch per work() call, in bytes at the larger port.
@@ -57,7 +58,7 @@ class fec_encoder(batched_block):
         return len(out)
 
 
-class fec_encoder_pdu(gr.basic_block):
+class fec_encoder_pdu(Listening, gr.basic_block):
     """Encode PDUs of information bits with a block code into PDUs of coded bits.
 
     Message ports:
@@ -78,8 +79,7 @@ class fec_encoder_pdu(gr.basic_block):
         self._code = coding.get(code)
         self._log = BlockLog(self)
         gr.basic_block.__init__(self, "fec_encoder_pdu", None, None)
-        self.message_port_register_in(IN)
-        self.set_msg_handler(IN, self._take)
+        self._listen(IN, self._take)
         self.message_port_register_out(OUT)
 
     def refused(self):

@@ -9,10 +9,10 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_listeners, listeners, publish
-from .streams import BlockLog, OutputQueue
+from .._runtime import forget_listeners, has_senders, listeners, publish
+from .streams import BlockLog, OutputQueue, remaining
 
-# GNU Radio's port and message that tell a block that the sender of its messages is done.
+# GNU Radio's port and message that tell a block that a sender of its messages is done.
 _SYSTEM = pmt.intern("system")
 _DONE = pmt.intern("done")
 _WAKE = pmt.intern("wake")
@@ -20,12 +20,43 @@ _WAKE = pmt.intern("wake")
 _PACE = 0.02
 
 
-class message_source(gr.basic_block):
+class Listening:
+    """Mixin of blocks that take messages at a port and end after the last sender.
+
+    GNU Radio ends a block when the first block that sends it messages is done, and drops the
+    messages that still wait.
+    """
+
+    def _listen(self, port, take):
+        """Call ``take`` with each message that arrives at a port, a PMT of its name."""
+        self._listened, self._on_message = port, take
+        self.message_port_register_in(port)
+        self.set_msg_handler(port, take)
+        self.set_msg_handler(_SYSTEM, self._on_system)
+
+    def start(self):
+        # GNU Radio 3.10 does not reset the finished state of an earlier run by itself.
+        self.to_basic_block().clear_finished()
+        return super().start()
+
+    def _on_system(self, message):
+        if not (pmt.is_pair(message) and pmt.eqv(pmt.car(message), _DONE)):
+            return
+        if not has_senders(self.to_basic_block(), self._listened):
+            self._last_sender_is_done(message)
+
+    def _last_sender_is_done(self, message):
+        for waiting in remaining(self, self._listened):
+            self._on_message(waiting)
+        self.to_basic_block().system_handler(message)
+
+
+class message_source(Listening, gr.basic_block):
     """Base class of blocks that turn messages into output streams.
 
     A subclass has a method ``_accept(message)``, which fills ``_queue``. If the method raises an
     exception, the message is skipped, counted (``refused``) and logged. After the message PMT_EOF,
-    or when the sender of the messages ends, the streams end as soon as all output is written.
+    or when all senders of messages have ended, the streams end as soon as all output is written.
 
     Args:
         name: name of the block.
@@ -49,9 +80,7 @@ class message_source(gr.basic_block):
         gr.basic_block.__init__(self, name, None, out_sig)
         self.set_tag_propagation_policy(gr.TPP_DONT)
         self.set_output_multiple(multiple)
-        self.message_port_register_in(pmt.intern(port))
-        self.set_msg_handler(pmt.intern(port), self._take)
-        self.set_msg_handler(_SYSTEM, self._on_system)
+        self._listen(pmt.intern(port), self._take)
 
     def messages(self):
         """Return the number of messages accepted since the block was made."""
@@ -68,7 +97,7 @@ class message_source(gr.basic_block):
     def start(self):
         self._ended, self._idle_calls = False, 0
         self.set_output_multiple(1)
-        return gr.basic_block.start(self)
+        return Listening.start(self)
 
     def stop(self):
         self._log.flush()
@@ -119,9 +148,8 @@ class message_source(gr.basic_block):
             self._waiting.popleft()
         self._waiting.append(message)
 
-    def _on_system(self, message):
-        if pmt.is_pair(message) and pmt.eqv(pmt.car(message), _DONE):
-            self._ended = True
+    def _last_sender_is_done(self, _message):
+        self._ended = True
 
 
 class message_outlet(gr.basic_block):

@@ -5,6 +5,7 @@
 import threading
 
 import numpy as np
+import pmt
 from gnuradio import gr
 
 from ..channel import MIMOChannel
@@ -20,6 +21,11 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
     are lost. If the simulation raises an exception, the output samples of the call are 0. The
     exception is counted (``failures``) and logged.
+
+    Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
+    sample on the path without delay: ``latency`` samples later, and nearer or further away with
+    a sampling offset. Tags that several inputs carry at one sample with the same key and value
+    come out as one, unless the value is a list or dictionary. Tags that differ all come out.
 
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
@@ -45,6 +51,9 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
             signal_power=signal_power, cfo=cfo, sampling_offset=sampling_offset, seed=seed)
         gr.basic_block.__init__(self, "mimo_channel", [np.complex64] * num_tx,
                                 [np.complex64] * num_rx)
+        # A copy at the same offset would be too early, and one for each input.
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        self._tags = []    # (position counted from the next output, tag)
         self._lock = threading.Lock()
         self._log = BlockLog(self)
         self._register_control()
@@ -83,11 +92,50 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
             while count and self._channel.num_outputs(count) > space:
                 count -= 1
             made = self._channel.num_outputs(count)
+            self._take_tags(count)
             for out in output_items:    # after an exception
                 out[:made] = 0
             with self._log.guard(f"{count} samples"):
                 received = self._channel.process(np.stack([x[:count] for x in input_items]))
                 for out, samples in zip(output_items, received, strict=True):
                     out[:made] = samples
+        self._put_tags(made)
         self.consume_each(count)
         return made
+
+    def _take_tags(self, count):
+        """Keep the tags of the next ``count`` input samples, equal tags of a sample once."""
+        taken = {}
+        for port in range(self._channel.num_tx):
+            for tag in self.get_tags_in_window(port, 0, count):
+                tags = taken.setdefault(tag.offset - self.nitems_read(port), [])
+                if not any(_equal(tag.key, other.key) and _equal(tag.value, other.value)
+                           for other in tags):
+                    tags.append(tag)
+        self._tags += [(self._channel.output_position(position), tag)
+                       for position, tags in taken.items() for tag in tags]
+
+    def _put_tags(self, made):
+        """Add the tags of the next ``made`` output samples to all outputs."""
+        later = []
+        for position, tag in self._tags:
+            if position >= made:
+                later.append((position - made, tag))
+                continue
+            for port in range(self._channel.num_rx):
+                self.add_item_tag(port, self.nitems_written(port) + position, tag.key, tag.value,
+                                  tag.srcid)
+        self._tags = later
+
+
+def _equal(a, b):
+    """Return whether two PMTs are equal; lists and dictionaries only if they are one object.
+
+    pmt.equal recurses into them, and overflows the stack if they are nested deeply.
+    """
+    if pmt.is_uniform_vector(a):
+        return pmt.equal(a, b)
+    if pmt.is_tuple(a) and pmt.is_tuple(b) and pmt.length(a) == pmt.length(b):
+        return all(pmt.eqv(pmt.tuple_ref(a, n), pmt.tuple_ref(b, n))
+                   for n in range(pmt.length(a)))
+    return pmt.eqv(a, b)

@@ -10,6 +10,7 @@ import pmt
 from gnuradio import gr
 
 from ..recording import frame_annotation
+from .message_stream import Listening
 from .settings import scalar
 from .streams import guarded, remaining
 from .wifi_pmt import moment
@@ -78,7 +79,7 @@ def frame_of(message):
     return frame_annotation(told)
 
 
-class message_taker(gr.basic_block):
+class message_taker(Listening, gr.basic_block):
     """Part of a recording block that receives messages.
 
     The part is a separate block, because it must continue after the end of the samples: messages
@@ -100,8 +101,7 @@ class message_taker(gr.basic_block):
         self._name, self._function, self._finish, self._log = name, take, finish, log
         self._port = pmt.intern(name)
         self.runs, self.ended = False, True    # without a sender, the block does not start
-        self.message_port_register_in(self._port)
-        self.set_msg_handler(self._port, self._take)
+        self._listen(self._port, self._take)
 
     def drain(self):
         """Process all waiting messages."""
@@ -109,11 +109,9 @@ class message_taker(gr.basic_block):
             self._take(message)
 
     def start(self):
-        # GNU Radio 3.10 does not clear the "done" state of an earlier run.
-        self.to_basic_block().clear_finished()
         self.runs, self.ended = True, False
         self.drain()
-        return gr.basic_block.start(self)
+        return Listening.start(self)
 
     def stop(self):
         self.drain()

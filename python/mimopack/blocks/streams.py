@@ -153,8 +153,7 @@ def extended(info, **values):
 def remaining(block, port):
     """Yield the messages that wait at a port; call this in ``stop()``.
 
-    GNU Radio ends a block without inputs when the sender of its messages ends, and would drop the
-    messages that arrived just before.
+    GNU Radio drops them when a block without inputs ends.
     """
     block = block.to_basic_block()
     while block.nmsgs(port):

@@ -10,13 +10,14 @@ from ..checks import number
 from ..wifi.pcap import PcapWriter
 from . import wifi_pdus
 from .fec_encoder import IN
+from .message_stream import Listening
 from .streams import BlockLog, remaining
 
 # Seconds to wait for the reader of a FIFO. The flowgraph cannot be stopped in the meantime.
 _PATIENCE = 2.0
 
 
-class wifi_pcap_sink(gr.basic_block):
+class wifi_pcap_sink(Listening, gr.basic_block):
     """Write MPDUs into a capture file, or into a FIFO that Wireshark reads live.
 
     Message port in: ``in`` takes PDUs with an MPDU without its FCS (u8vector) and the metadata
@@ -49,8 +50,7 @@ class wifi_pcap_sink(gr.basic_block):
         self._lost = 0
         self._writer = PcapWriter(path, dbm_full_scale, _PATIENCE)
         gr.basic_block.__init__(self, "wifi_pcap_sink", None, None)
-        self.message_port_register_in(IN)
-        self.set_msg_handler(IN, self._take)
+        self._listen(IN, self._take)
 
     def records(self):
         """Return the number of MPDUs written."""
@@ -67,11 +67,6 @@ class wifi_pcap_sink(gr.basic_block):
     def close(self):
         """End the file. Later PDUs are lost."""
         self._writer.close()
-
-    def start(self):
-        # GNU Radio 3.10 does not reset the finished state of an earlier run by itself.
-        self.to_basic_block().clear_finished()
-        return gr.basic_block.start(self)
 
     def stop(self):
         for message in remaining(self, IN):

@@ -15,6 +15,7 @@ from ..cuda import device
 from ..detectors import registered
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from ..wifi.frame_detectors import label_of
+from .message_stream import Listening
 from .settings import Controlled
 from .streams import BlockLog
 from .wifi_pdus import frame_to_pmts
@@ -452,7 +453,7 @@ class _SynchroniserSink(SampleSink):
                                                 **times(self.timeline.time(start))))
 
 
-class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
+class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
     """Decode frames that were cut out: the second half of ``wifi_receiver``.
 
     Message port ``in`` takes the PDUs of ``wifi_synchroniser``, in the order of the stream. Other
@@ -483,8 +484,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
         self._messages = _Messages(bad_fcs, self._publish, self._listeners)
         gr.basic_block.__init__(self, "wifi_decoder", None, None)
         self._names = {name: pmt.intern(name) for name in _PORTS}
-        self.message_port_register_in(pmt.intern("in"))
-        self.set_msg_handler(pmt.intern("in"), self._take)
+        self._listen(pmt.intern("in"), self._take)
         for port in self._names.values():
             self.message_port_register_out(port)
         self._register_control()
@@ -502,7 +502,7 @@ class wifi_decoder(DetectorChoice, Controlled, gr.basic_block):
     def start(self):
         with self._log.guard("the start of the stream"):    # GNU Radio would hang
             self._engine.restart()
-        return gr.basic_block.start(self)
+        return Listening.start(self)
 
     def stop(self):
         self._log.flush()
