@@ -21,6 +21,11 @@ MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 SMALLEST, LARGEST = 1e-37, 1e37
 
 
+def _given(value):
+    """Return a value as Python writes it. NumPy 2 would write np.float64(2.5)."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
 def integer(name, value, low, high):
     """Check for an integer in low..high. Types with __index__ pass; 2.0, "2" and True do not."""
     try:
@@ -28,7 +33,7 @@ def integer(name, value, low, high):
             raise TypeError
         value = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name}: got {value!r}, must be an integer") from None
+        raise ValueError(f"{name}: got {_given(value)}, must be an integer") from None
     if not low <= value <= high:
         raise ValueError(f"{name}: got {value}, allowed are {low} to {high}")
     return value
@@ -46,7 +51,7 @@ def number(name, value):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name}: got {value!r}, must be a number") from None
+        raise ValueError(f"{name}: got {_given(value)}, must be a number") from None
 
 
 def positive(name, value):
@@ -83,7 +88,7 @@ def share(name, value):
 def flag(name, value):
     """Check for True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}: got {value!r}, must be True or False")
+        raise ValueError(f"{name}: got {_given(value)}, must be True or False")
     return bool(value)
 
 
@@ -93,7 +98,7 @@ def choice(name, value, allowed):
         for one in allowed:
             if one == value:
                 return one
-    raise ValueError(f"{name}: got {value!r}, allowed are {', '.join(map(str, allowed))}")
+    raise ValueError(f"{name}: got {_given(value)}, allowed are {', '.join(map(str, allowed))}")
 
 
 def rate_choice(value, allowed):

@@ -76,13 +76,15 @@ def test_a_block_receives_with_the_class():
         detectors.REGISTRY.pop("own_zf", None)
 
 
+@pytest.mark.parametrize("given", [OwnZf(2, 2, "wlan_qam16"), lambda *size: OwnZf(*size)])
 @pytest.mark.parametrize("block", [mimopack.wifi_receiver, mimopack.wifi_decoder])
-def test_a_refused_message_changes_no_object(block):
-    given = OwnZf(2, 2, "wlan_qam16")
+def test_a_refused_message_changes_no_object(block, given):
     receiver = block(2, detector=given)
     sink = getattr(receiver, "_sink", receiver)
     sink._on_control(pmt.to_pmt({"detector": "mmse", "volume": 3}))
     assert receiver.detector() is given and receiver.refused_settings() == 1
+    if block is mimopack.wifi_receiver:
+        assert receiver.detector_in_use() in ("own_zf", "<lambda>")
 
 
 def test_refusals():

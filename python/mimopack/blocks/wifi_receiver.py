@@ -12,8 +12,9 @@ from .. import wifi
 from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
-from ..detectors import recipe, registered
+from ..detectors import registered
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
+from ..wifi.frame_detectors import label_of
 from .message_stream import Listening
 from .settings import Controlled
 from .streams import BlockLog
@@ -170,13 +171,14 @@ class wifi_receiver(sample_block):
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: name of the MIMO detector, with parameters if wanted, as in "kbest:k=8"; or
-            "auto"; or a class or an object, see ``wifi.Receiver``. A class is then registered (see
-            ``detectors.register``) and known by its name. With overload="drop", "auto" uses the
-            strongest of mla, nway and mmse that keeps up with the samples, and decides each second
-            by the load, see ``wifi.auto_detector.AutoDetector``. With overload="wait", "auto" uses
-            mla, as no samples can be lost. nway replaces mla for frames in which mla would search
-            more than 8192 candidates per vector (4x4 16-QAM: 2 * 16^3 = 8192, as mla slices a
-            layer). Setting another detector, by method or message, ends "auto".
+            "auto"; or a class, an object or a function, see ``wifi.Receiver``. A class is then
+            registered (see ``detectors.register``) and known by its name. With overload="drop",
+            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
+            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
+            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
+            frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
+            16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
+            ends "auto".
         backend: backend of the detectors, "auto", "cpu", "cuda" or "reference".
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
@@ -251,7 +253,7 @@ class wifi_receiver(sample_block):
         self._sink.want_symbols(wanted)
 
     def detector(self):
-        """Return the MIMO detector: its name with parameters, "auto", or an object."""
+        """Return the MIMO detector: its name with parameters, "auto", an object or a function."""
         return self._sink.detector()
 
     def detector_in_use(self):
@@ -263,7 +265,7 @@ class wifi_receiver(sample_block):
         return list(self._sink.switches)
 
     def set_detector(self, detector):
-        """Use another MIMO detector (name, class or object), or "auto", from the next samples on.
+        """Use another MIMO detector from the next samples on: any that the block takes, or "auto".
 
         Raises:
             ValueError: this is no detector for the receiver, which keeps the one that it has.
@@ -290,8 +292,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def detector_in_use(self):
         """Name of the detector in use, with its parameters; with "auto", the detector chosen."""
-        given = self._in_use()
-        return given if isinstance(given, str) else recipe(given).label
+        return label_of(self._in_use())
 
     def _in_use(self):
         """Detector in use as it was given; with "auto", the name of the detector chosen."""

@@ -16,7 +16,7 @@ from ..detectors import registered
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..text import rate_in_words
-from ..wifi.frame_detectors import FrameDetectors
+from ..wifi.frame_detectors import FrameDetectors, is_function
 from .handover import QuickHandover
 from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
@@ -326,14 +326,15 @@ class DetectorChoice:
     """Mixin of blocks whose detector can change while they run; uses ``_iterations``."""
 
     def detector(self):
-        """Return the MIMO detector: its name with parameters, or an object."""
+        """Return the MIMO detector: its name with parameters, an object or a function."""
         return self._detector
 
     def set_detector(self, detector):
         """Use another detector from the next samples on."""
         detector = registered(detector)
         # Refuse it here: the engine in the other thread could not tell the caller.
-        FrameDetectors(detector, self._iterations)
+        if not is_function(detector):
+            FrameDetectors(detector, self._iterations)
         self._detector = detector
 
 

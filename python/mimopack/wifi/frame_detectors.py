@@ -95,6 +95,22 @@ class FrameDetectors:
         raise ValueError(f"detector: got {self.label!r}: {refusal}") from refusal
 
 
+def is_function(detector):
+    """Return whether the argument ``detector`` of ``Receiver`` is a function."""
+    # A class without a name is a function like any other.
+    what = "name" if isinstance(detector, type) else "detect"
+    return callable(detector) and not getattr(detector, what, None)
+
+
+def label_of(detector):
+    """Return the name and parameters of a detector, or the name of a function."""
+    if isinstance(detector, str):
+        return detector
+    if is_function(detector):
+        return getattr(detector, "__name__", type(detector).__name__)
+    return recipe(detector).label
+
+
 def iterates(kind):
     """Return whether a detector's class can iterate with the decoder."""
     return kind.SUPPORTS_PRIOR and not kind.HARD

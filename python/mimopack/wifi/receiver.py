@@ -13,7 +13,7 @@ from .. import _core, detectors
 from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
 from .decoder import FAILED, Begun, FrameDecoder, Settings, batches
-from .frame_detectors import FrameDetectors
+from .frame_detectors import FrameDetectors, is_function
 from .iterations import FEEDBACK_SCALE
 from .laps import Laps
 from .synchroniser import Synchroniser
@@ -137,7 +137,7 @@ class Receiver:
 
     def _chosen(self, detector):
         """Return the settings that a detector determines, a dictionary."""
-        if _is_function(detector):
+        if is_function(detector):
             found = {"detector": detector, "iterations": self._iterations,
                      "feedback_scale": FEEDBACK_SCALE}
         else:
@@ -415,13 +415,6 @@ class Receiver:
             self.counts[frame.problem] += 1
             self.counts["failures"] += frame.problem.startswith(FAILED)
         return True
-
-
-def _is_function(detector):
-    """Return whether a detector is a function that makes detectors."""
-    # A class without a name is a function like any other.
-    what = "name" if isinstance(detector, type) else "detect"
-    return callable(detector) and not getattr(detector, what, None)
 
 
 @dataclass
