@@ -7,6 +7,8 @@ from contextlib import suppress
 
 from gnuradio import gr
 
+from .. import _runtime
+
 
 class hierarchical_block(gr.hier_block2):
     """Hierarchical block with complex inputs and message ports.
@@ -16,21 +18,25 @@ class hierarchical_block(gr.hier_block2):
     not cut (GNU Radio's issue 7706). It would never be freed, nor would the buffers that it reads.
     This class cuts all connections when Python frees the object.
 
+    The log level and the processor affinity are those of the inner blocks.
+
     Args:
         name: name of the block.
         num_inputs: number of inputs.
     """
 
     def __init__(self, name, num_inputs):
-        gr.hier_block2.__init__(self, name,
-                                gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
-                                gr.io_signature(0, 0, 0))
+        # In place of gr.hier_block2.__init__, whose C++ object overflows the stack.
+        self._impl = _runtime.hierarchy(
+            name, gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
+            gr.io_signature(0, 0, 0))
         self._num_inputs, self._connected = num_inputs, []
 
     def connect_inputs(self, block, started):
         """Connect all inputs to the inputs of a block; ``started`` is set when the block starts."""
         for port in range(self._num_inputs):
             self.connect((self, port), (block, port))
+        self._impl.contain(block.to_basic_block())
         # At the interpreter's end, GNU Radio may already be gone.
         weakref.finalize(self, _free, self._impl, started, self._connected).atexit = False
 
@@ -38,6 +44,7 @@ class hierarchical_block(gr.hier_block2):
         gr.hier_block2.msg_connect(self, source, source_port, target, target_port)
         self._connected.append((source.to_basic_block(), source_port,
                                 target.to_basic_block(), target_port))
+        self._impl.contain((target if source is self else source).to_basic_block())
 
 
 def _free(hierarchy, started, connected):

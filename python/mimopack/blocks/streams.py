@@ -20,15 +20,16 @@ class BlockLog:
     """Write a block's lines to GNU Radio's log, at most one line of each kind per second.
 
     Args:
-        block: GNU Radio block.
+        block: GNU Radio block, whose log level decides which lines are written.
 
     Attributes:
+        name: name in front of each line; None for the block's alias.
         failures: number of exceptions that :meth:`guard` has caught. Without ``guard``, an
             exception would end the block's thread, and with it the flowgraph or the whole process.
     """
 
     def __init__(self, block):
-        self._block = block
+        self._block, self.name = block, None
         self._last = {}
         self._held_back = defaultdict(int)
         self.failures = 0
@@ -76,8 +77,10 @@ class BlockLog:
         return _Guard(self, what, cleanup)
 
     def _logger(self):
-        # The block's alias may change after construction.
-        return gr.logger(self._block.alias())
+        # The block's own logger keeps the name that the block had when it was made.
+        logger = gr.logger(self.name or self._block.alias())
+        logger.set_level(self._block.log_level())
+        return logger
 
 
 class _Guard:

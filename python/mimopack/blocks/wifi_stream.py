@@ -220,6 +220,10 @@ class SampleSink(Controlled):
         """Handle a message of port ``control``."""
         self._on_control(message)
 
+    def rename(self, name):
+        """Set the name of the block in the log."""
+        self._log.name = name
+
     def abandon(self):
         """Take no more samples, and wait until all threads are idle."""
         self._queue.abandon()
@@ -346,9 +350,15 @@ class sample_block(hierarchical_block):
         self._sink = sink
         self._outlet = sink.outlet
         self.connect_inputs(sink.block, sink.started)
+        sink.rename(self.alias())
         self.message_port_register_hier_in("control")
         self.msg_connect(self, "control", sink.block, "control")
         self._outlet.join(self)
+
+    def set_block_alias(self, name):
+        """Set the name of the block in its flowgraph and in the log."""
+        self._impl.set_block_alias(name)
+        self._sink.rename(name)
 
     def counts(self):
         """Return a dictionary of counts since the block was made."""
