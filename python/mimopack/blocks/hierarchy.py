@@ -26,10 +26,14 @@ class hierarchical_block(gr.hier_block2):
     """
 
     def __init__(self, name, num_inputs):
-        # In place of gr.hier_block2.__init__, whose C++ object overflows the stack.
-        self._impl = _runtime.hierarchy(
-            name, gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
-            gr.io_signature(0, 0, 0))
+        signatures = (gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
+                      gr.io_signature(0, 0, 0))
+        # GNU Radio's own C++ object would overflow the stack.
+        made = _runtime.hierarchy(name, *signatures)
+        if hasattr(gr.hier_block2, "__getattr__"):    # GNU Radio 3.10.5
+            self._impl = made
+        else:    # GNU Radio 3.10.12
+            gr.hier_block2.__init__(self, name, *signatures, underlying_impl=made)
         self._num_inputs, self._connected = num_inputs, []
 
     def connect_inputs(self, block, started):
