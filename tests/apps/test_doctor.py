@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from gnuradio.mimopack.apps import doctor
@@ -240,10 +241,17 @@ def test_prefix_that_python_does_not_search(tmp_path):
                                              if k != "PYTHONPATH"})
     found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
     assert found["CPU detectors"]["status"] == "ok"
-    in_site = str(PACKAGES) in [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
-    assert found["installation"]["status"] == ("ok" if in_site else "warning")
-    advice = f"export PYTHONPATH={shlex.quote(str(PACKAGES))}${{PYTHONPATH:+:$PYTHONPATH}}"
-    assert in_site or found["installation"]["mend"] == advice
+    site = [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
+    if str(PACKAGES) in site:
+        assert found["installation"]["status"] == "ok"
+        return
+    assert found["installation"]["status"] == "warning"
+    # With ctest after scripts/setup.sh, another copy is installed.
+    if any(Path(folder, "gnuradio/mimopack/__init__.py").exists() for folder in site):
+        assert "remove outdated copies" in found["installation"]["mend"]
+    else:
+        assert found["installation"]["mend"] == (
+            f"export PYTHONPATH={shlex.quote(str(PACKAGES))}${{PYTHONPATH:+:$PYTHONPATH}}")
 
 
 def test_process_that_crashes_is_reported():
