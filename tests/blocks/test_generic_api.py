@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GNU Radio's own methods work on every block: log level, processor affinity, alias."""
+"""GNU Radio's own methods work on every block: log level, affinity, alias, buffers."""
 
 import numpy as np
 import pmt
 import pytest
-from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports
+from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play
 from flowgraphs import until
 from gnuradio import blocks, gr, mimopack
 
@@ -88,3 +88,64 @@ def test_the_alias_stands_in_the_log(name, capfd):
     top.stop()
     top.wait()
     assert "first_antenna :warning: " in capfd.readouterr().out
+
+
+# Blocks without stream outputs.
+SILENT = ("fec_decoder_pdu", "fec_encoder_pdu", "llr_meter", "sigmf_multichannel_sink",
+          "sigmf_ring_sink", "wifi_decoder", "wifi_pcap_sink", "wifi_receiver",
+          "wifi_synchroniser")
+SENDERS = [name for name in ALL if name not in SILENT]
+BATCHED = [name for name in SENDERS if name not in ("ber_meter", "mimo_channel")]
+UNEQUAL = ("rayleigh_channel",)    # draws its channels call by call
+
+
+def played(name, folder, monkeypatch, prepare):
+    """Return the items that a block has sent, after prepare(block)."""
+    folder.mkdir()
+    case = ALL[name]()
+    made, inputs, outputs = make_with_ports(case, folder, monkeypatch)
+    prepare(made)
+    sent = {port: () if case.inputs else [case.good[port]] for port in inputs}
+    return play(made, outputs, case.inputs, sent).items
+
+
+@pytest.mark.parametrize("name", SENDERS)
+@pytest.mark.parametrize("limit", [2, 64, 1001])
+def test_a_buffer_limit_makes_calls_smaller(name, limit, tmp_path, monkeypatch):
+    expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
+    got = played(name, tmp_path / "two", monkeypatch,
+                 lambda made: made.set_max_output_buffer(limit))
+    for items, wanted in zip(got, expected, strict=True):
+        assert items.shape == wanted.shape
+        assert name in UNEQUAL or items == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+@pytest.mark.parametrize("setter", ["set_output_multiple", "set_min_noutput_items"])
+@pytest.mark.parametrize("items", [7, 70])
+def test_a_multiple_or_minimum_of_items_costs_only_the_rest(name, setter, items, tmp_path,
+                                                            monkeypatch):
+    expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
+    got = played(name, tmp_path / "two", monkeypatch, lambda made: getattr(made, setter)(items))
+    for items_out, wanted in zip(got, expected, strict=True):
+        rest = len(wanted) % items if setter == "set_output_multiple" else 0
+        assert len(wanted) - rest <= len(items_out) <= len(wanted)
+        assert name in UNEQUAL or items_out == pytest.approx(wanted[:len(items_out)], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_a_buffer_too_small_is_refused_with_the_least_size(name, tmp_path):
+    made = ALL[name]().make(tmp_path)
+    before = made.max_output_buffer(0), made.output_multiple()
+    with pytest.raises(ValueError, match=rf"^{made.alias()}: .* 1 items .*allowed are 2 and more"):
+        made.set_max_output_buffer(1)
+    assert (made.max_output_buffer(0), made.output_multiple()) == before
+    made.set_max_output_buffer(0, 100)
+    for setter in (made.set_output_multiple, made.set_min_noutput_items):
+        with pytest.raises(ValueError, match=rf"^{made.alias()}: .* 100 items .* allowed are 102 "):
+            setter(51)
+    assert made.max_output_buffer(0) == 100
+    made.set_output_multiple(50)
+    made.set_max_output_buffer(-1)
+    made.set_output_multiple(1)
+    assert made.output_multiple() == before[1]

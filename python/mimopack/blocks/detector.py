@@ -12,7 +12,7 @@ from gnuradio import gr
 from .. import detectors
 from ..checks import flag, integer
 from .settings import STATUS, Controlled, NoisePower
-from .streams import REPORT_SECONDS, BlockLog, Guarded, guarded, vector
+from .streams import REPORT_SECONDS, Batched, BlockLog, Guarded, guarded, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
 # block take about twice this memory. With 14 vectors per matrix, 16384 vectors per call were slower
@@ -26,7 +26,7 @@ BATCH_CANDIDATES = 2**28
 LEAST_VECTORS = 64
 
 
-class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
+class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
@@ -71,8 +71,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
     GNU Radio's configuration (~/.gnuradio/config.conf).
 
     The block works on batches of about 65536 vectors, or fewer if vectors are large or the detector
-    evaluates many candidates per vector. If you set a maximum buffer size on the block or its
-    neighbours, leave room for two batches.
+    evaluates many candidates per vector. A maximum buffer size on the block makes batches smaller.
 
     Do not change a running flowgraph with lock and unlock. GNU Radio 3.10 then drops the contents
     of buffers, and may drop different numbers of items of ``y`` and ``h`` (GNU Radio issue 6105).
@@ -106,20 +105,14 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
         largest = max(np.dtype(kind).itemsize * size for kind, size in (*inputs, output))
         most = max(LEAST_VECTORS, BATCH_CANDIDATES // det.candidates)
         vectors = min(BATCH_VECTORS, most)
-        self._batch = max(1, min(vectors // self._period, BATCH_BYTES // largest))
-        # The output multiple makes the scheduler allocate buffers of this size around the block.
-        # start() resets it, otherwise the end of a stream would stay in the buffer. The minimum
-        # avoids calls with few items. It leaves the rest of the buffer to the reader, who may need
-        # several items at once and would wait for ever if this block claimed all of it.
-        self.set_output_multiple(self._batch)
-        self.set_min_noutput_items(max(1, self._batch // 4))
+        self._ask_for(max(1, min(vectors // self._period, BATCH_BYTES // largest)), 4)
         if most < BATCH_VECTORS:
             self.set_max_noutput_items(self._batch)
         self._register_control()
         self.message_port_register_out(STATUS)
 
     def start(self):
-        self.set_output_multiple(1)
+        self._begin_batches()
         self._pinned = False
         self._detector.prepare(self._batch * self._period, self._period, self._prior_input)
         return True
@@ -130,7 +123,7 @@ class detector_block(Controlled, NoisePower, Guarded, gr.sync_block):
             self._detector.release()
         except Exception as error:
             self._log.error(f"the GPU's memory was not released: {error!r}")
-        self.set_output_multiple(self._batch)    # for the buffers of the next start
+        self._end_batches()
         return Guarded.stop(self)
 
     def set_threads(self, threads):

@@ -10,7 +10,7 @@ import pmt
 from gnuradio import gr
 
 from .._runtime import forget_listeners, has_senders, listeners, publish
-from .streams import BlockLog, OutputQueue, remaining
+from .streams import Batched, BlockLog, OutputQueue, remaining
 
 # GNU Radio's port and message that tell a block that a sender of its messages is done.
 _SYSTEM = pmt.intern("system")
@@ -51,7 +51,7 @@ class Listening:
         self.to_basic_block().system_handler(message)
 
 
-class message_source(Listening, gr.basic_block):
+class message_source(Batched, Listening, gr.basic_block):
     """Base class of blocks that turn messages into output streams.
 
     A subclass has a method ``_accept(message)``, which fills ``_queue``. If the method raises an
@@ -63,23 +63,22 @@ class message_source(Listening, gr.basic_block):
         port: name of the message port.
         out_sig: types of the output streams, as for ``gr.basic_block``.
         most: maximum number of waiting messages.
-        multiple: output multiple while the scheduler allocates buffers. A large value makes large
-            buffers. start() resets the output multiple to 1.
+        batch: number of items for which the output buffers have room, twice.
         newest: which message to drop when a message arrives and the maximum number is waiting. True
             drops the oldest message, and drops all waiting messages when the flowgraph stops or
             changes. False drops the new message, and keeps waiting messages for the next start.
     """
 
-    def __init__(self, name, port, out_sig, most=1000, multiple=1, newest=False):
+    def __init__(self, name, port, out_sig, most=1000, batch=1, newest=False):
         self._queue = OutputQueue()
         self._log = BlockLog(self)
         self._waiting = deque()
-        self._most, self._newest, self._multiple = most, newest, multiple
+        self._most, self._newest = most, newest
         self._ended, self._idle_calls = False, 0
         self._messages = self._dropped = 0
         gr.basic_block.__init__(self, name, None, out_sig)
         self.set_tag_propagation_policy(gr.TPP_DONT)
-        self.set_output_multiple(multiple)
+        self._ask_for(batch)
         self._listen(pmt.intern(port), self._take)
 
     def messages(self):
@@ -96,7 +95,7 @@ class message_source(Listening, gr.basic_block):
 
     def start(self):
         self._ended, self._idle_calls = False, 0
-        self.set_output_multiple(1)
+        self._begin_batches()
         return Listening.start(self)
 
     def stop(self):
@@ -106,7 +105,7 @@ class message_source(Listening, gr.basic_block):
         if self._newest:
             self._dropped += len(self._waiting)
             self._waiting.clear()
-        self.set_output_multiple(self._multiple)
+        self._end_batches()
         return gr.basic_block.stop(self)
 
     def forecast(self, noutput_items, ninputs):

@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from ..recording import Reader
-from .streams import BlockLog, Guarded
+from .streams import Batched, BlockLog, Guarded
 from .wifi_pmt import moment_to_pmt
 
 # Target number of items per work() call: the blocks downstream work best on large pieces.
@@ -17,7 +17,7 @@ _BATCH = 16384
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 
 
-class sigmf_multichannel_source(Guarded, gr.sync_block):
+class sigmf_multichannel_source(Batched, Guarded, gr.sync_block):
     """Play a SigMF recording with one output per channel, all channels aligned.
 
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
@@ -64,9 +64,7 @@ class sigmf_multichannel_source(Guarded, gr.sync_block):
                                [np.complex64] * self.reader.num_channels)
         self._repeat, self._time_tags = bool(repeat), bool(time_tags)
         self._position = 0
-        # The output multiple makes the scheduler allocate large buffers. start() resets it, so that
-        # the end of the recording comes out.
-        self.set_output_multiple(_BATCH)
+        self._ask_for(_BATCH)
         self._log = BlockLog(self)
         for note in self.reader.notes:
             self._log.warn(None, note)
@@ -84,11 +82,11 @@ class sigmf_multichannel_source(Guarded, gr.sync_block):
         self._repeat = bool(repeat)
 
     def start(self):
-        self.set_output_multiple(1)
+        self._begin_batches()
         return True
 
     def stop(self):
-        self.set_output_multiple(_BATCH)
+        self._end_batches()
         return Guarded.stop(self)
 
     def work(self, _input_items, output_items):

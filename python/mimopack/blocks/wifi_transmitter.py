@@ -131,7 +131,7 @@ class wifi_transmitter(message_source):
         self._clip = flag("clip", clip)
         self._frames, self._peak, self._clipped = 0, 0.0, 0
         message_source.__init__(self, "wifi_transmitter", "in", [np.complex64] * num_tx,
-                                multiple=16384)
+                                batch=16384)
 
     def frames(self):
         """Return the number of frames made."""
