@@ -205,11 +205,19 @@ def test_channel_states(operation, folders, capfd):
     each_fault(run)
 
 
+@pytest.fixture
+def closed_files():
+    """Close what HDF5 still has open, which would end the process when Python is gone."""
+    yield
+    for file in h5py.h5f.get_obj_ids():
+        file.close()
+
+
 @pytest.mark.parametrize("owner, name", [
     (h5py.File, "__init__"), (h5py.File, "close"), (h5py.Group, "create_dataset"),
     (h5py.Group, "__setitem__"), (h5py.Group, "__getitem__"), (h5py.Dataset, "resize"),
     (h5py.Dataset, "__setitem__")], ids=lambda value: getattr(value, "__name__", value))
-def test_channel_states_in_hdf5(owner, name, folders, capfd):
+def test_channel_states_in_hdf5(owner, name, folders, capfd, closed_files):
     def run(fault):
         path = folders() / "made.h5"
         write_channels(path, 2)

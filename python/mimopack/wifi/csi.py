@@ -316,8 +316,12 @@ class _Hdf5(_Columns):
         super().__init__()
         self._disk = SteadyFile(part)
         self._file = _h5py().File(self._disk, "w")
-        self._file["layout"] = LAYOUT
-        self._disk.check()
+        try:
+            self._file["layout"] = LAYOUT
+            self._disk.check()
+        except BaseException:    # an open file would end the process at its end
+            self.discard()
+            raise
 
     def close(self):
         with self._file:
