@@ -193,7 +193,7 @@ Attributes:
         .def(py::init(constructor<task_queue>()))
         .def_property_readonly("overloaded",
                                &task_queue::overloaded,
-                               "Whether more tasks wait than threads serve.")
+                               "Whether the queue holds more tasks than threads serve.")
         .def("put", &task_queue::put, py::arg("task").none(false), "Add a task.")
         .def("run_one",
              &task_queue::run_one,

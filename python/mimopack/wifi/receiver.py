@@ -150,7 +150,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether samples are being searched, or frames decoded, that no call has returned yet."""
+        """Whether the receiver still searches samples or decodes frames for a later call."""
         return bool(self._stretches or self._jobs)
 
     @property

@@ -56,7 +56,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether more tasks wait than there are other threads."""
+        """Whether the queue holds more tasks than there are other threads."""
         return self._tasks.overloaded
 
     def run_one(self):
