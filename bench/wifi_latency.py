@@ -109,7 +109,8 @@ def measure(path, samples, rate, packet, seconds, threads):
     offset, uncertainty = clock_offset(source)
     receiver = mimopack.wifi_receiver(antennas, rate, FREQUENCY, backend="cpu", threads=threads,
                                       overload="drop")
-    arrivals, statuses = _runtime.arrivals(), []
+    frames = len(starts) * rate * (WARM_UP + seconds) / samples.shape[1]
+    arrivals, statuses = _runtime.arrivals(int(1.5 * frames) + 1000), []
     receiver.listen(lambda frame, when: None, statuses.append)
     for port in range(antennas):
         top.connect((source, port), (receiver, port))

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* A batch by teams of threads: a team takes a matrix and its vectors, a thread a layer. A
- * matrix whose columns are nearly dependent is left to the team's first thread, which
- * runs the CPU's form. */
+ * matrix whose columns are nearly dependent is left to the form in double precision, if
+ * there is one, or else to the team's first thread, which runs the CPU's form. */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/in_rounds.h"
@@ -16,7 +16,26 @@ namespace MIMOPACK_ISA {
  * for those of a team */
 constexpr bool fits_team = !asked::fixed_tx && asked::num_tx > 1 && asked::num_tx <= 32;
 
-/* METHOD: the steps of a detector, with
+template <class Real, class Steps>
+struct team_storage {
+    typename team_gram_of<Real>::storage gram;
+    typename Steps::storage method;
+};
+
+/* The form in double precision, if there is one */
+template <class Again>
+struct team_again {
+    static constexpr bool exists = true;
+    using storage = team_storage<double, Again>;
+};
+template <>
+struct team_again<void> {
+    static constexpr bool exists = false;
+    struct storage {
+    };
+};
+
+/* Method: the steps of a detector. Again: the same in double precision, or void. With
  *
  *   axes                  columns of a thread, as in team_cavity.h
  *   storage               what they keep in shared memory
@@ -25,7 +44,7 @@ constexpr bool fits_team = !asked::fixed_tx && asked::num_tx > 1 && asked::num_t
  *   detect(matched, noise, prior, llr)
  *                         from the layer's entry of H^H y; prior: null, or the layer's
  *   make_serial(arena)    the CPU's form */
-template <class Method>
+template <class Method, class Again>
 class by_teams
 {
     static constexpr int bits = asked::bits, nt = asked::num_tx, nr = asked::num_rx;
@@ -52,7 +71,14 @@ public:
             const bool exists = wanted < all.chunks;
             const unsigned long long chunk = exists ? wanted : all.chunks - 1;
             bool good = true;
-            erased += detect_chunk(all, chunk, exists, own, good);
+            erased += detect_chunk<float, Method>(all, chunk, exists, own.once, good);
+            if constexpr (in_double::exists)
+                if (__any_sync(~0u, exists && !good)) {
+                    const bool bad = exists && !good;
+                    good = true;
+                    erased += detect_again(all, chunk, bad, own.again, good);
+                    good = good || !bad;
+                }
             if (!good && exists && threadIdx.x % team_threads == 0)
                 erased += detect_serially(all, chunk, memory);
             __syncwarp();
@@ -61,54 +87,73 @@ public:
     }
 
 private:
-    struct storage {
-        team_gram::storage gram;
-        typename Method::storage method;
+    using in_double = team_again<Again>;
+
+    union storage {
+        team_storage<float, Method> once;
+        typename in_double::storage again;
     };
 
-    MP_FN static unsigned detect_chunk(
-        const batch& all, unsigned long long chunk, bool exists, storage& own, bool& good)
+    MP_CALLED static unsigned detect_again(const batch& all,
+                                           unsigned long long chunk,
+                                           bool stores,
+                                           typename in_double::storage& own,
+                                           bool& good)
     {
-        team_gram gram(own.gram, threadIdx.x % team_threads);
-        Method method(gram, own.method);
+        __syncwarp();
+        return detect_chunk<double, Again>(all, chunk, stores, own, good);
+    }
+
+    /* stores: whether this team's results count */
+    template <class Real, class Steps>
+    MP_FN static unsigned detect_chunk(const batch& all,
+                                       unsigned long long chunk,
+                                       bool stores,
+                                       team_storage<Real, Steps>& own,
+                                       bool& good)
+    {
+        using gram_of_h = team_gram_of<Real>;
+        gram_of_h gram(own.gram, threadIdx.x % team_threads);
+        Steps method(gram, own.method);
         const unsigned length = asked::matrix_each ? 1 : all.chunk;
         const unsigned long long place =
             all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
         const float* const h = all.h + place * (2 * nr * nt);
         unsigned erased = 0;
 #pragma unroll 1
-        for (unsigned t = 0; t < length; t += team_gram::vectors) {
+        for (unsigned t = 0; t < length; t += gram_of_h::vectors) {
             const unsigned long long vector = chunk * length + t;
-            const int count = length - t < team_gram::vectors
+            const int count = length - t < gram_of_h::vectors
                                   ? static_cast<int>(length - t)
-                                  : team_gram::vectors;
+                                  : gram_of_h::vectors;
             gram.compute(h, all.y + vector * (2 * nr), count, t == 0);
             if (t == 0) {
-                const float energy = gram.diagonal();
+                const Real energy = gram.diagonal();
                 const bool fine =
                     method.begin() && energy < largest_energy && energy > least_energy;
                 good = over_team<team_threads>(fine ? 1 : 0,
                                                [](int a, int b) { return a & b; }) != 0;
             }
             for (int v = 0; v < count; ++v) {
-                float energy = 0.0f;
+                Real energy = 0;
                 MP_UNROLL
-                for (int w = 0; w < team_gram::vectors; ++w)
+                for (int w = 0; w < gram_of_h::vectors; ++w)
                     energy = w == v ? gram.energy[w] : energy;
                 const bool usable = detect_vector(
-                    all, vector + v, gram, v, method, energy, exists && good);
-                erased += exists && good && gram.rank == 0 && !usable;
+                    all, vector + v, gram, v, method, energy, stores && good);
+                erased += stores && good && gram.rank == 0 && !usable;
             }
         }
         return erased;
     }
 
+    template <class Real, class Steps>
     MP_FN static bool detect_vector(const batch& all,
                                     unsigned long long vector,
-                                    const team_gram& gram,
+                                    const team_gram_of<Real>& gram,
                                     int v,
-                                    Method& method,
-                                    float energy,
+                                    Steps& method,
+                                    Real energy,
                                     bool stores)
     {
         const lane noise = all.load_noise(vector);
@@ -169,9 +214,9 @@ private:
 };
 
 /* What takes the place of a kernel where teams detect the batch */
-template <class Method>
+template <class Method, class Again = void>
 struct team_kernel {
-    using teams = by_teams<Method>;
+    using teams = by_teams<Method, Again>;
     static constexpr int team_threads = teams::team_threads;
     /* They limit registers, mostly those of the CPU's form, which may spill. */
     static constexpr int least_blocks = asked::num_tx <= 16 ? 8

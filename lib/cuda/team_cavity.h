@@ -15,40 +15,43 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* AXES = 1: complex layers; 2: the real-valued model, in which a layer has two axes */
-template <int AXES>
+/* AXES = 1: complex layers; 2: the real-valued model, in which a layer has two axes.
+ * Real: type of all numbers */
+template <int AXES, class Real>
 class team_cavity
 {
     static constexpr bool is_complex = AXES == 1;
-    static constexpr int nt = team_gram::nt, n = nt * AXES;
-    using columns = swept_columns<n, AXES, is_complex>;
-    using complex_columns = swept_columns<nt, 1, true>;
+    using gram_of_h = team_gram_of<Real>;
+    using complex = complex_of<Real>;
+    static constexpr int nt = gram_of_h::nt, n = nt * AXES;
+    using columns = swept_columns<n, AXES, is_complex, Real>;
+    using complex_columns = swept_columns<nt, 1, true, Real>;
 
 public:
     struct storage {
-        alignas(16) float rows[2][columns::room];
-        alignas(16) float complex_rows[2][complex_columns::room];
-        float scale[n];
-        float2 symbol[nt], target[nt];
+        alignas(16) Real rows[2][columns::room];
+        alignas(16) Real complex_rows[2][complex_columns::room];
+        Real scale[n];
+        complex symbol[nt], target[nt];
     };
 
-    float mean[2];
-    float precision[AXES]; /* 1 / variance */
+    Real mean[2];
+    Real precision[AXES]; /* 1 / variance */
 
-    MP_FN team_cavity(const team_gram& gram, storage& s) : d_gram(gram), d_at(s) {}
+    MP_FN team_cavity(const gram_of_h& gram, storage& s) : d_gram(gram), d_at(s) {}
 
     /* Return whether the matrix is far from deficient rank. */
     MP_FN bool check() const
     {
-        const float own = rsqrt_of(d_gram.diagonal());
+        const Real own = reciprocal_root(d_gram.diagonal());
         share(own);
         complex_columns matrix;
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float2 g = d_gram.of_column(i);
-            const float factor = own * scale(i, 0);
-            matrix.entry[i][0] = i == d_gram.layer() ? 1.0f : g.x * factor;
-            matrix.entry[i][1] = i == d_gram.layer() ? 0.0f : g.y * factor;
+            const complex g = d_gram.of_column(i);
+            const Real factor = own * scale(i, 0);
+            matrix.entry[i][0] = i == d_gram.layer() ? Real(1) : g.x * factor;
+            matrix.entry[i][1] = i == d_gram.layer() ? Real(0) : g.y * factor;
         }
         return matrix.check(d_at.complex_rows, d_gram.rank, least_pivot);
     }
@@ -56,23 +59,23 @@ public:
     /* Compute what does not depend on f and the means; return whether the matrix is far
      * from deficient rank. s: the layer's standard deviations; noise: sigma^2 in B;
      * scaling: the sigma^2 that scales the variances. */
-    MP_FN bool prepare(const float* s, float noise, float scaling)
+    MP_FN bool prepare(const Real* s, Real noise, Real scaling)
     {
-        const float diagonal = d_gram.diagonal();
-        float own[AXES];
+        const Real diagonal = d_gram.diagonal();
+        Real own[AXES];
         MP_UNROLL
         for (int q = 0; q < AXES; ++q)
-            own[q] = s[q] * rsqrt_of(fmaf(s[q] * s[q], diagonal, noise));
+            own[q] = s[q] * reciprocal_root(multiply_add(s[q] * s[q], diagonal, noise));
         share(own);
         build(own);
         const bool enough = d_matrix.invert(d_at.rows, d_gram.rank, least_pivot);
-        float last[AXES], t[AXES];
+        Real last[AXES], t[AXES];
         MP_UNROLL
         for (int q = 0; q < AXES; ++q)
-            last[q] = t[q] = 0.0f;
+            last[q] = t[q] = Real(0);
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float2 g = d_gram.of_column(i);
+            const complex g = d_gram.of_column(i);
             add(i,
                 g.x * scale(i, 0),
                 g.y * scale(i, 0),
@@ -85,82 +88,79 @@ public:
         }
         MP_UNROLL
         for (int q = 0; q < AXES; ++q) {
-            const float bounded = fmaxf(t[q], 1e-30f);
+            const Real bounded = at_least(t[q], Real(1e-30));
             d_gain[q] = reciprocal(bounded);
             precision[q] =
-                bounded * reciprocal(fmaxf(last[q] * own[q] * scaling, 1e-30f));
+                bounded * reciprocal(at_least(last[q] * own[q] * scaling, Real(1e-30)));
         }
         return enough;
     }
 
     /* m: the layer's mean, or null for 0 in all layers */
-    MP_FN void estimate(float2 matched, const float* m)
+    MP_FN void estimate(complex matched, const Real* m)
     {
-        float left[2] = { matched.x, matched.y };
+        Real left[2] = { matched.x, matched.y };
         __syncwarp();
         if (m) {
             if (d_gram.has_layer())
-                d_at.symbol[d_gram.rank] = float2{ m[0], m[1] };
+                d_at.symbol[d_gram.rank] = complex{ m[0], m[1] };
             __syncwarp();
             MP_UNROLL
             for (int i = 0; i < nt; ++i) { /* row i of G is its column's conjugate */
-                const float2 g = d_gram.of_column(i), x = d_at.symbol[i];
-                left[0] = fmaf(-g.x, x.x, fmaf(-g.y, x.y, left[0]));
-                left[1] = fmaf(-g.x, x.y, fmaf(g.y, x.x, left[1]));
+                const complex g = d_gram.of_column(i), x = d_at.symbol[i];
+                left[0] = multiply_add(-g.x, x.x, multiply_add(-g.y, x.y, left[0]));
+                left[1] = multiply_add(-g.x, x.y, multiply_add(g.y, x.x, left[1]));
             }
         }
         if (d_gram.has_layer()) {
             const int own = d_gram.rank;
-            d_at.target[own] = float2{ left[0] * scale(own, 0), left[1] * scale(own, 1) };
+            d_at.target[own] =
+                complex{ left[0] * scale(own, 0), left[1] * scale(own, 1) };
         }
         __syncwarp();
-        float sum[2] = { 0.0f, 0.0f };
+        Real sum[2] = { Real(0), Real(0) };
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float2 z = d_at.target[i];
+            const complex z = d_at.target[i];
             if constexpr (is_complex) {
                 /* minus the conjugate of what is left of B */
-                const float re = -d_matrix.entry[i][0], im = -d_matrix.entry[i][1];
-                sum[0] = fmaf(re, z.x, fmaf(im, z.y, sum[0]));
-                sum[1] = fmaf(re, z.y, fmaf(-im, z.x, sum[1]));
+                const Real re = -d_matrix.entry[i][0], im = -d_matrix.entry[i][1];
+                sum[0] = multiply_add(re, z.x, multiply_add(im, z.y, sum[0]));
+                sum[1] = multiply_add(re, z.y, multiply_add(-im, z.x, sum[1]));
             } else {
                 MP_UNROLL
                 for (int q = 0; q < 2; ++q)
-                    sum[q] = fmaf(-d_matrix.entry[2 * i][q],
-                                  z.x,
-                                  fmaf(-d_matrix.entry[2 * i + 1][q], z.y, sum[q]));
+                    sum[q] = multiply_add(
+                        -d_matrix.entry[2 * i][q],
+                        z.x,
+                        multiply_add(-d_matrix.entry[2 * i + 1][q], z.y, sum[q]));
             }
         }
         MP_UNROLL
         for (int part = 0; part < 2; ++part)
-            mean[part] = fmaf(sum[part], d_gain[part % AXES], m ? m[part] : 0.0f);
+            mean[part] =
+                multiply_add(sum[part], d_gain[part % AXES], m ? m[part] : Real(0));
     }
 
 private:
-    /* The share of a column's energy that others leave: below it, float32 would keep
-     * fewer than three digits. It is below in about 14 of a thousand 16x16 Rayleigh
-     * channels. */
-    static constexpr float least_pivot = 1e-3f;
-    const team_gram& d_gram;
+    /* The share of a column's energy that others leave: below it, float would keep fewer
+     * than three digits, and double fewer than five. It is below the former in about 14
+     * of a thousand 16x16 Rayleigh channels. */
+    static constexpr Real least_pivot = sizeof(Real) == sizeof(float) ? 1e-3f : 1e-10;
+    const gram_of_h& d_gram;
     storage& d_at;
     columns d_matrix; /* minus the inverse of B */
-    float d_gain[AXES];
+    Real d_gain[AXES];
 
-    /* 0 stays 0 and NaN stays NaN: both fail the check. */
-    MP_FN static float rsqrt_of(float x) { return rsqrt(lane(x)).v; }
+    MP_FN Real scale(int i, int axis) const { return d_at.scale[AXES * i + axis % AXES]; }
 
-    MP_FN float scale(int i, int axis) const
+    MP_FN void share(Real own) const
     {
-        return d_at.scale[AXES * i + axis % AXES];
-    }
-
-    MP_FN void share(float own) const
-    {
-        const float of_axes[AXES] = { own };
+        const Real of_axes[AXES] = { own };
         share(of_axes);
     }
 
-    MP_FN void share(const float* own) const
+    MP_FN void share(const Real* own) const
     {
         __syncwarp();
         if (d_gram.has_layer()) {
@@ -171,42 +171,44 @@ private:
         __syncwarp();
     }
 
-    MP_FN float own_entry(int i, int q) const
+    MP_FN Real own_entry(int i, int q) const
     {
         return is_complex ? d_matrix.entry[i][0] : d_matrix.entry[AXES * i + q][q];
     }
 
-    MP_FN void build(const float* own)
+    MP_FN void build(const Real* own)
     {
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float2 g = d_gram.of_column(i);
+            const complex g = d_gram.of_column(i);
             const bool same = i == d_gram.layer();
             if constexpr (is_complex) {
-                const float factor = own[0] * scale(i, 0);
-                d_matrix.entry[i][0] = same ? 1.0f : g.x * factor;
-                d_matrix.entry[i][1] = same ? 0.0f : g.y * factor;
+                const Real factor = own[0] * scale(i, 0);
+                d_matrix.entry[i][0] = same ? Real(1) : g.x * factor;
+                d_matrix.entry[i][1] = same ? Real(0) : g.y * factor;
             } else {
-                const float re = scale(i, 0), im = scale(i, 1);
-                d_matrix.entry[2 * i][0] = same ? 1.0f : g.x * re * own[0];
-                d_matrix.entry[2 * i + 1][0] = same ? 0.0f : g.y * im * own[0];
-                d_matrix.entry[2 * i][1] = same ? 0.0f : -g.y * re * own[1];
-                d_matrix.entry[2 * i + 1][1] = same ? 1.0f : g.x * im * own[1];
+                const Real re = scale(i, 0), im = scale(i, 1);
+                d_matrix.entry[2 * i][0] = same ? Real(1) : g.x * re * own[0];
+                d_matrix.entry[2 * i + 1][0] = same ? Real(0) : g.y * im * own[0];
+                d_matrix.entry[2 * i][1] = same ? Real(0) : -g.y * re * own[1];
+                d_matrix.entry[2 * i + 1][1] = same ? Real(1) : g.x * im * own[1];
             }
         }
     }
 
     /* Add layer i's share of the diagonal of B^-1 S G: g_re and g_im times the scales of
      * the layer's two axes. */
-    MP_FN void
-    add(int i, float re, float im, float re_by_im, float im_by_im, float* t) const
+    MP_FN void add(int i, Real re, Real im, Real re_by_im, Real im_by_im, Real* t) const
     {
         if constexpr (is_complex) {
-            t[0] = fmaf(-d_matrix.entry[i][0], re, fmaf(-d_matrix.entry[i][1], im, t[0]));
+            t[0] = multiply_add(
+                -d_matrix.entry[i][0], re, multiply_add(-d_matrix.entry[i][1], im, t[0]));
         } else {
             const auto& e = d_matrix.entry;
-            t[0] = fmaf(-e[2 * i][0], re, fmaf(-e[2 * i + 1][0], im_by_im, t[0]));
-            t[1] = fmaf(e[2 * i][1], im, fmaf(-e[2 * i + 1][1], re_by_im, t[1]));
+            t[0] = multiply_add(
+                -e[2 * i][0], re, multiply_add(-e[2 * i + 1][0], im_by_im, t[0]));
+            t[1] = multiply_add(
+                e[2 * i][1], im, multiply_add(-e[2 * i + 1][1], re_by_im, t[1]));
         }
     }
 };

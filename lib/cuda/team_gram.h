@@ -4,6 +4,7 @@
 #pragma once
 #include "common/config.h"
 #include "cuda/asked.h"
+#include "cuda/real.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -11,7 +12,12 @@ namespace MIMOPACK_ISA {
 /* The least power of two that is not less than n */
 constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1) / 2); }
 
-struct team_gram {
+/* Real: type of the sums; float keeps H^H H in shared memory, where double would take too
+ * much, and each thread has its own column. */
+template <class Real>
+struct team_gram_of {
+    using complex = complex_of<Real>;
+    static constexpr bool shares = sizeof(Real) == sizeof(float);
     static constexpr int nt = asked::num_tx, nr = asked::num_rx;
     static constexpr int threads = power_of_two(nt);
     static constexpr int rows = 8; /* of H in shared memory at a time */
@@ -21,19 +27,25 @@ struct team_gram {
     struct storage {
         alignas(16) float2 h[rows][width];
         float2 y[rows][vectors];
-        float2 product[nt][nt];      /* H^H H */
-        float2 matched[vectors][nt]; /* H^H y */
+        complex product[shares ? nt : 1][nt]; /* H^H H */
+        complex matched[vectors][nt];         /* H^H y */
     };
 
     storage& at;
     const int rank;
-    float energy[vectors]; /* |y|^2 */
+    Real energy[vectors]; /* |y|^2 */
 
-    MP_FN team_gram(storage& s, int rank_) : at(s), rank(rank_) {}
+    MP_FN team_gram_of(storage& s, int rank_) : at(s), rank(rank_) {}
     MP_FN bool has_layer() const { return rank < nt; }
     MP_FN int layer() const { return has_layer() ? rank : nt - 1; }
-    MP_FN float2 of_column(int i) const { return at.product[i][layer()]; }
-    MP_FN float diagonal() const { return at.product[layer()][layer()].x; }
+    MP_FN complex of_column(int i) const
+    {
+        return shares ? at.product[i][layer()] : d_column[i];
+    }
+    MP_FN Real diagonal() const
+    {
+        return shares ? at.product[layer()][layer()].x : d_column[layer()].x;
+    }
 
     /* Compute H^H y of `count` vectors, and H^H H with the first ones of a matrix. */
     MP_FN void compute(const float* h, const float* y, int count, bool first)
@@ -45,16 +57,18 @@ struct team_gram {
     }
 
 private:
+    complex d_column[shares ? 1 : nt]; /* the thread's column of H^H H */
+
     template <bool FIRST>
     MP_FN void pass(const float* h, const float* y, int count)
     {
-        float sum[FIRST ? nt : 1][2], of_y[vectors][2];
+        Real sum[FIRST ? nt : 1][2], of_y[vectors][2];
         MP_UNROLL
         for (int i = 0; FIRST && i < nt; ++i)
-            sum[i][0] = sum[i][1] = 0.0f;
+            sum[i][0] = sum[i][1] = 0;
         MP_UNROLL
         for (int v = 0; v < vectors; ++v)
-            of_y[v][0] = of_y[v][1] = energy[v] = 0.0f;
+            of_y[v][0] = of_y[v][1] = energy[v] = 0;
         float2 next[rows];
         load(h, 0, next);
 #pragma unroll 1
@@ -83,18 +97,23 @@ private:
                 MP_UNROLL
                 for (int v = 0; v < vectors; ++v) {
                     const float2 z = at.y[r][v];
+                    const Real parts[2] = { z.x, z.y };
                     add_conjugate(own[r], z, of_y[v]);
-                    energy[v] = fmaf(z.x, z.x, fmaf(z.y, z.y, energy[v]));
+                    energy[v] = multiply_add(
+                        parts[0], parts[0], multiply_add(parts[1], parts[1], energy[v]));
                 }
             }
         }
+        MP_UNROLL
+        for (int i = 0; FIRST && !shares && i < nt; ++i)
+            d_column[i] = complex{ sum[i][0], sum[i][1] };
         if (has_layer()) {
             MP_UNROLL
-            for (int i = 0; FIRST && i < nt; ++i)
-                at.product[i][rank] = float2{ sum[i][0], sum[i][1] };
+            for (int i = 0; FIRST && shares && i < nt; ++i)
+                at.product[i][rank] = complex{ sum[i][0], sum[i][1] };
             MP_UNROLL
             for (int v = 0; v < vectors; ++v)
-                at.matched[v][rank] = float2{ of_y[v][0], of_y[v][1] };
+                at.matched[v][rank] = complex{ of_y[v][0], of_y[v][1] };
         }
         __syncwarp();
     }
@@ -109,7 +128,7 @@ private:
                         : float2{ 0.0f, 0.0f };
     }
 
-    MP_FN static void add_row(const float2* row, float2 own, float (*sum)[2])
+    MP_FN static void add_row(const float2* row, float2 own, Real (*sum)[2])
     {
         MP_UNROLL
         for (int i = 0; i < nt; i += 2) {
@@ -121,12 +140,15 @@ private:
     }
 
     /* sum += a^* b */
-    MP_FN static void add_conjugate(float2 a, float2 b, float* sum)
+    MP_FN static void add_conjugate(float2 a, float2 b, Real* sum)
     {
-        sum[0] = fmaf(a.x, b.x, fmaf(a.y, b.y, sum[0]));
-        sum[1] = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum[1]));
+        const Real x = a.x, y = a.y, of_b[2] = { b.x, b.y };
+        sum[0] = multiply_add(x, of_b[0], multiply_add(y, of_b[1], sum[0]));
+        sum[1] = multiply_add(x, of_b[1], multiply_add(-y, of_b[0], sum[1]));
     }
 };
+
+using team_gram = team_gram_of<float>;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -19,6 +19,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,11 +33,18 @@ class arrivals : public gr::block
 public:
     using sptr = std::shared_ptr<arrivals>;
 
-    arrivals()
+    /* room: number of PDUs whose notes need no new memory. Where a virtual machine gets
+     * pages from its host, memory that grows would delay the notes. */
+    explicit arrivals(std::int64_t room)
         : gr::block("arrivals",
                     gr::io_signature::make(0, 0, 0),
                     gr::io_signature::make(0, 0, 0))
     {
+        if (room < 0 || room > std::int64_t{ 1 } << 30)
+            throw std::invalid_argument("room: got " + std::to_string(room) +
+                                        ", allowed are 0 to 2^30");
+        d_noted.resize(3 * room); /* uses the pages */
+        d_noted.clear();
         message_port_register_in(pmt::intern("in"));
         set_msg_handler(pmt::intern("in"), [this](const pmt::pmt_t& pdu) { note(pdu); });
     }
@@ -91,10 +100,15 @@ void mimopack::bind_arrivals(py::module_& m)
     py::class_<arrivals, gr::block, gr::basic_block, arrivals::sptr>(
         m,
         "arrivals",
-        R"(A block that notes when PDUs with the keys start and rx_time arrive at its port in.)")
-        .def(py::init([] {
-            return mimopack::constructed{ gnuradio::make_block_sptr<arrivals>() };
-        }))
+        R"(A block that notes when PDUs with the keys start and rx_time arrive at its port in.
+
+Args:
+    room: number of PDUs, 0 to 2^30, for which the block takes memory when it is made.)")
+        .def(
+            py::init([](std::int64_t room) {
+                return mimopack::constructed{ gnuradio::make_block_sptr<arrivals>(room) };
+            }),
+            py::arg("room") = 0)
         .def("take",
              &arrivals::take,
              R"(Return what was noted since the last call.

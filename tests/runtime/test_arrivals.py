@@ -59,3 +59,9 @@ def test_leaves_out_other_messages(noted):
                    pdu(start=1, rx_time=pmt.make_tuple(pmt.PMT_NIL, pmt.PMT_NIL)),
                    pdu(start=7, rx_time=moment)], 1)
     assert rows[:, 0].tolist() == [7]
+
+
+def test_room_for_pdus():
+    with pytest.raises(ValueError, match="room: got -1, allowed are 0 to 2\\^30"):
+        _runtime.arrivals(-1)
+    assert len(_runtime.arrivals(1000).take()) == 0

@@ -22,6 +22,9 @@
 struct float2 {
     float x, y;
 };
+struct double2 {
+    double x, y;
+};
 struct float4 {
     float x, y, z, w;
 };

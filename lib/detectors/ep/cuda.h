@@ -12,7 +12,7 @@ MP_FN auto make_ep(arena<Lane>& a)
 {
     constexpr ep_options o = asked::options();
     if constexpr (fits_team)
-        return team_kernel<team_ep<asked::width>>();
+        return team_kernel<team_ep<asked::width, float>, team_ep<asked::width, double>>();
     else
         return ep<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, layers(), antennas(), o);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Expectation propagation by teams of threads: a thread has both axes of a layer. */
+/* Expectation propagation by teams of threads: a thread has both axes of a layer. Real:
+ * type of the linear algebra */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_cavity.h"
@@ -9,15 +10,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int WIDTH>
+template <int WIDTH, class Real>
 class team_ep
 {
 public:
     static constexpr int axes = 2;
-    using storage = typename team_cavity<axes>::storage;
+    using storage = typename team_cavity<axes, Real>::storage;
     static constexpr ep_options options = asked::options();
 
-    MP_FN team_ep(const team_gram& gram, storage& s)
+    MP_FN team_ep(const team_gram_of<Real>& gram, storage& s)
         : d_axis(asked::points, options), d_cavity(gram, s)
     {
     }
@@ -29,7 +30,7 @@ public:
 
     MP_FN bool begin() { return d_cavity.check(); }
 
-    MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
+    MP_FN void detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
     {
         constexpr int side = 1 << WIDTH;
         lane cost[2][side], lambda[2], gamma[2];
@@ -37,10 +38,10 @@ public:
         for (int q = 0; q < 2; ++q)
             d_axis.start(
                 prior ? prior + q * WIDTH : nullptr, cost[q], lambda[q], gamma[q]);
-        const float variance = 0.5f * noise.v; /* per real dimension */
+        const Real variance = Real(0.5) * noise.v; /* per real dimension */
 #pragma unroll 1
         for (int iteration = 0;; ++iteration) {
-            float deviation[2], mean[2];
+            Real deviation[2], mean[2];
             MP_UNROLL
             for (int q = 0; q < 2; ++q) {
                 deviation[q] = rsqrt(lambda[q]).v;
@@ -52,8 +53,8 @@ public:
                 break;
             MP_UNROLL
             for (int q = 0; q < 2; ++q)
-                d_axis.update(lane(d_cavity.mean[q]),
-                              lane(d_cavity.precision[q]),
+                d_axis.update(as_lane(d_cavity.mean[q]),
+                              as_lane(d_cavity.precision[q]),
                               prior ? cost[q] : nullptr,
                               lambda[q],
                               gamma[q]);
@@ -61,8 +62,8 @@ public:
         MP_UNROLL
         for (int q = 0; q < 2; ++q) {
             lane metric[side];
-            d_axis.set_metrics(lane(d_cavity.mean[q]),
-                               lane(d_cavity.precision[q]),
+            d_axis.set_metrics(as_lane(d_cavity.mean[q]),
+                               as_lane(d_cavity.precision[q]),
                                prior ? cost[q] : nullptr,
                                metric);
             axis_llrs<WIDTH>(metric, llr + q * WIDTH);
@@ -71,7 +72,7 @@ public:
 
 private:
     const ep_axis<lane, WIDTH> d_axis;
-    team_cavity<axes> d_cavity;
+    team_cavity<axes, Real> d_cavity;
 };
 
 } // namespace MIMOPACK_ISA

@@ -11,7 +11,8 @@ template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
     if constexpr (fits_team)
-        return team_kernel<team_linear<asked::width, MMSE>>();
+        return team_kernel<team_linear<asked::width, MMSE, float>,
+                           team_linear<asked::width, MMSE, double>>();
     else if constexpr (asked::fixed_tx > 0)
         return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
             a, asked::points, layers(), antennas());

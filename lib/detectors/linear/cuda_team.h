@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* ZF and MMSE by teams of threads */
+/* ZF and MMSE by teams of threads. Real: type of the linear algebra */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_cavity.h"
@@ -9,14 +9,14 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int WIDTH, bool MMSE>
+template <int WIDTH, bool MMSE, class Real>
 class team_linear
 {
 public:
     static constexpr int axes = 1;
-    using storage = typename team_cavity<axes>::storage;
+    using storage = typename team_cavity<axes, Real>::storage;
 
-    MP_FN team_linear(const team_gram& gram, storage& s) : d_cavity(gram, s) {}
+    MP_FN team_linear(const team_gram_of<Real>& gram, storage& s) : d_cavity(gram, s) {}
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
@@ -26,20 +26,20 @@ public:
     MP_FN bool begin()
     {
         d_noise = 0.0f;
-        const float one = 1.0f;
-        return MMSE ? d_cavity.check() : d_cavity.prepare(&one, 0.0f, 1.0f);
+        const Real one = 1;
+        return MMSE ? d_cavity.check() : d_cavity.prepare(&one, 0, 1);
     }
 
-    MP_FN void detect(float2 matched, lane noise, const lane*, lane* llr)
+    MP_FN void detect(complex_of<Real> matched, lane noise, const lane*, lane* llr)
     {
         if (MMSE && __any_sync(~0u, noise.v != d_noise)) {
-            const float one = 1.0f;
+            const Real one = 1;
             d_cavity.prepare(&one, noise.v, noise.v);
             d_noise = noise.v;
         }
         d_cavity.estimate(matched, nullptr);
-        const lane x[2] = { lane(d_cavity.mean[0]), lane(d_cavity.mean[1]) };
-        const lane precision(d_cavity.precision[0]);
+        const lane x[2] = { as_lane(d_cavity.mean[0]), as_lane(d_cavity.mean[1]) };
+        const lane precision = as_lane(d_cavity.precision[0]);
         const lane inverse_noise = MMSE ? precision : precision / noise;
         if constexpr (WIDTH > 0)
             demap_axes<WIDTH>(x, inverse_noise, asked::points.scale, llr);
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    team_cavity<axes> d_cavity;
+    team_cavity<axes, Real> d_cavity;
     float d_noise; /* of the last decomposition; 0: none */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* MMSE-PIC by teams of threads */
+/* MMSE-PIC by teams of threads. Real: type of the linear algebra */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_cavity.h"
@@ -9,15 +9,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int WIDTH>
+template <int WIDTH, class Real>
 class team_mmsepic
 {
 public:
     static constexpr int axes = 1;
-    using storage = typename team_cavity<axes>::storage;
+    using storage = typename team_cavity<axes, Real>::storage;
     static constexpr mmsepic_options options = asked::options();
 
-    MP_FN team_mmsepic(const team_gram& gram, storage& s)
+    MP_FN team_mmsepic(const team_gram_of<Real>& gram, storage& s)
         : d_layer(asked::points), d_cavity(gram, s)
     {
     }
@@ -34,7 +34,7 @@ public:
         return d_cavity.check();
     }
 
-    MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
+    MP_FN void detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
     {
         lane metric[WIDTH > 0 ? 1 << WIDTH : asked::points.size];
 #pragma unroll 1
@@ -43,19 +43,20 @@ public:
             if (known || __any_sync(~0u, noise.v != d_noise)) {
                 lane deviation;
                 d_layer.make_symbol(known, metric, d_mean, deviation);
-                d_cavity.prepare(&deviation.v, noise.v, noise.v);
+                const Real s = deviation.v;
+                d_cavity.prepare(&s, noise.v, noise.v);
                 d_noise = known ? 0.0f : noise.v;
             }
-            const float mean[2] = { d_mean[0].v, d_mean[1].v };
+            const Real mean[2] = { d_mean[0].v, d_mean[1].v };
             d_cavity.estimate(matched, mean);
-            const lane x[2] = { lane(d_cavity.mean[0]), lane(d_cavity.mean[1]) };
-            d_layer.demap(x, lane(d_cavity.precision[0]), prior, metric, llr);
+            const lane x[2] = { as_lane(d_cavity.mean[0]), as_lane(d_cavity.mean[1]) };
+            d_layer.demap(x, as_lane(d_cavity.precision[0]), prior, metric, llr);
         }
     }
 
 private:
     const mmsepic_layer<lane, WIDTH> d_layer;
-    team_cavity<axes> d_cavity;
+    team_cavity<axes, Real> d_cavity;
     lane d_mean[2];
     float d_noise; /* of the last preparation without known bits; or 0 */
 };
