@@ -55,6 +55,12 @@ def test_tells_the_commit_of_the_package():
     assert describe()["commit"] == _commit.COMMIT
 
 
+def test_command_names_no_folders(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/opt/bench/wifi.py", "--case", "80 MHz=2", "--output",
+                                      "/home/someone/wifi.json", "a/b.json"])
+    assert describe()["command"] == "wifi.py --case '80 MHz=2' --output wifi.json a/b.json"
+
+
 class TestCommit:
     """cmake/commit.cmake, which the build runs."""
 

@@ -59,10 +59,15 @@ def _driver():
 
 def describe():
     """Return a dict with processor, instruction set, threads, versions, commit, command and date.
+
+    In the command, absolute paths are shortened to the file's name: folders tell of the machine's
+    user, and mean nothing elsewhere.
     """
-    program = "mimopack" if sys.argv[0] == "-c" else Path(sys.argv[0]).name
+    program = "mimopack" if sys.argv[0] == "-c" else sys.argv[0]
+    words = [Path(word).name if Path(word).is_absolute() else word
+             for word in (Path(program).name, *sys.argv[1:])]
     return {"processor": processor(), "isa": _core.isa(), "threads": _core.max_threads(),
             "system": platform.platform(), "mimopack": __version__, "commit": commit(),
             "python": platform.python_version(), "numpy": np.__version__,
-            "gnuradio": _gnuradio(), "command": shlex.join([program, *sys.argv[1:]]),
+            "gnuradio": _gnuradio(), "command": shlex.join(words),
             "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
