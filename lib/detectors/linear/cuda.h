@@ -10,7 +10,10 @@ namespace MIMOPACK_ISA {
 template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
-    if constexpr (fits_team)
+    /* MMSE's team would lose registers to the form in double precision, and time. */
+    if constexpr (fits_team && MMSE)
+        return team_kernel<team_linear<asked::width, MMSE, float>>();
+    else if constexpr (fits_team)
         return team_kernel<team_linear<asked::width, MMSE, float>,
                            team_linear<asked::width, MMSE, double>>();
     else if constexpr (asked::fixed_tx > 0)

@@ -12,8 +12,7 @@ MP_FN auto make_mmsepic(arena<Lane>& a)
 {
     constexpr mmsepic_options o = asked::options();
     if constexpr (fits_team)
-        return team_kernel<team_mmsepic<asked::width, float>,
-                           team_mmsepic<asked::width, double>>();
+        return team_kernel<team_mmsepic<asked::width, float>>();
     else
         return mmsepic<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, layers(), antennas(), o.num_iterations);
