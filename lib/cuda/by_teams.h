@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* A batch by teams of threads: a team takes a matrix and its vectors, a thread a layer. A
- * matrix whose columns are nearly dependent is left to the form in double precision, if
- * there is one, or else to the team's first thread, which runs the CPU's form. */
+ * matrix whose columns are nearly dependent is repeated in double precision, if there is
+ * such a form. What fails there too, or has none, is left to the team's first thread,
+ * which runs the CPU's form. */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/in_rounds.h"
@@ -35,7 +36,21 @@ struct team_again<void> {
     };
 };
 
-/* Method: the steps of a detector. Again: the same in double precision, or void. With
+/* Whether i.i.d. matrices often have nearly dependent columns */
+constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
+
+/* Again, or void */
+template <bool WANTED, class Again>
+struct again_if {
+    using type = Again;
+};
+template <class Again>
+struct again_if<false, Again> {
+    using type = void;
+};
+
+/* Method: the steps of a detector. Again: the same in double precision, or void. Both
+ * have, but for make_serial(), which Again does not need:
  *
  *   axes                  columns of a thread, as in team_cavity.h
  *   storage               what they keep in shared memory

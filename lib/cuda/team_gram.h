@@ -12,8 +12,8 @@ namespace MIMOPACK_ISA {
 /* The least power of two that is not less than n */
 constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1) / 2); }
 
-/* Real: type of the sums; float keeps H^H H in shared memory, where double would take too
- * much, and each thread has its own column. */
+/* Real: type of the sums. In float, H^H H is in shared memory. In double it would be too
+ * large there, so each thread keeps its own column. */
 template <class Real>
 struct team_gram_of {
     using complex = complex_of<Real>;
@@ -40,11 +40,17 @@ struct team_gram_of {
     MP_FN int layer() const { return has_layer() ? rank : nt - 1; }
     MP_FN complex of_column(int i) const
     {
-        return shares ? at.product[i][layer()] : d_column[i];
+        if constexpr (shares)
+            return at.product[i][layer()];
+        else
+            return d_column[i];
     }
     MP_FN Real diagonal() const
     {
-        return shares ? at.product[layer()][layer()].x : d_column[layer()].x;
+        if constexpr (shares)
+            return at.product[layer()][layer()].x;
+        else
+            return d_column[layer()].x;
     }
 
     /* Compute H^H y of `count` vectors, and H^H H with the first ones of a matrix. */

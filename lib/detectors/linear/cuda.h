@@ -10,12 +10,13 @@ namespace MIMOPACK_ISA {
 template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
-    /* MMSE's team would lose registers to the form in double precision, and time. */
-    if constexpr (fits_team && MMSE)
-        return team_kernel<team_linear<asked::width, MMSE, float>>();
-    else if constexpr (fits_team)
+    /* The code in double precision makes the rest spill more. MMSE gains only where
+     * vectors share matrices. */
+    constexpr bool repeats = often_dependent && !(MMSE && asked::matrix_each);
+    using in_double = team_linear<asked::width, MMSE, double>;
+    if constexpr (fits_team)
         return team_kernel<team_linear<asked::width, MMSE, float>,
-                           team_linear<asked::width, MMSE, double>>();
+                           typename again_if<repeats, in_double>::type>();
     else if constexpr (asked::fixed_tx > 0)
         return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
             a, asked::points, layers(), antennas());
