@@ -150,7 +150,7 @@ class Receiver:
 
     @property
     def in_flight(self):
-        """Whether the receiver still searches samples or decodes frames for a later call."""
+        """True while other threads search samples, or decode frames that a later call returns."""
         return bool(self._stretches or self._jobs)
 
     @property

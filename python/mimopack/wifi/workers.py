@@ -56,7 +56,7 @@ class Workers:
 
     @property
     def overloaded(self):
-        """Whether the queue holds more tasks than there are other threads."""
+        """True if more tasks wait than other threads serve."""
         return self._tasks.overloaded
 
     def run_one(self):
