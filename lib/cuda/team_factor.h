@@ -9,7 +9,8 @@
  * so that columns may be nearly dependent. */
 #pragma once
 #include "common/config.h"
-#include "cuda/lane.h"
+#include "cuda/real.h"
+#include "cuda/team.h"
 #include "cuda/team_gram.h"
 
 namespace mimopack {
@@ -92,18 +93,46 @@ public:
      * the inverse of the diagonal of the inverse of H^H H. factorise() comes first. */
     MP_FN bool is_independent(int column) const
     {
-        float2 t[nt];
-        float spread = 0.0f;
-        MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            t[i] = float2{ i == column ? 1.0f : 0.0f, 0.0f };
-            MP_UNROLL
-            for (int k = 0; k < i; ++k)
-                subtract_conjugate(at.c[k][i], t[k], t[i]);
-            spread += fmaf(t[i].x, t[i].x, t[i].y * t[i].y) * reciprocal(at.w[i]);
+        float2 row[nt];
+        set_inverse_row(column, row);
+        __syncwarp();
+        return is_independent(norm2(row));
+    }
+
+    /* Sort columns as common/amplification_order.h does. Set the column of the thread's
+     * layer; return whether it has enough energy left when it is the last one. */
+    MP_FN bool sort_by_amplification(int expanded, int& column)
+    {
+        factorise([](int i) { return i; }, float2{ 0.0f, 0.0f });
+        float2 row[nt];
+        set_inverse_row(gram.layer(), row);
+        const bool independent = is_independent(norm2(row));
+        column = 0;
+        bool is_left = gram.has_layer();
+#pragma unroll 1
+        for (int last = nt - 1; last >= 0; --last) {
+            __syncwarp();
+            const float own = norm2(row);
+            const float rank = !is_left                   ? -infinity
+                               : nt - 1 - last < expanded ? own
+                                                          : -own;
+            const float first =
+                over_team<threads>(rank, [](float a, float b) { return fmaxf(a, b); });
+            const unsigned layer =
+                team_most<threads>(is_left && rank == first ? gram.rank : 0u);
+            if (gram.rank == static_cast<int>(layer)) {
+                at.layer[last] = gram.rank;
+                column = last;
+                is_left = false;
+                MP_UNROLL
+                for (int i = 0; i < nt; ++i)
+                    at.v[i] = row[i];
+            }
+            __syncwarp();
+            subtract_part_along(at.v, fabsf(first), row);
         }
         __syncwarp();
-        return spread * unit2() * gram.diagonal() < 1.0f / least_share;
+        return independent;
     }
 
 private:
@@ -111,6 +140,55 @@ private:
     MP_FN static float unit2()
     {
         return 4.0f * asked::points.scale * asked::points.scale;
+    }
+
+    /* Set `to` to the conjugate of a row of R^-1, in the order of factorise(). */
+    MP_FN void set_inverse_row(int column, float2* to) const
+    {
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            to[i] = float2{ i == column ? 1.0f : 0.0f, 0.0f };
+            MP_UNROLL
+            for (int k = 0; k < i; ++k)
+                subtract_conjugate(at.c[k][i], to[k], to[i]);
+        }
+        const float unit = 2.0f * asked::points.scale;
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            const float inverse = unit * reciprocal_root(at.w[i]);
+            to[i] = float2{ to[i].x * inverse, to[i].y * inverse };
+        }
+    }
+
+    MP_FN bool is_independent(float amplification) const
+    {
+        return amplification * gram.diagonal() < 1.0f / least_share;
+    }
+
+    MP_FN static float norm2(const float2* row)
+    {
+        float sum = 0.0f;
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i)
+            sum = fmaf(row[i].x, row[i].x, fmaf(row[i].y, row[i].y, sum));
+        return sum;
+    }
+
+    /* Subtract from `row` its part along a row with this square of the norm. */
+    MP_FN static void subtract_part_along(const float2* other, float square, float2* row)
+    {
+        float2 along{ 0.0f, 0.0f };
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i)
+            subtract_conjugate(other[i], row[i], along);
+        const float inverse = reciprocal(square);
+        along = float2{ along.x * inverse, along.y * inverse };
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            const float2 b = other[i];
+            row[i].x = fmaf(along.x, b.x, fmaf(-along.y, b.y, row[i].x));
+            row[i].y = fmaf(along.x, b.y, fmaf(along.y, b.x, row[i].y));
+        }
     }
 
     /* a -= conj(c) b */

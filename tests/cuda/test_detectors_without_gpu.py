@@ -293,6 +293,28 @@ def test_passes_by_teams(name, own, period, tmp_path):
     assert np.mean(error[nearly_dependent] < 2e-2) > 0.5
 
 
+@pytest.mark.parametrize("name, own, period, has_prior", [
+    ("sfsd", {"num_tx": 16, "num_rx": 16, "levels": 1}, 1, False),
+    ("sfsd", {"num_tx": 12, "num_rx": 12, "levels": 1, "constellation": "qpsk"}, 14, False),
+    ("sfsd", {"num_tx": 16, "num_rx": 64, "levels": 1, "constellation": "wlan_qam64"}, 14, False),
+    ("sfsd", {"num_tx": 9, "num_rx": 18, "levels": 1, "constellation": "qam256"}, 1, True),
+    ("sfsd", {"num_tx": 12, "num_rx": 12, "levels": 2, "num_paths": 21}, 1, True),
+    ("sfsd", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, 1, False),
+    ("sfsd", {"num_tx": 4, "num_rx": 17, "constellation": "qam64"}, 14, False),
+    ("sfsd", {"num_tx": 2, "num_rx": 33, "levels": 2}, 1, True),
+    ("hfsd", {"num_tx": 16, "num_rx": 16, "levels": 1}, 1, True),
+    ("hfsd", {"num_tx": 10, "num_rx": 20, "levels": 2, "constellation": "wlan_qam16"}, 14, False)])
+def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
+    """A thread has a bit of a path or several, or none; the list has a path or several for each."""
+    det = detectors.create(name, backend="cpu", **own)
+    text = "static_assert(mimopack::device::team_fits<" \
+           f"{source.number(name == 'sfsd')}>());"
+    launch = launcher(det, tmp_path, text, matrix_each=period == 1, has_prior=has_prior)
+    for snr_db in (5, 20):
+        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+                known=2 * has_prior, ties=3)
+
+
 @pytest.mark.parametrize("name, own, period", [
     ("nway", {"num_tx": 12, "num_rx": 12}, 1), ("fpfsd", {"num_tx": 16, "num_rx": 64}, 1),
     ("fpfsd", {"num_tx": 4, "num_rx": 17, "llr_method": "logsum"}, 14),

@@ -3,6 +3,7 @@
 /* HFSD and SFSD (see detectors/fsd/kernel.h) with one expanded level, in registers. */
 #pragma once
 #include "cuda/registers.h"
+#include "detectors/fsd/cuda_team.h"
 #include "detectors/fsd/kernel.h"
 
 namespace mimopack {
@@ -205,6 +206,16 @@ private:
     }
 };
 
+/* Whether a team follows the paths */
+template <bool SOFT>
+constexpr bool team_fits()
+{
+    if constexpr (fits_team && asked::num_tx <= 16)
+        return team_fixed_sphere<asked::width, SOFT>::possible;
+    else
+        return false;
+}
+
 /* HFSD, or soft: SFSD. Sizes known when compiling hold for one expanded level and as many
  * extended paths as a symbol has bits. */
 template <bool SOFT>
@@ -215,6 +226,8 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
     if constexpr (usual && fits_registers)
         return fixed_sphere_in_registers<nt, nr, asked::width, SOFT>(a, asked::points);
+    else if constexpr (team_fits<SOFT>())
+        return team_kernel<team_fixed_sphere<asked::width, SOFT>>();
     else
         return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(
             a,

@@ -7,6 +7,7 @@
  * candidates, and finally it takes the bits of its layer from all candidates. */
 #pragma once
 #include "cuda/by_teams.h"
+#include "cuda/team_candidates.h"
 #include "cuda/team_factor.h"
 #include "detectors/nway/kernel.h"
 
@@ -18,7 +19,8 @@ class team_nway
 {
     static constexpr int nt = asked::num_tx, top = nt - 1, threads = team_gram::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
-    static constexpr int fields = 32 / bits, words = (nt + fields - 1) / fields;
+    using candidates = team_candidates<WIDTH, size>;
+    static constexpr int words = candidates::words;
     /* Candidates that a thread follows at once */
     static constexpr int together = size >= 2 * threads ? 2 : 1;
 
@@ -28,13 +30,13 @@ public:
     /* Of a pass; levels are those of its order. */
     struct storage {
         team_factor::storage system;
-        float metric[size];
-        unsigned symbols[words][size]; /* Gray codes */
+        typename candidates::storage found;
     };
 
     static constexpr bool possible = teams_fit_shared<storage>();
 
-    MP_FN team_nway(const team_gram& gram, storage& s) : d_system(gram, s.system), d_at(s)
+    MP_FN team_nway(const team_gram& gram, storage& s)
+        : d_system(gram, s.system), d_at(s), d_found(s.found)
     {
     }
 
@@ -56,9 +58,7 @@ public:
     MP_FN void detect(float2 matched, lane noise, const lane*, lane* llr)
     {
         constexpr nway_options o = asked::options();
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b)
-            d_zero[b] = d_one[b] = no_metric;
+        d_found.clear();
 #pragma unroll 1
         for (int pass = 0; pass < passes(); ++pass) {
             factorise(pass, matched);
@@ -66,21 +66,20 @@ public:
             for (int first = d_system.gram.rank; first < size;
                  first += together * threads)
                 follow(first);
-            __syncwarp();
-            collect(pass);
-            __syncwarp();
+            d_found.collect(
+                d_system.gram.rank, column_place(ORDER, d_column, pass, nt), size);
         }
         const lane unit = reciprocal(noise);
         MP_UNROLL
         for (int b = 0; b < bits; ++b)
-            llr[b] = clamp(lane(d_zero[b] - d_one[b]) * unit, lane(o.llr_clip));
+            llr[b] = clamp(d_found.llr(b, unit), lane(o.llr_clip));
     }
 
 private:
     team_factor d_system;
     storage& d_at;
-    int d_column;                    /* of the thread's layer in the first pass */
-    float d_zero[bits], d_one[bits]; /* the nearest candidates of the layer's bits */
+    candidates d_found;
+    int d_column; /* of the thread's layer in the first pass */
 
     MP_FN static constexpr int passes()
     {
@@ -142,13 +141,8 @@ private:
             }
         }
         MP_UNROLL
-        for (int n = 0; n < together; ++n) {
-            const int number = first + n * threads;
-            d_at.metric[number] = metric[n];
-            MP_UNROLL
-            for (int w = 0; w < words; ++w)
-                d_at.symbols[w][number] = gray_codes<WIDTH>(symbols[n][w]);
-        }
+        for (int n = 0; n < together; ++n)
+            d_found.put(first + n * threads, metric[n], symbols[n]);
     }
 
     /* Add a level's symbol to a candidate. */
@@ -158,45 +152,8 @@ private:
         const float e_re = u.x - re, e_im = u.y - im;
         metric = fmaf(d_at.system.w[i], fmaf(e_re, e_re, e_im * e_im), metric);
         const float number = fmaf(side, im, re) + 0.5f * (size - 1);
-        symbols[i / fields] |= static_cast<unsigned>(__float2int_rn(number))
-                               << i % fields * bits;
-    }
-
-    /* Take the bits of the thread's layer from the pass's candidates. */
-    MP_FN void collect(int pass)
-    {
-        float best = no_metric;
-        unsigned number = 0;
-        for (int c = d_system.gram.rank; c < size; c += threads) {
-            number = d_at.metric[c] < best ? c : number;
-            best = fminf(best, d_at.metric[c]);
-        }
-        const float own = best;
-        best = over_team<threads>(best, [](float a, float b) { return fminf(a, b); });
-        number = team_least<threads>(own > best ? size - 1u : number);
-        const int level = column_place(ORDER, d_column, pass, nt);
-        const unsigned* const symbols = d_at.symbols[level / fields];
-        const int shift = level % fields * bits;
-        const unsigned chosen = symbols[number] >> shift;
-        float other[bits];
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b)
-            other[b] = no_metric;
-#pragma unroll 4
-        for (int c = 0; c < size; ++c) {
-            const unsigned differs = (symbols[c] >> shift) ^ chosen;
-            const float metric = d_at.metric[c];
-            MP_UNROLL
-            for (int b = 0; b < bits; ++b)
-                if (differs >> symbol_bits<WIDTH>::place(b) & 1)
-                    other[b] = fminf(other[b], metric);
-        }
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const bool one = chosen >> symbol_bits<WIDTH>::place(b) & 1;
-            d_zero[b] = fminf(d_zero[b], one ? other[b] : best);
-            d_one[b] = fminf(d_one[b], one ? best : other[b]);
-        }
+        symbols[candidates::word_index(i)] |=
+            static_cast<unsigned>(__float2int_rn(number)) << candidates::shift(i);
     }
 };
 
