@@ -100,7 +100,8 @@ def test_many_antennas(name, num_tx, num_rx, points):
     (16, 16, "qam16"), (16, 64, "qam256"), (16, 256, "qam16")])
 @pytest.mark.parametrize("name, own", [
     ("nway", {}), ("nway", {"llr_method": "logsum"}), ("fpfsd", {}), ("kbest", {"k": 16}),
-    ("kbest", {"k": 4}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1})])
+    ("kbest", {"k": 4}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1}),
+    ("sfsd", {"levels": 2, "num_paths": 9})])
 def test_searches_for_many_antennas(name, own, num_tx, num_rx, points):
     """Rounding may decide between two candidates, more often the more there are."""
     cpu, gpu = both(name, num_tx=num_tx, num_rx=num_rx, constellation=points, **own)

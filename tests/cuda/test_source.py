@@ -37,6 +37,8 @@ OTHERS = [
     ("ep", {"num_tx": 16, "num_rx": 64}, {"has_prior": True}),
     ("kbest", {"k": 32, "num_tx": 16, "num_rx": 16, "constellation": "qam256"},
      {"has_prior": True}),
+    ("sfsd", {"num_tx": 16, "num_rx": 16, "constellation": "qam1024", "levels": 1},
+     {"has_prior": True}),
 ]
 # Searches for many antennas, for every architecture.
 LARGE = [
@@ -44,6 +46,7 @@ LARGE = [
     ("fpfsd", {"num_tx": 16, "num_rx": 16}), ("kbest", {"num_tx": 16, "num_rx": 64}),
     ("kbest", {"num_tx": 12, "num_rx": 32, "k": 256, "constellation": "qam64"}),
     ("sfsd", {"num_tx": 16, "num_rx": 128, "constellation": "qam64"}),
+    ("hfsd", {"num_tx": 12, "num_rx": 12}),
     ("softsphere", {"num_tx": 5, "num_rx": 32}),
 ]
 # Parameters that select another kernel, or a kernel of another size.
