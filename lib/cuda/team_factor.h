@@ -21,7 +21,7 @@ class team_factor
     static constexpr int nt = asked::num_tx, threads = team_gram::threads;
     /* A column of which less than this share of its energy is left is left to the CPU's
      * form. */
-    static constexpr float least_share = 1e-5f;
+    static constexpr float least_share = 1e-5f, least_share_on_top = 1e-7f;
 
 public:
     struct storage {
@@ -96,26 +96,25 @@ public:
         float2 row[nt];
         set_inverse_row(column, row);
         __syncwarp();
-        return is_independent(norm2(row));
+        return has_energy(norm2(row), least_share);
     }
 
     /* Sort columns as common/amplification_order.h does. Set the column of the thread's
-     * layer; return whether it has enough energy left when it is the last one. */
+     * layer; return whether it has enough energy left there. Expanded levels need no more
+     * than a pivot, because nothing is sliced in them. */
     MP_FN bool sort_by_amplification(int expanded, int& column)
     {
         factorise([](int i) { return i; }, float2{ 0.0f, 0.0f });
         float2 row[nt];
         set_inverse_row(gram.layer(), row);
-        const bool independent = is_independent(norm2(row));
         column = 0;
-        bool is_left = gram.has_layer();
+        bool is_left = gram.has_layer(), independent = !is_left;
 #pragma unroll 1
         for (int last = nt - 1; last >= 0; --last) {
             __syncwarp();
+            const bool is_expanded = nt - 1 - last < expanded;
             const float own = norm2(row);
-            const float rank = !is_left                   ? -infinity
-                               : nt - 1 - last < expanded ? own
-                                                          : -own;
+            const float rank = !is_left ? -infinity : is_expanded ? own : -own;
             const float first =
                 over_team<threads>(rank, [](float a, float b) { return fmaxf(a, b); });
             const unsigned layer =
@@ -124,6 +123,8 @@ public:
                 at.layer[last] = gram.rank;
                 column = last;
                 is_left = false;
+                independent =
+                    has_energy(own, is_expanded ? least_share_on_top : least_share);
                 MP_UNROLL
                 for (int i = 0; i < nt; ++i)
                     at.v[i] = row[i];
@@ -160,9 +161,11 @@ private:
         }
     }
 
-    MP_FN bool is_independent(float amplification) const
+    /* Return whether the thread's column, which has the inverse of this energy left, has
+     * a share of its own left. */
+    MP_FN bool has_energy(float inverse, float share) const
     {
-        return amplification * gram.diagonal() < 1.0f / least_share;
+        return inverse * gram.diagonal() < 1.0f / share;
     }
 
     MP_FN static float norm2(const float2* row)

@@ -354,6 +354,13 @@ def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
     assert_close(llr, cpu, 2e-3)
 
 
+@pytest.mark.parametrize("period", [1, 14])
+def test_teams_expand_the_levels_of_nearly_dependent_columns(period, tmp_path):
+    """Errors of H^H H then change the metrics by as little as they are."""
+    llr, _, exact = nearly_dependent("sfsd", tmp_path, 1e-3, period)
+    assert_close(llr, exact)
+
+
 @pytest.mark.parametrize("name", ["zf", "ep"])
 def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_path):
     """It erases the vectors that the CPU erases."""
