@@ -243,7 +243,9 @@ def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
     ({"num_tx": 9, "num_rx": 9, "k": 8}, 1, True),
     ({"num_tx": 12, "num_rx": 24, "constellation": "wlan_qam64", "k": 20}, 14, False),
     ({"num_tx": 16, "num_rx": 64, "k": 128}, 1, True),
-    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 64}, 1, False)])
+    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 64}, 1, False),
+    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 16}, 1, True),
+    ({"num_tx": 9, "num_rx": 18, "constellation": "wlan_qpsk", "k": 8}, 14, False)])
 def test_kbest_of_large_arrays(own, period, has_prior, tmp_path):
     """The team that searches also decomposes H."""
     det = detectors.create("kbest", backend="cpu", **own)

@@ -39,6 +39,7 @@ OTHERS = [
      {"has_prior": True}),
     ("sfsd", {"num_tx": 16, "num_rx": 16, "constellation": "qam1024", "levels": 1},
      {"has_prior": True}),
+    ("kbest", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, {}),
 ]
 # Searches for many antennas, for every architecture.
 LARGE = [

@@ -442,11 +442,11 @@ constexpr int team_size(int k)
     return k <= 16 ? 16 : k <= 32 ? 8 : k <= 64 && asked::width <= 2 ? 16 : 32;
 }
 
-/* Whether a team's keys have room to say where they come from */
+/* Whether a team searches; not measured with the few children of QPSK and k <= 16 */
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool team_fits()
 {
-    if constexpr (WIDTH > 0 && K >= 8)
+    if constexpr (WIDTH > 0 && K >= 8 && (WIDTH > 1 || K > 16))
         return team_kbest<NT, NR, WIDTH, K, team_size(K)>::possible;
     else
         return false;

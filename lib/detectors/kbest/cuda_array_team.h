@@ -26,7 +26,7 @@ public:
         typename search::workspace list;
     };
 
-    static constexpr bool possible = search::possible && teams_fit_shared<storage>();
+    static constexpr bool possible = teams_fit_shared<storage>();
 
     MP_FN array_kbest(const team_gram& gram, storage& s)
         : d_system(gram, s.system), d_at(s)

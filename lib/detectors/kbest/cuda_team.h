@@ -34,7 +34,7 @@ class team_kbest
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
-    static constexpr bool possible = search::possible && shared_bytes <= 47 * 1024;
+    static constexpr bool possible = shared_bytes <= 47 * 1024;
     static constexpr int team_blocks = 8;
 
     MP_FN team_kbest(arena<lane>& a, const constellation& c, int nt_, int nr, float clip)

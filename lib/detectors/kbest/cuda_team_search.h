@@ -39,8 +39,8 @@ class team_search
     static constexpr int room = 2 * list_size;
 
     /* A key's fields from the lowest: k_re, k_im, parent, metric in steps. Only keys
-     * below key_range count. */
-    static constexpr int origin_bits = bits + index_bits;
+     * below key_range count. A float holds the steps exactly. */
+    static constexpr int origin_bits = most_of(bits + index_bits, 7);
     static constexpr unsigned key_range = 0x3e000000, never = 0xc0000000;
     static constexpr float step = 1 << origin_bits;
     static constexpr float most_steps = key_range >> origin_bits;
@@ -77,8 +77,6 @@ public:
         float metric[list_size]; /* of the parents */
         unsigned found[list_size + room + (teams > 1 ? TEAM : 0)];
     };
-
-    static constexpr bool possible = origin_bits >= 7 && list_size >= K;
 
     MP_FN team_search(float* row_, workspace& shared) : row(row_), s(shared) {}
 

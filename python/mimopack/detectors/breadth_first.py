@@ -25,8 +25,8 @@ class KBest(Detector):
     skips a parent or child if its metric is too large for all vectors in the SIMD register.
 
     The cpu and cuda backends choose paths by fixed-point metrics of 30 - log2(M) - ceil(log2(k))
-    bits. If two paths are nearly equal, one backend may therefore keep the first and another the
-    second. LLRs come from float32 metrics.
+    bits, of 23 bits where this is more in a team of threads. If two paths are nearly equal, one
+    backend may therefore keep the first and another the second. LLRs come from float32 metrics.
 
     On a GPU, one thread searches a vector if k is up to 16 with two to four layers of up to 64-QAM.
     In most other cases with k >= 8, a team of 8 to 32 threads searches a vector together. One
