@@ -4,7 +4,7 @@
 """Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
     bench/wifi_latency.py [--case NAME[=THREADS] ...] [--airtime 100] [--packets 363,2040,10000]
-        [--seconds 20] [--threads 1] [--output FILE.json]
+        [--seconds 20] [--threads 1] [--host-pauses] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
 in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the
@@ -22,6 +22,10 @@ the latter follow each other at 16 us, or less often if --airtime is below 100 %
 latency; it shows whether the receiver keeps up. If samples were lost or dropped, the machine did
 not keep up, and the latency is that of its buffers. The first two seconds are not counted. "others"
 is the number of cores that other processes used meanwhile. It should be near 0.
+
+With --host-pauses the times are recorded at which a core of this (virtual) machine stood still, see
+host_pauses.py. "p99_undisturbed_ms" is that of the frames on whose way to the PDU no core stood
+still for half a millisecond or more, and "undisturbed_share" is their share.
 """
 
 import argparse
@@ -29,8 +33,10 @@ import json
 import os
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
+import host_pauses
 import numpy as np
 import wifi as loads
 import wifi_real_time
@@ -96,7 +102,7 @@ def clock_offset(source, tries=200):
     return best[0], best[1] // 2
 
 
-def measure(path, samples, rate, packet, seconds, threads):
+def measure(path, samples, rate, packet, seconds, threads, pauses=False):
     """Return the results of one run as a dictionary."""
     starts, lengths = frames_of(samples, rate)
     antennas = len(samples)
@@ -117,8 +123,11 @@ def measure(path, samples, rate, packet, seconds, threads):
     top.msg_connect(receiver, "out", arrivals, "in")
     top.start()
     time.sleep(WARM_UP)
-    others, begun = busy() - time.process_time(), time.monotonic()
-    time.sleep(seconds)
+    watch = host_pauses.HostPauses() if pauses else nullcontext()
+    with watch:
+        watched = time.monotonic_ns()
+        others, begun = busy() - time.process_time(), time.monotonic()
+        time.sleep(seconds)
     others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
     top.stop()
     top.wait()
@@ -132,13 +141,21 @@ def measure(path, samples, rate, packet, seconds, threads):
         nearest = np.abs(places[:, None] - starts).argmin(axis=1)
         last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
         latency = (noted[:, 2] - last) * 1e-6
+    disturbed = {}
+    if pauses:
+        inside = last > watched
+        quiet = ~host_pauses.overlap(watch.found, last[inside], noted[inside, 2])
+        disturbed = {"pauses": len(watch.found),
+                     "pause_seconds": 1e-9 * float(np.diff(watch.found).sum()),
+                     "undisturbed_share": float(quiet.mean()),
+                     "p99_undisturbed_ms": float(np.percentile(latency[inside][quiet], 99))}
     whole = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
     expected = len(starts) * (counts["samples"] / samples.shape[1])
     return {
         "packet": packet, "packet_ms": 1e3 * packet / rate, "pdus": len(latency),
         **dict(zip(("median_ms", "p99_ms", "max_ms"),
                    np.percentile(latency, (50, 99, 100)) if len(latency) else [None] * 3,
-                   strict=True)),
+                   strict=True)), **disturbed,
         "load": float(np.mean([one["load"] for one in whole])),
         "decoded_share": counts["decoded"] / expected if expected else None,
         **{name: counts[name] for name in ("samples", "lost", "dropped", "failures")},
@@ -153,6 +170,9 @@ def told(row):
         frames = (f"median {row['median_ms']:6.2f} ms, 99 % {row['p99_ms']:6.2f} ms, "
                   f"largest {row['max_ms']:6.2f} ms; {row['pdus']} PDUs, "
                   f"{100 * row['decoded_share']:.2f} % of the frames, ")
+    if "pauses" in row:
+        frames += (f"99 % of the {100 * row['undisturbed_share']:.1f} % between the host's "
+                   f"{row['pauses']} pauses {row['p99_undisturbed_ms']:.2f} ms, ")
     return (f"{row['case']:<30} packets of {row['packet']:>5}: {frames}load {row['load']:.2f}, "
             f"lost {row['lost']}, dropped {row['dropped']} of {row['samples']} samples, "
             f"others {row['others_cores']:.2f} cores")
@@ -167,6 +187,8 @@ def main():
     parser.add_argument("--packets", default="363,2040,10000", help="samples per transfer")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--host-pauses", action="store_true",
+                        help="record when the cores stood still; needs real-time priority")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     packets, airtimes = ([int(one) for one in text.split(",")]
@@ -188,7 +210,8 @@ def main():
             for packet in packets:
                 row = {"case": name, "threads": threads, "antennas": len(samples),
                        "sample_rate": rate,
-                       **measure(path, samples, rate, packet, arguments.seconds, threads)}
+                       **measure(path, samples, rate, packet, arguments.seconds, threads,
+                                 arguments.host_pauses)}
                 results.append(row)
                 print(told(row), flush=True)
     if arguments.output:

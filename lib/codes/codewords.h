@@ -3,8 +3,8 @@
 /* Run a batch of codewords through a decoder: a lane takes a codeword, a thread takes
  * groups of lanes. */
 #pragma once
+#include "common/aligned_memory.h"
 #include "cpu/driver.h"
-#include <stdlib.h>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -85,18 +85,15 @@ std::size_t drive_codewords(const codeword_batch& b,
         arena<simd> space;
         space.take(num_bits);
         make(space);
-        void* memory = nullptr;
-        if (posix_memalign(&memory, 64, space.used * sizeof(simd))) {
-            failed = 1;
-            memory = nullptr;
-        }
-        space = arena<simd>{ static_cast<simd*>(memory), 0 };
+        const aligned_memory memory(space.used * sizeof(simd));
+        failed = !memory.get();
+        space = arena<simd>{ static_cast<simd*>(memory.get()), 0 };
         float* const scratch = reinterpret_cast<float*>(space.take(num_bits));
         auto d = make(space);
 
 #pragma omp for schedule(dynamic, 1)
         for (std::size_t g = 0; g < groups; ++g) {
-            if (!memory || b.stop(b.stop_context))
+            if (failed || b.stop(b.stop_context))
                 continue; /* OpenMP needs every thread at the end of the loop */
             simd::mask usable[PARTS];
             for (int part = 0; part < PARTS; ++part) {
@@ -128,7 +125,6 @@ std::size_t drive_codewords(const codeword_batch& b,
                 }
             }
         }
-        free(memory);
     }
     return failed ? out_of_memory : erased;
 }

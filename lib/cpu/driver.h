@@ -6,11 +6,11 @@
  * Each instruction set compiles this file for itself, so it may not use any part of the
  * standard library that is compiled inline (see config.h). */
 #pragma once
+#include "common/aligned_memory.h"
 #include "common/bit_order.h"
 #include "common/storage.h"
 #include "cpu/plan.h"
 #include "cpu/transpose.h"
-#include <stdlib.h>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -311,22 +311,18 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
         arena<simd> space; /* without memory, it counts what is taken */
         lane_data<NT, NR>(p, b, space);
         make(space);
-        void* memory = nullptr;
-        if (posix_memalign(&memory, 64, space.used * sizeof(simd))) {
-            failed = 1;
-            memory = nullptr;
-        }
-        space = arena<simd>{ static_cast<simd*>(memory), 0 };
+        const aligned_memory memory(space.used * sizeof(simd));
+        failed = !memory.get();
+        space = arena<simd>{ static_cast<simd*>(memory.get()), 0 };
         lane_data<NT, NR> lanes(p, b, space);
         auto kernel = make(space);
 
 #pragma omp for schedule(dynamic, division.share)
         for (std::size_t g = 0; g < division.groups; ++g) {
-            if (!memory)
+            if (failed)
                 continue; /* OpenMP needs every thread at the end of the loop */
             erased += detect_group(lanes, lane_places(b, division, g), kernel, extras);
         }
-        free(memory);
     }
     return failed ? out_of_memory : erased;
 }

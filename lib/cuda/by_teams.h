@@ -36,7 +36,8 @@ struct team_again<void> {
     };
 };
 
-/* Whether i.i.d. matrices often have nearly dependent columns */
+/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form in
+ * double precision would only make the rest spill more. */
 constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
 
 /* Again, or void */

@@ -49,7 +49,7 @@ void turn_columns(complex_simd* h, int rows, int columns, int p, int q)
 void condition(const wifi_channels& c)
 {
     constexpr int sweeps = 6; /* enough for 8 columns; two columns need one sweep */
-    std::vector<complex_simd> memory(c.rows * c.columns);
+    aligned_vector<complex_simd> memory(c.rows * c.columns);
     complex_simd* h = memory.data();
     const std::int64_t size = static_cast<std::int64_t>(c.rows) * c.columns;
     for (std::int64_t first = 0; first < c.matrices; first += width) {
@@ -132,7 +132,7 @@ complex_simd nearest_point(complex_simd x, int side, float scale)
 void errors(const wifi_errors& e)
 {
     const int rows = e.rows, columns = e.columns;
-    std::vector<complex_simd> memory(2 * rows * columns + columns * columns);
+    aligned_vector<complex_simd> memory(2 * rows * columns + columns * columns);
     complex_simd* h = memory.data();
     complex_simd* filters = h + rows * columns;
     complex_simd* gram = filters + rows * columns;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Complex numbers, one in each lane, and inner loops that several files share. */
 #pragma once
+#include "common/aligned_memory.h"
 #include "cpu/simd.h"
 #include "wifi/plan.h"
 #include <algorithm>

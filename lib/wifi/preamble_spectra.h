@@ -221,7 +221,7 @@ private:
     std::vector<float> d_turn_re, d_turn_im;
     std::vector<float> d_spectra; /* rows x halves x parts x legacy complex */
     const lane_fft &d_transform, &d_part_transform;
-    std::vector<complex_simd> d_lanes;
+    aligned_vector<complex_simd> d_lanes;
     std::vector<int> d_places;
     std::vector<float> d_most;
 

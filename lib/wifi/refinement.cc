@@ -296,7 +296,7 @@ private:
         const int rows = static_cast<int>(d_s.rows),
                   streams = static_cast<int>(d_s.streams);
         const complex_simd zero{ simd(0.0f), simd(0.0f) };
-        std::vector<complex_simd> gram(streams * streams), cross(rows * streams);
+        aligned_vector<complex_simd> gram(streams * streams), cross(rows * streams);
         planes turn(streams, d_s.carriers), first(rows * streams, d_s.carriers);
         for (std::int64_t k = 0; k < d_s.carriers; ++k) {
             const std::int64_t c = d_s.trained_place[k];

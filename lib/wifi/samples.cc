@@ -248,8 +248,8 @@ const lane_fft& fft_of(int size)
 void spectra(const wifi_spectra& s)
 {
     const lane_fft& fft = fft_of(s.fft);
-    std::vector<complex_simd> lanes(s.fft);
-    std::vector<simd> columns(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
+    aligned_vector<complex_simd> lanes(s.fft);
+    aligned_vector<simd> columns(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
     std::vector<int> places(s.num_bins);
     for (std::int64_t k = 0; k < s.num_bins; ++k)
         places[k] = fft.place(s.bins[k]);

@@ -58,8 +58,11 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
         std::clamp<std::int64_t>((end - piece.begin) / s.block - s.ahead,
                                  0,
                                  static_cast<std::int64_t>(found.fallen.size()));
+    const auto is_hit = [&](std::int64_t i) {
+        return metric[i] > threshold * threshold && found.fallen[i];
+    };
     for (std::int64_t i = 0; i < tested; ++i)
-        if (metric[i] > threshold * threshold && found.fallen[i])
+        if (is_hit(i))
             found.hits.push_back(i);
     /* Of neighbouring windows the best one is tried first, then the windows behind it. */
     std::int64_t at = 0;
@@ -69,6 +72,11 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
             at = found.chain.back() + s.next;
         }
     found.passed = std::max(tested, at);
+    /* If the best window leads to no frame, all hits up to the next one are tried. */
+    const auto known = static_cast<std::int64_t>(found.fallen.size());
+    for (std::int64_t i = tested; i < std::min(found.passed, known); ++i)
+        if (is_hit(i))
+            found.hits.push_back(i);
     drop(found.passed);
     return found;
 }

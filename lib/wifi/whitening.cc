@@ -138,7 +138,7 @@ private:
     {
         const std::int64_t rows = d_s.rows;
         matrix sums(rows * rows);
-        std::vector<complex_simd> left(rows), part(rows * rows);
+        aligned_vector<complex_simd> left(rows), part(rows * rows);
         for (std::int64_t at = 0; at < d_y.padded(); at += width) {
             std::fill(part.begin(), part.end(), complex_simd{ simd(0.0f), simd(0.0f) });
             for (std::int64_t t = 0; t < d_s.symbols; ++t)

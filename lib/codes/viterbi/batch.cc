@@ -12,8 +12,8 @@
  * the cuts. Below a bit error rate of about 1 % nearly no block is decoded twice; noise
  * alone takes two to three times as long. */
 #include "codes/viterbi/plan.h"
+#include "common/aligned_memory.h"
 #include "cpu/builds.h"
-#include <stdlib.h>
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -171,18 +171,15 @@ bool run(const viterbi_build& build,
     int failed = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : failed) if (threads > 1)
     {
-        void* memory = nullptr;
-        if (posix_memalign(&memory, 64, size)) {
-            failed = 1;
-            memory = nullptr;
-        }
+        const aligned_memory memory(size);
+        failed = !memory.get();
 #pragma omp for schedule(dynamic, 1)
         for (std::size_t i = 0; i < jobs.size(); ++i)
             if (jobs[i].begin == 0 && !is_whole(jobs[i]))
                 set_scale(build, b, *jobs[i].block);
 #pragma omp for schedule(dynamic, 1)
         for (std::int64_t g = 0; g < groups; ++g) {
-            if (!memory || b.stop(b.stop_context))
+            if (failed || b.stop(b.stop_context))
                 continue; /* OpenMP needs every thread at the end of the loop */
             const std::int64_t first = g * build.lanes;
             const auto count = std::min<std::int64_t>(build.lanes, jobs.size() - first);
@@ -193,9 +190,8 @@ bool run(const viterbi_build& build,
                          static_cast<int>(count),
                          b.rate,
                          b.int8,
-                         static_cast<std::uint8_t*>(memory));
+                         static_cast<std::uint8_t*>(memory.get()));
         }
-        free(memory);
     }
     return !failed;
 }

@@ -10,13 +10,10 @@ namespace MIMOPACK_ISA {
 template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
-    /* The code in double precision makes the rest spill more. MMSE gains only where
-     * vectors share matrices. */
-    constexpr bool repeats = often_dependent && !(MMSE && asked::matrix_each);
     using in_double = team_linear<asked::width, MMSE, double>;
     if constexpr (fits_team)
         return team_kernel<team_linear<asked::width, MMSE, float>,
-                           typename again_if<repeats, in_double>::type>();
+                           typename again_if<often_dependent, in_double>::type>();
     else if constexpr (asked::fixed_tx > 0)
         return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
             a, asked::points, layers(), antennas());

@@ -11,11 +11,10 @@ template <class Lane>
 MP_FN auto make_mmsepic(arena<Lane>& a)
 {
     constexpr mmsepic_options o = asked::options();
-    constexpr bool repeats = often_dependent && !asked::matrix_each; /* as MMSE */
     using in_double = team_mmsepic<asked::width, double>;
     if constexpr (fits_team)
         return team_kernel<team_mmsepic<asked::width, float>,
-                           typename again_if<repeats, in_double>::type>();
+                           typename again_if<often_dependent, in_double>::type>();
     else
         return mmsepic<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
             a, asked::points, layers(), antennas(), o.num_iterations);

@@ -16,6 +16,9 @@ MAX_LEN = 10
 _FIRST, _SECOND = 24, 48
 _LENGTH = (_FIRST + _SECOND) // 8
 _CRC = slice(34, 42)
+# Bytes of the longest PSDU: 1508 symbols of 3.6 us, which is as long as an L-SIG can announce, with
+# four streams of 256-QAM 5/6 at 80 MHz.
+_LONGEST = 1508 * 6240 // 8
 mutate = mutations.of_bytes
 
 
@@ -91,7 +94,7 @@ def _check_refusal(error):
 
 def _check_format(found):
     """Check what later stages compute from a format."""
-    assert 0 <= found.length <= 1 << 20, found
+    assert 0 <= found.length <= _LONGEST, found
     assert 0 <= found.num_symbols and found.num_samples >= found.data_start > 0, found
     assert 1 <= found.num_streams <= found.num_space_time_streams <= 4, found
     assert found.rate_mbps > 0 and found.describe() and hash(found.key)

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory for vectors of lanes, which begins at a multiple of 64 bytes.
+ *
+ * posix_memalign and C++'s own operators for such types are no alternative: glibc before
+ * 2.38 seldom uses again what they returned and got back. A program that calls them many
+ * times grows without limit (glibc's bug 14581). */
+#pragma once
+#include "common/config.h"
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace mimopack {
+
+/* Return memory, or null if there is none. */
+void* take_aligned(std::size_t size);
+void give_back_aligned(void* memory);
+
+/* Memory that is given back at the end of a block; null if there is none. Part of its
+ * callers, so that each instruction set has its own. */
+class aligned_memory
+{
+public:
+    MP_FN explicit aligned_memory(std::size_t size) : d_memory(take_aligned(size)) {}
+    aligned_memory(const aligned_memory&) = delete;
+    aligned_memory& operator=(const aligned_memory&) = delete;
+    MP_FN ~aligned_memory() { give_back_aligned(d_memory); }
+
+    MP_FN void* get() const { return d_memory; }
+
+private:
+    void* const d_memory;
+};
+
+/* T belongs to an instruction set, so this does too. */
+template <class T>
+struct aligned_allocator {
+    using value_type = T;
+
+    aligned_allocator() = default;
+    template <class U>
+    aligned_allocator(const aligned_allocator<U>&)
+    {
+    }
+    T* allocate(std::size_t n)
+    {
+        void* const memory = take_aligned(n * sizeof(T));
+        if (!memory)
+            throw std::bad_alloc();
+        return static_cast<T*>(memory);
+    }
+    void deallocate(T* memory, std::size_t) { give_back_aligned(memory); }
+    template <class U>
+    bool operator==(const aligned_allocator<U>&) const
+    {
+        return true;
+    }
+    template <class U>
+    bool operator!=(const aligned_allocator<U>&) const
+    {
+        return false;
+    }
+};
+
+template <class T>
+using aligned_vector = std::vector<T, aligned_allocator<T>>;
+
+} // namespace mimopack
