@@ -25,7 +25,7 @@ public:
 
     struct storage {
         float metric[ROOM];
-        unsigned symbols[words][ROOM]; /* Gray codes */
+        unsigned symbols[words][ROOM + 1]; /* Gray codes; words in different banks */
     };
 
     MP_FN explicit team_candidates(storage& s) : d_at(s) {}

@@ -128,31 +128,41 @@ private:
         }
     }
 
-    /* The parts of a symbol, from its word k_re + side k_im */
-    MP_FN static float2 split(unsigned symbol)
-    {
-        constexpr float middle = 0.5f * (side - 1);
-        return float2{ (symbol & (side - 1)) - middle, (symbol >> WIDTH) - middle };
-    }
+    /* A symbol: its place on both axes, and its word k_re + side k_im. A GPU converts
+     * between floats and integers slowly, so integers are in the last bits of floats. */
+    struct point {
+        float2 at;
+        unsigned word;
 
-    /* The word of the symbol nearest to u */
-    MP_FN static unsigned nearest(float2 u)
-    {
-        lane re, im;
-        slice(lane(u.x), side, re);
-        slice(lane(u.y), side, im);
-        const float number = fmaf(side, im.v, re.v) + 0.5f * (size - 1);
-        return static_cast<unsigned>(__float2int_rn(number));
-    }
+        MP_FN explicit point(unsigned w) : word(w)
+        {
+            constexpr float magic = 1 << 23, middle = 0.5f * (side - 1);
+            constexpr unsigned magic_word = 0x4b000000;
+            const float re = __uint_as_float((w & (side - 1)) | magic_word) - magic;
+            const float im = __uint_as_float(w >> WIDTH | magic_word) - magic;
+            at = float2{ re - middle, im - middle };
+        }
+
+        /* The one nearest to u */
+        MP_FN explicit point(float2 u)
+        {
+            lane re, im;
+            const lane k_re = slice(lane(u.x), side, re);
+            const lane k_im = slice(lane(u.y), side, im);
+            at = float2{ re.v, im.v };
+            const float number = fmaf(k_im.v - rounding_offset, side, k_re.v);
+            word = __float_as_uint(number) & (size - 1);
+        }
+    };
 
     /* Add a level's symbol to a metric. */
-    MP_FN void add(int level, float2 u, float2 x, unsigned symbol, float& metric) const
+    MP_FN void add(int level, float2 u, point x, float& metric) const
     {
-        const float re = u.x - x.x, im = u.y - x.y;
+        const float re = u.x - x.at.x, im = u.y - x.at.y;
         metric = fmaf(d_at.system.w[level], fmaf(re, re, im * im), metric);
         if constexpr (asked::has_prior)
-            metric += d_at.cost[level][0][symbol & (side - 1)] +
-                      d_at.cost[level][1][symbol >> WIDTH];
+            metric += d_at.cost[level][0][x.word & (side - 1)] +
+                      d_at.cost[level][1][x.word >> WIDTH];
     }
 
     /* a -= c x */
@@ -164,14 +174,13 @@ private:
 
     /* Give a path its symbol at a level. u: what the levels above leave of v */
     MP_FN void
-    enter(int level, unsigned symbol, float2* u, float& metric, unsigned* symbols) const
+    enter(int level, point x, float2* u, float& metric, unsigned* symbols) const
     {
-        const float2 x = split(symbol);
-        add(level, u[level], x, symbol, metric);
-        symbols[candidates::word_index(level)] |= symbol << candidates::shift(level);
+        add(level, u[level], x, metric);
+        symbols[candidates::word_index(level)] |= x.word << candidates::shift(level);
         MP_UNROLL
         for (int i = 0; i < level; ++i)
-            subtract(d_at.system.c[i][level], x, u[i]);
+            subtract(d_at.system.c[i][level], x.at, u[i]);
     }
 
     /* Complete a path below a level by SIC. */
@@ -180,7 +189,7 @@ private:
         MP_UNROLL
         for (int i = lowest - 1; i >= 0; --i)
             if (i < level)
-                enter(i, nearest(u[i]), u, metric, symbols);
+                enter(i, point(u[i]), u, metric, symbols);
     }
 
     /* The symbol of a path of the expansion at an expanded level */
@@ -212,7 +221,7 @@ private:
                     u[i] = d_at.system.v[i];
                 MP_UNROLL
                 for (int i = top; i >= lowest; --i)
-                    enter(i, digit(path, i), u, metric, symbols);
+                    enter(i, point(digit(path, i)), u, metric, symbols);
                 complete(lowest, u, metric, symbols);
                 if constexpr (SOFT)
                     d_found.put(place, metric, symbols);
@@ -260,7 +269,7 @@ private:
 #pragma unroll 1
             for (int level = top; level >= 0; --level) {
                 const float2 u = residual[level];
-                const unsigned symbol = level < lowest ? nearest(u) : digit(path, level);
+                const point x = level < lowest ? point(u) : point(digit(path, level));
                 if (SOFT && level < lowest) {
                     if (filled + branches > room) {
                         d_found.collect(rank(), d_column, filled);
@@ -268,7 +277,8 @@ private:
                     }
                     for (int b = in_path; b < bits; b += of_path)
                         branch(level,
-                               symbol ^ symbol_bits<WIDTH>::flip(b) << b / WIDTH * WIDTH,
+                               point(x.word ^ symbol_bits<WIDTH>::flip(b)
+                                                  << b / WIDTH * WIDTH),
                                residual,
                                metric,
                                symbols,
@@ -276,11 +286,10 @@ private:
                     filled += branches;
                     __syncwarp();
                 }
-                const float2 x = split(symbol);
-                add(level, u, x, symbol, metric);
-                append(level, symbol, symbols);
+                add(level, u, x, metric);
+                append(level, x.word, symbols);
                 for (int i = in_path; i < level; i += of_path)
-                    subtract(d_at.system.c[i][level], x, residual[i]);
+                    subtract(d_at.system.c[i][level], x.at, residual[i]);
                 __syncwarp();
             }
         }
@@ -300,25 +309,24 @@ private:
 
     /* Complete the branch of a path that has another symbol at a level. */
     MP_FN void branch(int level,
-                      unsigned symbol,
+                      point x,
                       const float2* residual,
                       float metric,
                       const unsigned* above,
                       int place) const
     {
-        const float2 x = split(symbol);
-        add(level, residual[level], x, symbol, metric);
+        add(level, residual[level], x, metric);
         unsigned symbols[words];
         MP_UNROLL
         for (int w = 0; w < words; ++w)
             symbols[w] = above[w];
-        append(level, symbol, symbols);
+        append(level, x.word, symbols);
         float2 u[nt];
         MP_UNROLL
         for (int i = 0; i < lowest - 1; ++i)
             if (i < level) {
                 u[i] = residual[i];
-                subtract(d_at.system.c[i][level], x, u[i]);
+                subtract(d_at.system.c[i][level], x.at, u[i]);
             }
         complete(level, u, metric, symbols);
         d_found.put(place, metric, symbols);
