@@ -121,16 +121,15 @@ def measure(path, samples, rate, packet, seconds, threads, pauses=False):
     for port in range(antennas):
         top.connect((source, port), (receiver, port))
     top.msg_connect(receiver, "out", arrivals, "in")
-    top.start()
-    time.sleep(WARM_UP)
     watch = host_pauses.HostPauses() if pauses else nullcontext()
     with watch:
-        watched = time.monotonic_ns()
+        top.start()
+        time.sleep(WARM_UP)
         others, begun = busy() - time.process_time(), time.monotonic()
         time.sleep(seconds)
-    others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
-    top.stop()
-    top.wait()
+        others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
+        top.stop()
+        top.wait()
     counts = receiver.counts()
     noted = arrivals.take()
     noted = noted[noted[:, 0] > WARM_UP * rate]
@@ -142,13 +141,12 @@ def measure(path, samples, rate, packet, seconds, threads, pauses=False):
         last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
         latency = (noted[:, 2] - last) * 1e-6
     disturbed = {}
-    if pauses:
-        inside = last > watched
-        quiet = ~host_pauses.overlap(watch.found, last[inside], noted[inside, 2])
+    if pauses and len(noted):
+        quiet = ~host_pauses.overlap(watch.found, last, noted[:, 2])
         disturbed = {"pauses": len(watch.found),
                      "pause_seconds": 1e-9 * float(np.diff(watch.found).sum()),
                      "undisturbed_share": float(quiet.mean()),
-                     "p99_undisturbed_ms": float(np.percentile(latency[inside][quiet], 99))}
+                     "p99_undisturbed_ms": float(np.percentile(latency[quiet], 99))}
     whole = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
     expected = len(starts) * (counts["samples"] / samples.shape[1])
     return {
