@@ -11,6 +11,7 @@
  *
  * MIMOPACK_MODULE stands at the end of the source, outside of all namespaces. */
 #pragma once
+#include "common/take_aligned.h"
 #include "cpu/plan.h"
 
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
