@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record when the cores of this machine stood still: pauses that come from its host.
+"""Record when the cores of this machine ran no program.
 
 On each core a process of the highest real-time priority sleeps for half a millisecond again and
-again. No program of this machine keeps it from waking up. If it wakes up late, the core did not
-run: its host gave it to another virtual machine, or to itself. This needs the permission for
-real-time priorities (root, or an `rtprio` in limits.conf).
+again. No other program keeps it from waking up. If it wakes up late, the core belonged to the
+host of this virtual machine, or to the kernel. Recording needs the permission for real-time
+priorities (root, or an `rtprio` in limits.conf).
 """
 
 import multiprocessing

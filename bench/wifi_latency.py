@@ -169,8 +169,8 @@ def told(row):
                   f"largest {row['max_ms']:6.2f} ms; {row['pdus']} PDUs, "
                   f"{100 * row['decoded_share']:.2f} % of the frames, ")
     if "pauses" in row:
-        frames += (f"99 % of the {100 * row['undisturbed_share']:.1f} % between the host's "
-                   f"{row['pauses']} pauses {row['p99_undisturbed_ms']:.2f} ms, ")
+        frames += (f"99 % of the {100 * row['undisturbed_share']:.1f} % between "
+                   f"{row['pauses']} pauses of cores {row['p99_undisturbed_ms']:.2f} ms, ")
     return (f"{row['case']:<30} packets of {row['packet']:>5}: {frames}load {row['load']:.2f}, "
             f"lost {row['lost']}, dropped {row['dropped']} of {row['samples']} samples, "
             f"others {row['others_cores']:.2f} cores")

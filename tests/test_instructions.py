@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the compiled code calls and executes."""
+"""Check which instructions and functions the compiled code uses."""
 
 import platform
 import re

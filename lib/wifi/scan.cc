@@ -58,25 +58,20 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
         std::clamp<std::int64_t>((end - piece.begin) / s.block - s.ahead,
                                  0,
                                  static_cast<std::int64_t>(found.fallen.size()));
-    const auto is_hit = [&](std::int64_t i) {
-        return metric[i] > threshold * threshold && found.fallen[i];
-    };
-    for (std::int64_t i = 0; i < tested; ++i)
-        if (is_hit(i))
-            found.hits.push_back(i);
-    /* Of neighbouring windows the best one is tried first, then the windows behind it. */
+    /* Of neighbouring windows the best one is tried first, then the hits up to the next
+     * one. */
+    const auto known = static_cast<std::int64_t>(found.fallen.size());
     std::int64_t at = 0;
-    for (const std::int64_t hit : found.hits)
-        if (hit >= at) {
-            found.chain.push_back(strongest(metric, size, hit, s.region, s.searches));
-            at = found.chain.back() + s.next;
+    for (std::int64_t i = 0; i < std::min(std::max(tested, at), known); ++i)
+        if (metric[i] > threshold * threshold && found.fallen[i]) {
+            found.hits.push_back(i);
+            if (i >= at) {
+                found.chain.push_back(
+                    strongest(metric, size, i, s.region, s.searches));
+                at = found.chain.back() + s.next;
+            }
         }
     found.passed = std::max(tested, at);
-    /* If the best window leads to no frame, all hits up to the next one are tried. */
-    const auto known = static_cast<std::int64_t>(found.fallen.size());
-    for (std::int64_t i = tested; i < std::min(found.passed, known); ++i)
-        if (is_hit(i))
-            found.hits.push_back(i);
     drop(found.passed);
     return found;
 }

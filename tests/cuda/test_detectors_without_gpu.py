@@ -239,6 +239,14 @@ def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
             ties=2 * (name == "ep"))
 
 
+def compare_at_two_snrs(det, text, period, has_prior, tmp_path, ties):
+    """Compare a program that contains a text with the CPU."""
+    launch = launcher(det, tmp_path, text, matrix_each=period == 1, has_prior=has_prior)
+    for snr_db in (5, 20):
+        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+                known=2 * has_prior, ties=ties)
+
+
 @pytest.mark.parametrize("own, period, has_prior", [
     ({"num_tx": 9, "num_rx": 9, "k": 8}, 1, True),
     ({"num_tx": 12, "num_rx": 24, "constellation": "wlan_qam64", "k": 20}, 14, False),
@@ -251,10 +259,7 @@ def test_kbest_of_large_arrays(own, period, has_prior, tmp_path):
     det = detectors.create("kbest", backend="cpu", **own)
     text = "static_assert(mimopack::device::array_team_fits<" \
            f"mimopack::device::asked::width, {det.k}>());"
-    launch = launcher(det, tmp_path, text, matrix_each=period == 1, has_prior=has_prior)
-    for snr_db in (5, 20):
-        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
-                known=2 * has_prior, ties=4)
+    compare_at_two_snrs(det, text, period, has_prior, tmp_path, ties=4)
 
 
 PASSES_BY_TEAMS = """
@@ -311,10 +316,7 @@ def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     text = "static_assert(mimopack::device::team_fits<" \
            f"{source.number(name == 'sfsd')}>());"
-    launch = launcher(det, tmp_path, text, matrix_each=period == 1, has_prior=has_prior)
-    for snr_db in (5, 20):
-        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
-                known=2 * has_prior, ties=3)
+    compare_at_two_snrs(det, text, period, has_prior, tmp_path, ties=3)
 
 
 @pytest.mark.parametrize("name, own, period", [
