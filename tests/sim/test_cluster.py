@@ -6,6 +6,7 @@ import json
 import re
 import resource
 import signal
+import statistics
 import time
 
 import numpy as np
@@ -244,37 +245,50 @@ class TestTasks:
 
     def test_the_length_of_tasks_follows_the_speed(self, lasting, monkeypatch):
         monkeypatch.setattr(cluster, "_SECONDS", 0.5)
-        sizes = []
-        submit = cluster.Cluster.submit
+        before, after = [], []    # lengths of tasks before the first result, and after it
+        sizes = before
+        submit, finished = cluster.Cluster.submit, cluster.Cluster.finished
 
         def counting(self, task, *rest, **options):
             sizes.append(task.arguments[2])
             submit(self, task, *rest, **options)
 
+        def noting(self, timeout):
+            nonlocal sizes
+            results = finished(self, timeout)
+            if results:
+                sizes = after
+            return results
+
         monkeypatch.setattr(cluster.Cluster, "submit", counting)
+        monkeypatch.setattr(cluster.Cluster, "finished", noting)
         rows = made(lasting).run([25], 10**6, 9600)
-        assert sum(sizes[:6]) == 6 and max(sizes) > 10
+        assert set(before) == {1} and max(after) > 10
         monkeypatch.undo()
         assert rows == made().run([25], 10**6, 9600)
 
 
 def page_faults():
-    """Make an array of 8 MiB again and again; return the page faults."""
-    np.ones(1 << 20)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(20):
+    """Make an array of 8 MiB again and again; return the page faults of one, the median.
+
+    Other threads of the worker, which may fault at any time, do not change a median.
+    """
+    faults = []
+    for _ in range(21):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         np.ones(1 << 20)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    return statistics.median(faults)
 
 
 def test_workers_keep_their_memory():
     """Workers of Dask give it back, see ``cluster._keep_memory``."""
     with cluster.connected("local:1") as client:
-        assert client.submit(page_faults).result() > 60    # with huge pages, too
+        assert client.submit(page_faults).result() >= 3    # with huge pages, too
         with cluster.Cluster(client) as crew:
             crew.submit("tag", page_faults)
             ((_, faults, *_),) = until(lambda: crew.finished(0.1))
-    assert faults < 40
+    assert faults < 2
 
 
 @pytest.mark.parametrize("scheduler", ["", "here", "local:", "local:0", "local:x", "local:2:3"])
