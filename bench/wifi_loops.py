@@ -109,10 +109,11 @@ def received(rng, samples, num_rx):
     return out / np.sqrt(np.mean(np.abs(out)**2))
 
 
-def scene(number, rate=None, num_rx=None):
+def scene(number, rate=None, num_rx=None, longest_gap=2000):
     """Return (samples, sample rate, lists of MPDUs) of a stream with frames of all kinds.
 
-    None makes the sample rate and the number of antennas random.
+    None makes the sample rate and the number of antennas random. Between frames, there are 10 to
+    ``longest_gap`` samples of noise alone.
     """
     rng = np.random.default_rng([802, number])
     any_rate, any_number = float(rng.choice(SAMPLE_RATES, p=WEIGHTS)), int(rng.integers(1, 5))
@@ -128,7 +129,7 @@ def scene(number, rate=None, num_rx=None):
             at -= int(rng.integers(part.shape[1] // 2))
         parts.append((max(0, at), part))
         sent.append(mpdus)
-        at = max(0, at) + part.shape[1] + int(10 ** rng.uniform(1, 3.3))
+        at = max(0, at) + part.shape[1] + int(10 ** rng.uniform(1, np.log10(longest_gap)))
     total = max(at + part.shape[1] for at, part in parts) + 1000
     noise = rng.standard_normal((2, num_rx, total)) / np.sqrt(2)
     stream = noise[0] + 1j * noise[1]
