@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from flowgraphs import until
 from gnuradio.mimopack import _core, _runtime, detectors
-from gnuradio.mimopack.wifi import HT, Receiver, decoder, sample_store, synchroniser
+from gnuradio.mimopack.wifi import HT, Receiver, sample_store, synchroniser
 from gnuradio.mimopack.wifi.headers import Header
 from gnuradio.mimopack.wifi.synchroniser import Found
 from gnuradio.mimopack.wifi.workers import Workers
-from wifi_air import FRAMES, air
+from wifi_air import FRAMES, air, data_mpdu
 
 SAMPLES, SENT = air(8 * FRAMES, num_rx=2, gap=120)
 
@@ -120,15 +120,32 @@ def test_a_frame_needs_no_python_on_the_other_threads():
     assert [one.psdu for one in again] == [one.psdu for one in received] and len(again) == 1
 
 
+def batch_sizes(receiver, length, seconds):
+    """Return the sizes of the batches of twelve frames of 64-QAM with four streams."""
+    f = HT(31, length)
+    found = [Found(None, Header(f, "", f.num_samples, 0, None, None, {}), None, 0, False, False,
+                   f.num_samples)] * 12
+    return list(map(len, receiver._decoder.batches(found, 12, seconds)))
+
+
 @pytest.mark.parametrize("seconds, sizes", [(0.0, [1] * 12), (1e-3, [1] * 12), (3e-3, [3] * 4),
                                             (1.0, [4] * 3)])
 def test_a_receiver_that_is_behind_decodes_larger_batches(seconds, sizes):
-    receiver = Receiver(4, threads=12)
-    f = HT(31, 4400)
-    found = [Found(None, Header(f, "", f.num_samples, 0, None, None, {}), None, 0, False, False,
-                   f.num_samples)] * 12
-    parts = decoder.batches(found, receiver.num_rx, 12, seconds)
-    assert list(map(len, parts)) == sizes
+    assert batch_sizes(Receiver(4, threads=12), 4400, seconds) == sizes
+
+
+def test_costly_frames_are_decoded_one_by_one_by_a_receiver_that_keeps_up():
+    receiver = Receiver(4, threads=2)
+    assert batch_sizes(receiver, 4000, 0.0) == [2] * 6
+    one, _ = air([(lambda n: HT(31, n), [data_mpdu(300)])], num_rx=4)
+    receiver.process(np.pad(one, ((0, 0), (0, 20_000))))
+    (kind, cost), = receiver._decoder._costs.items()
+    assert kind[:3] == ("ht", 20, 31) and cost > 0
+    receiver._decoder._costs[kind] = 0.5e-3 / 31
+    assert batch_sizes(receiver, 4000, 1e-3) == [1] * 12
+    assert batch_sizes(receiver, 4000, 1.0) == [4] * 3
+    receiver._decoder._costs[kind] = 0.3e-3 / 31
+    assert batch_sizes(receiver, 4000, 1e-3) == [2] * 6
 
 
 def test_frames_of_other_threads_are_announced():

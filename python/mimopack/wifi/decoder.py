@@ -38,10 +38,13 @@ _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
 # share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
-# thread that searches. If this thread is behind, batches may become _LARGER times as large.
+# thread that searches. Unless this thread is behind, batches that take a core _LEAST_SECONDS are
+# enough, so that frames wait less for others of their batch. If the thread is behind, batches may
+# become _LARGER times as large.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
+_LEAST_SECONDS = 4e-4
 _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
@@ -89,37 +92,6 @@ class Settings:
     feedback_scale: float
     covariance: bool
     detector_threads: int
-
-
-def batches(found, num_rx, threads, seconds=0.0):
-    """Divide frames into batches to decode together. All frames of a batch have the same format.
-
-    Args:
-        found: list of :class:`synchroniser.Found` with known formats.
-        num_rx: number of receive antennas.
-        threads: number of threads that share the frames.
-        seconds: duration of the samples that were searched at once.
-
-    Returns:
-        list of batches, each a list of indices into ``found``.
-    """
-    groups = {}
-    for index, one in enumerate(found):
-        groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
-    shared = -(-len(found) // threads)
-    least = _LEAST_SYMBOLS * min(_LARGER, max(1.0, seconds / _BEHIND))
-    out = []
-    for indices in groups.values():
-        f = found[indices[0]].header.format
-        symbols = max(1, f.num_symbols * num_rx * f.bandwidth_mhz // 20)
-        size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols),
-                   max(shared, ceil(least / symbols)))
-        # Make parts of similar size: a remainder of one frame would cost as much Python time as a
-        # full part.
-        parts = -(-len(indices) // size)
-        ends = [len(indices) * part // parts for part in range(parts + 1)]
-        out += [indices[begin:end] for begin, end in pairwise(ends)]
-    return out
 
 
 class Begun(NamedTuple):
@@ -181,6 +153,7 @@ class FrameDecoder:
         self._detectors, self._demodulators, self._fields, self._chains, self._loops = (
             Kept(_MOST_KEPT) for _ in range(5))
         self._ldpc_decoders = {}
+        self._costs = {}    # {kind of format: CPU seconds of the last batch per OFDM symbol}
         self.settings = settings
         self._laps = Laps(clock)
         self._logged = set()    # exceptions logged so far
@@ -199,6 +172,39 @@ class FrameDecoder:
         self._detectors.clear()
         self._chains.clear()
         self._loops.clear()
+        self._costs.clear()
+
+    def batches(self, found, threads, seconds=0.0):
+        """Divide frames into batches to decode together. Those of a batch have the same format.
+
+        Args:
+            found: list of :class:`synchroniser.Found` with known formats.
+            threads: number of threads that share the frames.
+            seconds: duration of the samples that were searched at once.
+
+        Returns:
+            list of batches, each a list of indices into ``found``.
+        """
+        groups = {}
+        for index, one in enumerate(found):
+            groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
+        shared = -(-len(found) // threads)
+        late = seconds / _BEHIND
+        out = []
+        for indices in groups.values():
+            f = found[indices[0]].header.format
+            symbols = max(1, f.num_symbols * self.settings.num_rx * f.bandwidth_mhz // 20)
+            least = ceil(_LEAST_SYMBOLS * min(_LARGER, max(1.0, late)) / symbols)
+            cost = self._costs.get(_kind(f), 0.0) * f.num_symbols
+            if late < 2 and cost:
+                least = min(least, ceil(_LEAST_SECONDS / cost))
+            size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols), max(shared, least))
+            # Make parts of similar size: a remainder of one frame would cost as much Python time as
+            # a full part.
+            parts = -(-len(indices) // size)
+            ends = [len(indices) * part // parts for part in range(parts + 1)]
+            out += [indices[begin:end] for begin, end in pairwise(ends)]
+        return out
 
     def decode(self, found, keep_symbols=False):
         """Decode frames of one format, none of which may have a :meth:`problem`.
@@ -254,6 +260,8 @@ class FrameDecoder:
         self._laps.add(dict(zip(_STAGES, seconds, strict=True)))
         if not setup.behind:
             return self._undecoded(begun.group, d, setup, states)
+        f = begun.group[0].header.format
+        self._costs[_kind(f)] = sum(seconds) / (len(begun.group) * f.num_symbols)
         if self._improves and not all([complete for _, _, complete in psdus]):
             return None
         return self._reports(begun.group, d, setup, _Packed(psdus, scrambled[:, :SERVICE]), evm,
@@ -622,6 +630,11 @@ def _with_length(f, sig_b):
     """Return a VHT format with the length field of its VHT-SIG-B bits."""
     length = signal_fields.sig_b_length(f, np.frombuffer(sig_b, np.uint8))
     return replace(f, apep_length=length)
+
+
+def _kind(f):
+    """Return what the time to decode an OFDM symbol of a format depends on."""
+    return f.name, f.bandwidth_mhz, f.mcs, f.num_streams, f.stbc, f.coding
 
 
 def _differ(payload, other):

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core, detectors
 from ..checks import flag, integer, positive, thread_count
 from ..cuda import device
-from .decoder import FAILED, Begun, FrameDecoder, Settings, batches
+from .decoder import FAILED, Begun, FrameDecoder, Settings
 from .frame_detectors import FrameDetectors, is_function
 from .iterations import FEEDBACK_SCALE
 from .laps import Laps
@@ -304,7 +304,7 @@ class Receiver:
             else:
                 able.append(index)
         able_found = [found[i] for i in able]
-        for batch in batches(able_found, self.num_rx, self._threads, seconds):
+        for batch in self._decoder.batches(able_found, self._threads, seconds):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
         self._laps.end("demodulation")
