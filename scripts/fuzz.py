@@ -47,9 +47,9 @@ EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 # only between modules of one compiler, and GNU Radio's come from GCC.
 LIBRARY = {
     "mpdus.cc": (["lib/wifi/mac.cc"], ["-lz"]),
-    "headers.cc": (["lib/common/aligned_memory.cc", "lib/wifi/headers.cc", "lib/wifi/samples.cc",
-                    "lib/wifi/signal_fields.cc", "lib/wifi/smoothing.cc"], []),
-    "scan.cc": (["lib/common/aligned_memory.cc", "lib/wifi/scan.cc", "lib/wifi/samples.cc"], []),
+    "headers.cc": (["lib/wifi/headers.cc", "lib/wifi/samples.cc", "lib/wifi/signal_fields.cc",
+                    "lib/wifi/smoothing.cc"], []),
+    "scan.cc": (["lib/wifi/scan.cc", "lib/wifi/samples.cc"], []),
     "messages.cc": (["lib/runtime/messages.cc"],
                     ['-DPYBIND11_COMPILER_TYPE="_gcc"', "$ABI", "$PYTHON", "-lgnuradio-pmt",
                      "-lgnuradio-runtime"]),

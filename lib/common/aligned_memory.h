@@ -8,17 +8,35 @@
 #pragma once
 #include "common/config.h"
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <vector>
 
 namespace mimopack {
 
 /* Return memory, or null if there is none. */
-void* take_aligned(std::size_t size);
-void give_back_aligned(void* memory);
+MP_FN void* take_aligned(std::size_t size)
+{
+    constexpr std::size_t alignment = 64;
+    void* const memory = ::operator new(size + alignment, std::nothrow);
+    if (!memory)
+        return nullptr;
+    /* There is room for a pointer before the result: the operator returns multiples of
+     * 16. */
+    static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory) / alignment + 1;
+    void** const result = reinterpret_cast<void**>(begin * alignment);
+    result[-1] = memory;
+    return result;
+}
 
-/* Memory that is given back at the end of a block; null if there is none. Part of its
- * callers, so that each instruction set has its own. */
+MP_FN void give_back_aligned(void* memory)
+{
+    if (memory)
+        ::operator delete(static_cast<void**>(memory)[-1]);
+}
+
+/* Memory that is given back at the end of a block; null if there is none. */
 class aligned_memory
 {
 public:

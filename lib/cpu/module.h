@@ -11,7 +11,6 @@
  *
  * MIMOPACK_MODULE stands at the end of the source, outside of all namespaces. */
 #pragma once
-#include "common/take_aligned.h"
 #include "cpu/plan.h"
 
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
