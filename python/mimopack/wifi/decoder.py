@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
-_LEAST_SECONDS = 4e-4
+_LEAST_SECONDS = 6e-4
 _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
