@@ -102,10 +102,11 @@ class Receiver:
         if backend in ("auto", "cuda") and device.count():
             threads = 1
         self._threads, self._backend = threads, backend
+        self._detector_threads = int(threads > 1)    # 0: all cores, where a batch is large
         settings = Settings(
             num_rx, self.sample_rate, self._sync.scale, self.frequency,
             smoothing=flag("smoothing", smoothing), passes=integer("passes", passes, 1, 100),
-            covariance=whitening == "covariance", detector_threads=int(threads > 1),
+            covariance=whitening == "covariance", detector_threads=self._detector_threads,
             **self._chosen(detector))
         self._decoder = FrameDecoder(settings, clock)    # of the thread that searches
         self._others = [FrameDecoder(settings, clock) for _ in range(threads)]
@@ -142,7 +143,7 @@ class Receiver:
                      "feedback_scale": FEEDBACK_SCALE}
         else:
             make = FrameDetectors(detector, self._iterations, self._backend,
-                                  threads=int(self._threads > 1))
+                                  threads=self._detector_threads)
             found = {"detector": make, "iterations": make.iterations,
                      "feedback_scale": make.feedback_scale}
         self._detector = detector
