@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Profile the kernels of `mimopack bench --suite gpu` with Nsight Compute.
+"""Profile the kernels of a suite of `mimopack bench` with Nsight Compute.
 
-    bench/ncu.py [--vectors N] [--all] [--output bench/results/gpu-profile.json]
+    bench/ncu.py [--suite gpu|gpu-arrays] [--detector NAME] [--vectors N] [--all] [--output FILE]
 
-The script measures which share of the GPU's peak rates each kernel with a target reaches. It needs
-ncu on the path, the permission to read the counters, and an importable gnuradio.mimopack.
+The script measures which share of the GPU's peak rates each kernel reaches: of the suite gpu those
+with a target, of gpu-arrays every one. It needs ncu on the path, the permission to read the
+counters, and an importable gnuradio.mimopack.
 """
 
 import argparse
@@ -18,13 +19,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
-from gnuradio.mimopack.apps.bench.data import Store
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
-from suites import cases, first_call
+from suites import arrays, cases, first_call
 from suites.failures import missing_row, reason
-from suites.on_gpu import DeviceStore
+from suites.on_gpu import DeviceData
 
 LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
@@ -55,11 +56,16 @@ STALLS = 3
 
 def launch(chosen, vectors, said):
     """Launch each case's kernel once, and record the kernels launched."""
-    store = DeviceStore(Store(min(vectors, 100_000)), vectors)
+    found = arrays.SizedStore(min(vectors, 100_000))
+
+    @lru_cache(1)
+    def store(setting):
+        return DeviceData(found.get(setting), arrays.vectors(setting, vectors, arrays.DEVICE_BYTES))
+
     launched = []
     for index, case in enumerate(chosen):
         try:
-            data = store.get(case.setting)
+            data = store(case.setting)
             detector = case.create(backend="cuda")
             detector.detect(data.y, data.h, case.setting.noise_var, out=data.llr)
             _ = detector.erasures
@@ -99,7 +105,8 @@ def profile(chosen, arguments, scratch):
                "--kernel-name-base", "function", "--kernel-name", "detect",
                *(word for section in SECTIONS for word in ("--section", section)),
                sys.executable, __file__, "--vectors", str(arguments.vectors), "--launch", str(said),
-               *(["--all"] if arguments.all else [])]
+               "--suite", arguments.suite, *(["--all"] if arguments.all else []),
+               *(word for name in arguments.detector for word in ("--detector", name))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS)
     if not said.exists():
         sys.exit(f"ncu.py: ncu failed: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -115,8 +122,10 @@ def profile(chosen, arguments, scratch):
             missing.append(missing_row(case, why))
             continue
         metrics = next(kernels)
-        rows.append({"label": case.label, "constellation": case.setting.points.name,
-                     "num_tx": case.setting.num_tx, "values": {
+        setting = case.setting
+        rows.append({"label": case.label, "constellation": setting.points.name,
+                     "num_tx": setting.num_tx, "num_rx": setting.num_rx,
+                     "symbols_per_channel": setting.per_channel, "values": {
                          column: next((metrics[name] for name in names if name in metrics), None)
                          for column, names in COLUMNS.items()}, "stalls": stalls(metrics)})
     return {"columns": list(COLUMNS), "results": rows, "missing": missing}
@@ -125,12 +134,18 @@ def profile(chosen, arguments, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", choices=("gpu", "gpu-arrays"), default="gpu")
+    parser.add_argument("--detector", action="append", default=[], metavar="NAME",
+                        help="profile only this one; may be given several times")
     parser.add_argument("--vectors", type=int, default=500_000)
     parser.add_argument("--all", action="store_true", help="also profile the cases without targets")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--launch", help=argparse.SUPPRESS)    # the script runs itself
     arguments = parser.parse_args()
-    chosen = [*cases.GPU_TARGETS, *(cases.GPU_OTHERS if arguments.all else ())]
+    chosen = arrays.cases() if arguments.suite == "gpu-arrays" else [
+        *cases.GPU_TARGETS, *(cases.GPU_OTHERS if arguments.all else ())]
+    if arguments.detector:
+        chosen = [case for case in chosen if case.detector in arguments.detector]
     if arguments.launch:
         return launch(chosen, arguments.vectors, arguments.launch)
     if not shutil.which("ncu"):
@@ -139,7 +154,8 @@ def main():
         first_call.all_of(chosen)    # compile several at a time, outside the profiler
         results = profile(chosen, arguments, scratch)
     for row in results["results"]:
-        print(f"{row['label']:26s} {row['constellation']:6s} " + "  ".join(
+        print(f"{row['label']:20s} {row['num_tx']}x{row['num_rx']} T={row['symbols_per_channel']} "
+              f"{row['constellation']:6s} " + "  ".join(
             f"{name} {value:.4g}" for name, value in (row["values"] | row["stalls"]).items()
             if value is not None))
     for row in results["missing"]:
