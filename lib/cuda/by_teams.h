@@ -150,13 +150,13 @@ private:
                 good = over_team<team_threads>(fine ? 1 : 0,
                                                [](int a, int b) { return a & b; }) != 0;
             }
-            for (int v = 0; v < count; ++v) {
+            for (gram.vector = 0; gram.vector < count; ++gram.vector) {
                 Real energy = 0;
                 MP_UNROLL
                 for (int w = 0; w < gram_of_h::vectors; ++w)
-                    energy = w == v ? gram.energy[w] : energy;
+                    energy = w == gram.vector ? gram.energy[w] : energy;
                 const bool usable = detect_vector(
-                    all, vector + v, gram, v, method, energy, stores && good);
+                    all, vector + gram.vector, gram, method, energy, stores && good);
                 erased += stores && good && gram.rank == 0 && !usable;
             }
         }
@@ -167,7 +167,6 @@ private:
     MP_FN static bool detect_vector(const batch& all,
                                     unsigned long long vector,
                                     const team_gram_of<Real>& gram,
-                                    int v,
                                     Steps& method,
                                     Real energy,
                                     bool stores)
@@ -187,7 +186,7 @@ private:
             sum = over_team<team_threads>(sum, [](float a, float b) { return a + b; });
             usable = usable && sum < largest_prior;
         }
-        method.detect(gram.at.matched[v][gram.layer()],
+        method.detect(gram.at.matched[gram.vector][gram.layer()],
                       noise,
                       asked::has_prior ? canonical : nullptr,
                       found);

@@ -28,6 +28,9 @@ public:
         unsigned symbols[words][ROOM + 1]; /* Gray codes; words in different banks */
     };
 
+    /* Numbers that collect() has found for a thread */
+    static constexpr int record_size = 2 * bits;
+
     MP_FN explicit team_candidates(storage& s) : d_at(s) {}
 
     /* The word of a level, and the first bit of its symbol in it */
@@ -85,6 +88,23 @@ public:
             d_one[b] = fminf(d_one[b], one ? best : other[b]);
         }
         __syncwarp();
+    }
+
+    MP_FN void put_aside(float (*to)[threads], int rank) const
+    {
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            to[b][rank] = d_zero[b];
+            to[bits + b][rank] = d_one[b];
+        }
+    }
+    MP_FN void take_up(const float (*from)[threads], int rank)
+    {
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            d_zero[b] = from[b][rank];
+            d_one[b] = from[bits + b][rank];
+        }
     }
 
     /* The max-log LLR of a bit of the thread's layer; unit: 1 / sigma^2 */

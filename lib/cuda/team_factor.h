@@ -6,7 +6,7 @@
  *
  *     |y - H x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij l_j|^2 + ..., x = 2 scale l,
  *
- * so that columns may be nearly dependent. */
+ * so that columns may be nearly dependent. Real: type of the linear algebra */
 #pragma once
 #include "common/config.h"
 #include "cuda/real.h"
@@ -16,35 +16,39 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+template <class Real>
 class team_factor
 {
-    static constexpr int nt = asked::num_tx, threads = team_gram::threads;
-    /* A column of which less than this share of its energy is left is left to the CPU's
-     * form. */
-    static constexpr float least_share = 1e-5f, least_share_on_top = 1e-7f;
+    using complex = complex_of<Real>;
+    using gram_of_h = team_gram_of<Real>;
+    static constexpr int nt = asked::num_tx, threads = gram_of_h::threads;
+    /* A column of which less than this share of its energy is left is too much for Real. */
+    static constexpr bool is_float = sizeof(Real) == sizeof(float);
+    static constexpr Real least_share = is_float ? 1e-5 : 1e-12,
+                          least_share_on_top = is_float ? 1e-7 : 1e-14;
 
 public:
     struct storage {
-        float2 c[nt][nt]; /* c_ij, j > i */
-        float2 v[nt];
-        float w[nt];
-        int layer[nt]; /* of each column, sorted by norm */
+        complex c[nt][nt]; /* c_ij, j > i */
+        complex v[nt];
+        Real w[nt];
+        int layer[nt]; /* of each column, if they are sorted */
     };
 
-    const team_gram& gram;
+    const gram_of_h& gram;
     storage& at;
 
-    MP_FN team_factor(const team_gram& g, storage& s) : gram(g), at(s) {}
+    MP_FN team_factor(const gram_of_h& g, storage& s) : gram(g), at(s) {}
 
     /* Sort columns by rising norm; equal ones stay in order. Return the column of the
      * thread's layer. */
     MP_FN int sort_by_norm()
     {
-        const float own = gram.diagonal();
+        const Real own = gram.diagonal();
         int column = 0;
         MP_UNROLL
         for (int l = 0; l < nt; ++l) {
-            const float other = gram.at.product[l][l].x;
+            const Real other = __shfl_sync(~0u, own, l, threads);
             column += other < own || (!(own < other) && l < gram.layer());
         }
         column = column < nt ? column : nt - 1; /* NaN keeps no order */
@@ -60,40 +64,23 @@ public:
     /* Set c, w and v where layer_of(i) is in column i. matched: the layer's entry of H^H
      * y */
     template <class Layer>
-    MP_FN void factorise(Layer layer_of, float2 matched)
+    MP_FN void factorise(Layer layer_of, complex matched)
     {
-        const int layer = layer_of(gram.layer());
-        float2 g[nt];
-        MP_UNROLL
-        for (int i = 0; i < nt; ++i)
-            g[i] = gram.at.product[layer_of(i)][layer];
-        float2 left = from_thread(matched, layer);
-        MP_UNROLL
-        for (int k = 0; k < nt; ++k) {
-            const float pivot = __shfl_sync(~0u, g[k].x, k, threads);
-            const float inverse = reciprocal(pivot);
-            const float2 z = from_thread(left, k);
-            const float2 c{ g[k].x * inverse, g[k].y * inverse };
-            if (gram.has_layer())
-                at.c[k][gram.rank] = c;
-            if (gram.rank == k) {
-                const float unit = inverse * (0.5f / asked::points.scale);
-                at.w[k] = pivot * unit2();
-                at.v[k] = float2{ z.x * unit, z.y * unit };
-            }
-            __syncwarp();
-            MP_UNROLL
-            for (int i = k + 1; i < nt; ++i)
-                subtract_conjugate(at.c[k][i], g[k], g[i]);
-            subtract_conjugate(c, z, left);
-        }
+        set_system<true>(layer_of, matched);
+    }
+
+    /* Set v alone; c and w are there for the same layers. */
+    template <class Layer>
+    MP_FN void solve(Layer layer_of, complex matched)
+    {
+        set_system<false>(layer_of, matched);
     }
 
     /* Return whether the thread's column has enough energy left when it is the last one:
      * the inverse of the diagonal of the inverse of H^H H. factorise() comes first. */
     MP_FN bool is_independent(int column) const
     {
-        float2 row[nt];
+        complex row[nt];
         set_inverse_row(column, row);
         __syncwarp();
         return has_energy(norm2(row), least_share);
@@ -104,8 +91,8 @@ public:
      * than a pivot, because nothing is sliced in them. */
     MP_FN bool sort_by_amplification(int expanded, int& column)
     {
-        factorise([](int i) { return i; }, float2{ 0.0f, 0.0f });
-        float2 row[nt];
+        factorise([](int i) { return i; }, complex{ 0, 0 });
+        complex row[nt];
         set_inverse_row(gram.layer(), row);
         column = 0;
         bool is_left = gram.has_layer(), independent = !is_left;
@@ -113,10 +100,10 @@ public:
         for (int last = nt - 1; last >= 0; --last) {
             __syncwarp();
             const bool is_expanded = nt - 1 - last < expanded;
-            const float own = norm2(row);
-            const float rank = !is_left ? -infinity : is_expanded ? own : -own;
-            const float first =
-                over_team<threads>(rank, [](float a, float b) { return fmaxf(a, b); });
+            const Real own = norm2(row);
+            const Real rank = !is_left ? -infinity : is_expanded ? own : -own;
+            const Real first =
+                over_team<threads>(rank, [](Real a, Real b) { return at_least(a, b); });
             const unsigned layer =
                 team_most<threads>(is_left && rank == first ? gram.rank : 0u);
             if (gram.rank == static_cast<int>(layer)) {
@@ -130,89 +117,157 @@ public:
                     at.v[i] = row[i];
             }
             __syncwarp();
-            subtract_part_along(at.v, fabsf(first), row);
+            subtract_part_along(at.v, first < 0 ? -first : first, row);
         }
         __syncwarp();
         return independent;
     }
 
 private:
-    /* (2 scale)^2 */
-    MP_FN static float unit2()
+    /* Column i of H^H H in an order of the layers, in this thread */
+    template <class Layer>
+    MP_FN void load(Layer layer_of, int layer, complex* column) const
     {
-        return 4.0f * asked::points.scale * asked::points.scale;
+        if constexpr (!gram_of_h::shares) {
+            __syncwarp();
+            MP_UNROLL
+            for (int i = 0; i < nt; ++i)
+                if (gram.has_layer())
+                    at.c[i][gram.rank] = gram.of_column(i);
+            __syncwarp();
+        }
+        MP_UNROLL
+        for (int i = 0; i < nt; ++i) {
+            const int row = layer_of(i);
+            if constexpr (gram_of_h::shares)
+                column[i] = gram.at.product[row][layer];
+            else
+                column[i] = at.c[row][layer];
+        }
+        if constexpr (!gram_of_h::shares)
+            __syncwarp();
+    }
+
+    template <bool WITH_MATRIX, class Layer>
+    MP_FN void set_system(Layer layer_of, complex matched)
+    {
+        const int layer = layer_of(gram.layer());
+        complex g[WITH_MATRIX ? nt : 1];
+        Real own_inverse = 0;
+        if constexpr (WITH_MATRIX)
+            load(layer_of, layer, g);
+        else
+            own_inverse = unit2() * reciprocal(at.w[gram.layer()]);
+        complex left = from_thread(matched, layer);
+        MP_UNROLL
+        for (int k = 0; k < nt; ++k) {
+            const complex z = from_thread(left, k);
+            complex c;
+            Real inverse = own_inverse;
+            if constexpr (WITH_MATRIX) {
+                const Real pivot = __shfl_sync(~0u, g[k].x, k, threads);
+                inverse = reciprocal(pivot);
+                c = complex{ g[k].x * inverse, g[k].y * inverse };
+                if (gram.has_layer())
+                    at.c[k][gram.rank] = c;
+                if (gram.rank == k)
+                    at.w[k] = pivot * unit2();
+            } else {
+                c = at.c[k][gram.layer()];
+            }
+            if (gram.rank == k) {
+                const Real unit = inverse * (Real(0.5) / asked::points.scale);
+                at.v[k] = complex{ z.x * unit, z.y * unit };
+            }
+            if constexpr (WITH_MATRIX) {
+                __syncwarp();
+                MP_UNROLL
+                for (int i = k + 1; i < nt; ++i)
+                    subtract_conjugate(at.c[k][i], g[k], g[i]);
+            }
+            subtract_conjugate(c, z, left);
+        }
+        if constexpr (!WITH_MATRIX)
+            __syncwarp();
+    }
+
+    /* (2 scale)^2 */
+    MP_FN static Real unit2()
+    {
+        return Real(4) * asked::points.scale * asked::points.scale;
     }
 
     /* Set `to` to the conjugate of a row of R^-1, in the order of factorise(). */
-    MP_FN void set_inverse_row(int column, float2* to) const
+    MP_FN void set_inverse_row(int column, complex* to) const
     {
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            to[i] = float2{ i == column ? 1.0f : 0.0f, 0.0f };
+            to[i] = complex{ Real(i == column), 0 };
             MP_UNROLL
             for (int k = 0; k < i; ++k)
                 subtract_conjugate(at.c[k][i], to[k], to[i]);
         }
-        const float unit = 2.0f * asked::points.scale;
+        const Real unit = Real(2) * asked::points.scale;
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float inverse = unit * reciprocal_root(at.w[i]);
-            to[i] = float2{ to[i].x * inverse, to[i].y * inverse };
+            const Real inverse = unit * reciprocal_root(at.w[i]);
+            to[i] = complex{ to[i].x * inverse, to[i].y * inverse };
         }
     }
 
     /* Return whether the thread's column, which has the inverse of this energy left, has
      * a share of its own left. */
-    MP_FN bool has_energy(float inverse, float share) const
+    MP_FN bool has_energy(Real inverse, Real share) const
     {
-        return inverse * gram.diagonal() < 1.0f / share;
+        return inverse * gram.diagonal() < Real(1) / share;
     }
 
-    MP_FN static float norm2(const float2* row)
+    MP_FN static Real norm2(const complex* row)
     {
-        float sum = 0.0f;
+        Real sum = 0;
         MP_UNROLL
         for (int i = 0; i < nt; ++i)
-            sum = fmaf(row[i].x, row[i].x, fmaf(row[i].y, row[i].y, sum));
+            sum = multiply_add(row[i].x, row[i].x, multiply_add(row[i].y, row[i].y, sum));
         return sum;
     }
 
     /* Subtract from `row` its part along a row with this square of the norm. */
-    MP_FN static void subtract_part_along(const float2* other, float square, float2* row)
+    MP_FN static void subtract_part_along(const complex* other, Real square, complex* row)
     {
-        float2 along{ 0.0f, 0.0f };
+        complex along{ 0, 0 };
         MP_UNROLL
         for (int i = 0; i < nt; ++i)
             subtract_conjugate(other[i], row[i], along);
-        const float inverse = reciprocal(square);
-        along = float2{ along.x * inverse, along.y * inverse };
+        const Real inverse = reciprocal(square);
+        along = complex{ along.x * inverse, along.y * inverse };
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
-            const float2 b = other[i];
-            row[i].x = fmaf(along.x, b.x, fmaf(-along.y, b.y, row[i].x));
-            row[i].y = fmaf(along.x, b.y, fmaf(along.y, b.x, row[i].y));
+            const complex b = other[i];
+            row[i].x =
+                multiply_add(along.x, b.x, multiply_add(-along.y, b.y, row[i].x));
+            row[i].y = multiply_add(along.x, b.y, multiply_add(along.y, b.x, row[i].y));
         }
     }
 
     /* a -= conj(c) b */
-    MP_FN static void subtract_conjugate(float2 c, float2 b, float2& a)
+    MP_FN static void subtract_conjugate(complex c, complex b, complex& a)
     {
-        a.x = fmaf(-c.x, b.x, fmaf(-c.y, b.y, a.x));
-        a.y = fmaf(-c.x, b.y, fmaf(c.y, b.x, a.y));
+        a.x = multiply_add(-c.x, b.x, multiply_add(-c.y, b.y, a.x));
+        a.y = multiply_add(-c.x, b.y, multiply_add(c.y, b.x, a.y));
     }
 
-    MP_FN static float2 from_thread(float2 own, int rank)
+    MP_FN static complex from_thread(complex own, int rank)
     {
-        return float2{ __shfl_sync(~0u, own.x, rank, threads),
-                       __shfl_sync(~0u, own.y, rank, threads) };
+        return complex{ __shfl_sync(~0u, own.x, rank, threads),
+                        __shfl_sync(~0u, own.y, rank, threads) };
     }
 };
 
 /* Whether shared memory has room for what the teams of a block keep */
-template <class Storage>
+template <class Storage, class Real>
 constexpr bool teams_fit_shared()
 {
-    return (sizeof(Storage) + sizeof(team_gram::storage)) *
+    return (sizeof(Storage) + sizeof(typename team_gram_of<Real>::storage)) *
                (MIMOPACK_THREADS / team_gram::threads) <=
            47 * 1024;
 }

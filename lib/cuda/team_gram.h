@@ -33,7 +33,8 @@ struct team_gram_of {
 
     storage& at;
     const int rank;
-    Real energy[vectors]; /* |y|^2 */
+    int count = 0, vector = 0; /* of the vectors that share the pass; the present one */
+    Real energy[vectors];      /* |y|^2 */
 
     MP_FN team_gram_of(storage& s, int rank_) : at(s), rank(rank_) {}
     MP_FN bool has_layer() const { return rank < nt; }
@@ -53,20 +54,21 @@ struct team_gram_of {
             return d_column[layer()].x;
     }
 
-    /* Compute H^H y of `count` vectors, and H^H H with the first ones of a matrix. */
-    MP_FN void compute(const float* h, const float* y, int count, bool first)
+    /* Compute H^H y of `length` vectors, and H^H H with the first ones of a matrix. */
+    MP_FN void compute(const float* h, const float* y, int length, bool first)
     {
+        count = length;
         if (first)
-            pass<true>(h, y, count);
+            pass<true>(h, y);
         else
-            pass<false>(h, y, count);
+            pass<false>(h, y);
     }
 
 private:
     complex d_column[shares ? 1 : nt]; /* the thread's column of H^H H */
 
     template <bool FIRST>
-    MP_FN void pass(const float* h, const float* y, int count)
+    MP_FN void pass(const float* h, const float* y)
     {
         Real sum[FIRST ? nt : 1][2], of_y[vectors][2];
         MP_UNROLL

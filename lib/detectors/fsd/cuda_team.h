@@ -58,7 +58,7 @@ public:
     static constexpr int axes = 1;
 
     struct storage {
-        team_factor::storage system;
+        team_factor<float>::storage system;
         typename candidates::storage found;
         /* v_i - sum_{j>l} c_ij l_j of the paths at a level l; rows begin in different
          * banks. */
@@ -68,7 +68,7 @@ public:
         float cost[asked::has_prior ? nt : 1][asked::has_prior ? 2 : 1][side];
     };
 
-    static constexpr bool possible = teams_fit_shared<storage>();
+    static constexpr bool possible = teams_fit_shared<storage, float>();
 
     MP_FN team_fixed_sphere(const team_gram& gram, storage& s)
         : d_system(gram, s.system), d_at(s), d_found(s.found)
@@ -81,12 +81,20 @@ public:
             a, asked::points, layers(), antennas(), levels, num_paths, SOFT);
     }
 
-    MP_FN bool begin() { return d_system.sort_by_amplification(levels, d_column); }
+    MP_FN bool begin()
+    {
+        const bool good = d_system.sort_by_amplification(levels, d_column);
+        if (!asked::matrix_each)
+            d_system.factorise(in_order(), float2{ 0.0f, 0.0f });
+        return good;
+    }
 
     MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
-        d_system.factorise([this](int column) { return d_at.system.layer[column]; },
-                           matched);
+        if (asked::matrix_each)
+            d_system.factorise(in_order(), matched);
+        else
+            d_system.solve(in_order(), matched);
         if constexpr (asked::has_prior)
             set_costs(prior, noise);
         __syncwarp();
@@ -108,12 +116,17 @@ public:
     }
 
 private:
-    team_factor d_system;
+    team_factor<float> d_system;
     storage& d_at;
     candidates d_found;
     int d_column; /* of the thread's layer */
 
     MP_FN int rank() const { return d_system.gram.rank; }
+
+    MP_FN auto in_order() const
+    {
+        return [this](int column) { return d_at.system.layer[column]; };
+    }
 
     MP_FN void set_costs(const lane* prior, lane noise)
     {

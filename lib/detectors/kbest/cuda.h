@@ -458,10 +458,17 @@ constexpr bool array_team_fits()
 {
     if constexpr (fits_team && asked::num_tx > 4 && asked::num_tx <= 16 && WIDTH > 0 &&
                   K >= 8)
-        return array_kbest<WIDTH, K>::possible;
+        return array_kbest<WIDTH, K, float>::possible;
     else
         return false;
 }
+
+/* Their form in double precision, or void */
+template <int WIDTH, int K>
+struct array_again
+    : again_if<often_dependent && array_kbest<WIDTH, K, double>::possible,
+               array_kbest<WIDTH, K, double>> {
+};
 
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
  * are template parameters, so that only the chosen form is compiled. */
@@ -472,7 +479,8 @@ MP_FN auto make_kbest(arena<lane>& a)
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
         return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
     else if constexpr (array_team_fits<WIDTH, o.k>())
-        return team_kernel<array_kbest<WIDTH, o.k>>();
+        return team_kernel<array_kbest<WIDTH, o.k, float>,
+                           typename array_again<WIDTH, o.k>::type>();
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
         return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
                         (NT > 4)>(a, asked::points, layers(), antennas(), o.llr_clip);

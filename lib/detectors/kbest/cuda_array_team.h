@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* K-best by teams of threads for large arrays: the team that searches a vector (see
- * cuda_team_search.h) also makes its triangular system. */
+ * cuda_team_search.h) also makes its triangular system. Real: type of the linear algebra
+ */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_factor.h"
@@ -10,10 +11,13 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int WIDTH, int K>
+template <int WIDTH, int K, class Real>
 class array_kbest
 {
-    using search = team_search<WIDTH, K, team_gram::threads>;
+    using complex = complex_of<Real>;
+    using factor = team_factor<Real>;
+    using gram_of_h = team_gram_of<Real>;
+    using search = team_search<WIDTH, K, gram_of_h::threads>;
     static constexpr int nt = asked::num_tx;
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
 
@@ -21,14 +25,14 @@ public:
     static constexpr int axes = 1;
 
     struct storage {
-        team_factor::storage system;
+        typename factor::storage system;
         float row[search::row_size];
         typename search::workspace list;
     };
 
-    static constexpr bool possible = teams_fit_shared<storage>();
+    static constexpr bool possible = teams_fit_shared<storage, Real>();
 
-    MP_FN array_kbest(const team_gram& gram, storage& s)
+    MP_FN array_kbest(const gram_of_h& gram, storage& s)
         : d_system(gram, s.system), d_at(s)
     {
     }
@@ -43,14 +47,14 @@ public:
     MP_FN bool begin()
     {
         d_column = d_system.sort_by_norm();
-        factorise(float2{ 0.0f, 0.0f });
+        d_system.factorise(in_order(), complex{ 0, 0 });
         return d_system.is_independent(d_column);
     }
 
-    MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
+    MP_FN void detect(complex matched, lane noise, const lane* prior, lane* llr)
     {
         constexpr kbest_options o = asked::options();
-        factorise(matched);
+        d_system.solve(in_order(), matched);
         set_row(reciprocal(noise.v), prior);
         __syncwarp();
         search(d_at.row, d_at.list).run();
@@ -70,14 +74,13 @@ public:
     }
 
 private:
-    team_factor d_system;
+    factor d_system;
     storage& d_at;
     int d_column; /* of the thread's layer */
 
-    MP_FN void factorise(float2 matched)
+    MP_FN auto in_order() const
     {
-        d_system.factorise([this](int column) { return d_at.system.layer[column]; },
-                           matched);
+        return [this](int column) { return d_at.system.layer[column]; };
     }
 
     /* Set the vector's model, for symbols k = 0..side-1, a thread a level, and what a
@@ -86,18 +89,19 @@ private:
     {
         const int i = d_system.gram.layer();
         float* const to = d_at.row + search::place(i);
-        float sum_re = 1.0f, sum_im = 0.0f;
+        Real sum_re = 1, sum_im = 0;
         for (int j = i + 1; j < nt; ++j) {
-            const float2 c = d_at.system.c[i][j];
-            to[1 + 2 * (j - i)] = c.x;
-            to[2 + 2 * (j - i)] = c.y;
+            const complex c = d_at.system.c[i][j];
+            to[1 + 2 * (j - i)] = as_lane(c.x).v;
+            to[2 + 2 * (j - i)] = as_lane(c.y).v;
             sum_re += c.x;
             sum_im += c.y;
         }
-        constexpr float half = 0.5f * (side - 1);
-        to[0] = fmaf(half, sum_re - sum_im, d_at.system.v[i].x);
-        to[1] = fmaf(half, sum_re + sum_im, d_at.system.v[i].y);
-        to[2] = d_at.system.w[i] * inverse_noise;
+        constexpr Real half = Real(0.5) * (side - 1);
+        const complex v = d_at.system.v[i];
+        to[0] = as_lane(multiply_add(half, sum_re - sum_im, v.x)).v;
+        to[1] = as_lane(multiply_add(half, sum_re + sum_im, v.y)).v;
+        to[2] = as_lane(d_at.system.w[i]).v * inverse_noise;
         MP_UNROLL
         for (int axis = 0; asked::has_prior && axis < 2; ++axis) {
             lane cost[side];

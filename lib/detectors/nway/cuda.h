@@ -14,10 +14,17 @@ constexpr bool team_fits()
     constexpr nway_options o = asked::options();
     if constexpr (fits_team && asked::num_tx <= 16 && WIDTH <= 4 && !asked::has_prior &&
                   !o.llr_method)
-        return team_nway<WIDTH, ORDER>::possible;
+        return team_nway<WIDTH, ORDER, float>::possible;
     else
         return false;
 }
+
+/* The team's form in double precision, or void */
+template <int WIDTH, column_order ORDER>
+struct nway_again
+    : again_if<often_dependent && team_nway<WIDTH, ORDER, double>::possible,
+               team_nway<WIDTH, ORDER, double>> {
+};
 
 /* N-way rotates the columns, FPFSD raises each of them to the top. */
 template <column_order ORDER>
@@ -33,7 +40,8 @@ MP_FN auto make_nway_with(arena<lane>& a)
                                  asked::has_prior,
                                  o.llr_method>(a, asked::points, passes, o.llr_clip);
     else if constexpr (team_fits<asked::width, ORDER>())
-        return team_kernel<team_nway<asked::width, ORDER>>();
+        return team_kernel<team_nway<asked::width, ORDER, float>,
+                           typename nway_again<asked::width, ORDER>::type>();
     else
         return sized<nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>,
                      asked::fixed_tx>(a,

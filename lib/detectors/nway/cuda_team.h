@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* N-way and FPFSD (see detectors/nway/kernel.h) by teams of threads, for large arrays,
- * max-log LLRs and no a-priori LLRs.
+ * max-log LLRs and no a-priori LLRs. Real: type of the linear algebra
  *
- * Each pass has a system of its own (see cuda/team_factor.h). Then a thread follows
- * candidates, and finally it takes the bits of its layer from all candidates. */
+ * Each pass has a system of its own (see cuda/team_factor.h), which vectors with the same
+ * matrix share. Then a thread follows candidates, and finally it takes the bits of its
+ * layer from all candidates. */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_candidates.h"
@@ -14,28 +15,40 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <int WIDTH, column_order ORDER>
+template <int WIDTH, column_order ORDER, class Real>
 class team_nway
 {
-    static constexpr int nt = asked::num_tx, top = nt - 1, threads = team_gram::threads;
+    using complex = complex_of<Real>;
+    using factor = team_factor<Real>;
+    using gram_of_h = team_gram_of<Real>;
+    static constexpr int nt = asked::num_tx, top = nt - 1, threads = gram_of_h::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     using candidates = team_candidates<WIDTH, size>;
     static constexpr int words = candidates::words;
     /* Candidates that a thread follows at once */
     static constexpr int together = size >= 2 * threads ? 2 : 1;
 
+    /* Of a pass; levels are those of its order. GROUP: see below */
+    template <int GROUP>
+    struct storage_of {
+        typename factor::storage system;
+        typename candidates::storage found;
+        float best[GROUP][GROUP > 1 ? candidates::record_size : 1][threads];
+    };
+    template <int GROUP>
+    static constexpr bool fits = teams_fit_shared<storage_of<GROUP>, Real>();
+
+    /* Vectors that go through the passes together, so that they share the systems */
+    static constexpr int most = gram_of_h::vectors;
+    static constexpr int group = gram_of_h::shares && fits<most> ? most : 1;
+
 public:
     static constexpr int axes = 1;
+    using storage = storage_of<group>;
 
-    /* Of a pass; levels are those of its order. */
-    struct storage {
-        team_factor::storage system;
-        typename candidates::storage found;
-    };
+    static constexpr bool possible = fits<group>;
 
-    static constexpr bool possible = teams_fit_shared<storage>();
-
-    MP_FN team_nway(const team_gram& gram, storage& s)
+    MP_FN team_nway(const gram_of_h& gram, storage& s)
         : d_system(gram, s.system), d_at(s), d_found(s.found)
     {
     }
@@ -51,24 +64,18 @@ public:
     {
         d_column = ORDER == column_order::raise ? d_system.sort_by_norm()
                                                 : d_system.gram.layer();
-        factorise(0, float2{ 0.0f, 0.0f });
+        factorise(0, complex{ 0, 0 });
         return d_system.is_independent(d_column); /* each column is the last one once */
     }
 
-    MP_FN void detect(float2 matched, lane noise, const lane*, lane* llr)
+    MP_FN void detect(complex, lane noise, const lane*, lane* llr)
     {
         constexpr nway_options o = asked::options();
-        d_found.clear();
-#pragma unroll 1
-        for (int pass = 0; pass < passes(); ++pass) {
-            factorise(pass, matched);
-#pragma unroll 1
-            for (int first = d_system.gram.rank; first < size;
-                 first += together * threads)
-                follow(first);
-            d_found.collect(
-                d_system.gram.rank, column_place(ORDER, d_column, pass, nt), size);
-        }
+        const int place = d_system.gram.vector % group;
+        if (place == 0)
+            search();
+        if (group > 1)
+            d_found.take_up(d_at.best[place], d_system.gram.rank);
         const lane unit = reciprocal(noise);
         MP_UNROLL
         for (int b = 0; b < bits; ++b)
@@ -76,7 +83,7 @@ public:
     }
 
 private:
-    team_factor d_system;
+    factor d_system;
     storage& d_at;
     candidates d_found;
     int d_column; /* of the thread's layer in the first pass */
@@ -94,9 +101,40 @@ private:
         return ORDER == column_order::raise ? d_at.system.layer[source] : source;
     }
 
-    MP_FN void factorise(int pass, float2 matched)
+    MP_FN void factorise(int pass, complex matched)
     {
         d_system.factorise([=](int column) { return layer_of(column, pass); }, matched);
+    }
+
+    /* Find the nearest candidates for the next vectors. */
+    MP_FN void search()
+    {
+        const auto& gram = d_system.gram;
+        const int left = gram.count - gram.vector, count = left < group ? left : group;
+        d_found.clear();
+        for (int n = 0; group > 1 && n < count; ++n)
+            d_found.put_aside(d_at.best[n], gram.rank);
+#pragma unroll 1
+        for (int pass = 0; pass < passes(); ++pass) {
+#pragma unroll 1
+            for (int n = 0; n < count; ++n) {
+                const complex matched = gram.at.matched[gram.vector + n][gram.layer()];
+                if (n == 0)
+                    factorise(pass, matched);
+                else
+                    d_system.solve([=](int column) { return layer_of(column, pass); },
+                                   matched);
+#pragma unroll 1
+                for (int first = gram.rank; first < size; first += together * threads)
+                    follow(first);
+                if (group > 1)
+                    d_found.take_up(d_at.best[n], gram.rank);
+                d_found.collect(
+                    gram.rank, column_place(ORDER, d_column, pass, nt), size);
+                if (group > 1)
+                    d_found.put_aside(d_at.best[n], gram.rank);
+            }
+        }
     }
 
     /* Compute the candidates with these symbols on top: first, and so on. */
@@ -117,25 +155,26 @@ private:
         }
         MP_UNROLL
         for (int i = top - 1; i >= 0; --i) {
-            float2 u[together];
+            complex u[together];
             MP_UNROLL
             for (int n = 0; n < together; ++n)
                 u[n] = d_at.system.v[i];
             MP_UNROLL
             for (int j = top; j > i; --j) {
-                const float2 c = d_at.system.c[i][j];
+                const complex c = d_at.system.c[i][j];
                 MP_UNROLL
                 for (int n = 0; n < together; ++n) {
-                    u[n].x = fmaf(-c.x, re[n][j], fmaf(c.y, im[n][j], u[n].x));
-                    u[n].y = fmaf(-c.x, im[n][j], fmaf(-c.y, re[n][j], u[n].y));
+                    const Real x = re[n][j], y = im[n][j];
+                    u[n].x = multiply_add(-c.x, x, multiply_add(c.y, y, u[n].x));
+                    u[n].y = multiply_add(-c.x, y, multiply_add(-c.y, x, u[n].y));
                 }
             }
             MP_UNROLL
             for (int n = 0; n < together; ++n) {
                 lane level;
-                slice(lane(u[n].x), side, level);
+                slice(as_lane(u[n].x), side, level);
                 re[n][i] = level.v;
-                slice(lane(u[n].y), side, level);
+                slice(as_lane(u[n].y), side, level);
                 im[n][i] = level.v;
                 add(i, u[n], re[n][i], im[n][i], metric[n], symbols[n]);
             }
@@ -147,10 +186,11 @@ private:
 
     /* Add a level's symbol to a candidate. */
     MP_FN void
-    add(int i, float2 u, float re, float im, float& metric, unsigned* symbols) const
+    add(int i, complex u, float re, float im, float& metric, unsigned* symbols) const
     {
-        const float e_re = u.x - re, e_im = u.y - im;
-        metric = fmaf(d_at.system.w[i], fmaf(e_re, e_re, e_im * e_im), metric);
+        const float e_re = as_lane(u.x - re).v, e_im = as_lane(u.y - im).v;
+        const float w = as_lane(d_at.system.w[i]).v;
+        metric = fmaf(w, fmaf(e_re, e_re, e_im * e_im), metric);
         const float number = fmaf(side, im, re) + 0.5f * (size - 1);
         symbols[candidates::word_index(i)] |=
             static_cast<unsigned>(__float2int_rn(number)) << candidates::shift(i);
