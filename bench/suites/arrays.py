@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The suites ``arrays`` and ``gpu-arrays``: detectors for many antennas, and their limits."""
+"""The suites ``arrays`` and ``gpu-arrays``: detectors for many antennas, and their limits.
+
+On a GPU, Sionna's MMSE-PIC and EP run beside ours.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +12,7 @@ from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
 from gnuradio.mimopack.apps.bench.measuring import measure
 
-from . import first_call
+from . import first_call, peers
 from .cases import QAM16, shared
 from .failures import attempt, missing_row
 from .limits import Limits
@@ -23,6 +26,8 @@ LONG_SEARCHES = (("kbest", {"k": 64}), ("kbest", {"k": 256}), ("sfsd", {"levels"
 OTHER_POINTS = ("qpsk", "qam64", "qam256")
 HOST_BYTES = 2**26    # of channel matrices in a batch
 DEVICE_BYTES = 2**29
+SIONNA_SETTING, SIONNA_METHODS = Setting(16, 64), ("mmsepic", "ep")
+SIONNA_BYTES = 2**28    # of channel matrices
 
 
 def cases():
@@ -47,14 +52,14 @@ def vectors(setting, most, room):
 
 
 class SizedStore:
-    """Keep a ``Data`` for each setting, with as many vectors as there is room for."""
+    """Keep a ``Data`` for each setting, with as many vectors as there is room for (bytes of H)."""
 
-    def __init__(self, most):
-        self._most, self._data = most, {}
+    def __init__(self, most, room=HOST_BYTES):
+        self._most, self._room, self._data = most, room, {}
 
     def get(self, setting):
         if setting not in self._data:
-            self._data[setting] = Data(setting, vectors(setting, self._most, HOST_BYTES))
+            self._data[setting] = Data(setting, vectors(setting, self._most, self._room))
         return self._data[setting]
 
 
@@ -80,8 +85,12 @@ def run_gpu(options, store):
     from .on_gpu import DeviceData, DeviceLimits, DeviceRun
 
     found, there, planned, missing = SizedStore(options.vectors), {}, [], []
-    with first_call.empty_cache():
+    with (peers.start_on_gpu(options.peers, options.sionna_python,
+                             SizedStore(options.vectors, SIONNA_BYTES), (SIONNA_SETTING,),
+                             SIONNA_METHODS) as (peer_runs, peers_missing),
+          first_call.empty_cache()):
         compiled = first_call.all_of(cases())
+        peers.prepared(peer_runs)
         for case, first in zip(cases(), compiled, strict=True):
             if isinstance(first, str):
                 missing.append(missing_row(case, first))
@@ -92,7 +101,8 @@ def run_gpu(options, store):
                     setting, options.vectors, DEVICE_BYTES))
             planned.append((case, first, DeviceRun(case.create(backend="cuda"), there[setting])))
         limits = DeviceLimits(DeviceData(store.get(QAM16), options.vectors))
-        measure([*limits.runs, *(timed for *_, timed in planned)], options)
+        measure([*limits.runs, *(timed for *_, timed in planned), *peer_runs], options)
+        peer_rows = peers.peer_rows(peer_runs, peers_missing)
     rows = []
     for case, first, timed in planned:
         row, why = attempt(partial(_row, case, timed, limits, first), timed)
@@ -100,4 +110,5 @@ def run_gpu(options, store):
             rows.append(row)
         else:
             missing.append(missing_row(case, why))
-    return {"rates": limits.rates(), "results": rows, "missing": missing}
+    return {"rates": limits.rates(), "results": rows, "missing": missing, "peers": peer_rows,
+            "peers_missing": peers_missing}

@@ -13,7 +13,7 @@ from . import first_call, peers
 from .cases import GPU_OTHERS, GPU_TARGETS, QAM16
 from .failures import attempt, missing_row
 from .on_gpu import DeviceLimits, DeviceRun, DeviceStore
-from .rows import add_limits, add_targets, peer_row
+from .rows import add_limits, add_targets
 
 
 def _row(case, first, run, limits):
@@ -25,7 +25,7 @@ def _row(case, first, run, limits):
 def run(options, store):
     """Return the rows, rates, peers and missing cases for the JSON file."""
     cases = (*GPU_TARGETS, *GPU_OTHERS)
-    rows, missing, peer_rows = [], [], []
+    rows, missing = [], []
     with (peers.start_on_gpu(options.peers, options.sionna_python, store) as (
             peer_runs, peers_missing), first_call.empty_cache()):
         with click.progressbar(length=len(cases), label="compiling") as bar:
@@ -41,13 +41,7 @@ def run(options, store):
                 detector = case.create(backend="cuda")
                 runs.append((case, first, DeviceRun(detector, there.get(case.setting))))
         measure([*limits.runs, *(run for *_, run in runs), *peer_runs], options)
-        for run in peer_runs:    # before their programs end
-            row, why = attempt(partial(peer_row, run), run)
-            if row:
-                peer_rows.append(row)
-            else:
-                peers_missing[f"Sionna {run.method} {run.setting.points.name} "
-                              f"{run.extra['mode']}"] = why
+        peer_rows = peers.peer_rows(peer_runs, peers_missing)
     done = []
     for case, first, run in runs:
         row, why = attempt(partial(_row, case, first, run, limits), run)

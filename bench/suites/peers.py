@@ -14,6 +14,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 from threading import Timer
@@ -22,7 +23,8 @@ import numpy as np
 from gnuradio.mimopack.apps.bench.measuring import Run
 
 from .cases import QAM16, QAM64
-from .failures import Fragile
+from .failures import Fragile, attempt
+from .rows import peer_row
 
 # A framework's calls have a large overhead: fewer vectors would not show its speed.
 BATCH, LARGEST = 1000, 20_000
@@ -247,7 +249,7 @@ def start_codes(folder, cases):
 
 
 @contextmanager
-def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
+def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64), methods=SIONNA_METHODS):
     """Yield, like ``start``, the runs of Sionna on the GPU, directly and through torch.compile.
 
     Each compiled method has a separate program. All programs prepare at the same time; ``prepared``
@@ -256,8 +258,8 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
     if not folder:
         yield [], {"Sionna": NOT_ASKED}
         return
-    plans = [(setting, mode, methods) for setting in settings for mode, methods in (
-        ("eager", SIONNA_METHODS), *(("compiled", (method,)) for method in SIONNA_METHODS))]
+    plans = [(setting, mode, some) for setting in settings for mode, some in (
+        ("eager", methods), *(("compiled", (method,)) for method in methods))]
     try:
         commands = [_sionna_command(folder, sionna_python, 2, "cuda:0", mode)
                     for _, mode, _ in plans]
@@ -271,15 +273,15 @@ def start_on_gpu(folder, sionna_python, store, settings=(QAM16, QAM64)):
             for index, setting in enumerate(settings):
                 data = store.get(setting)
                 paths[setting] = _save(data, data.vectors, Path(scratch) / f"{index}.npz")
-        for program, (setting, mode, methods) in zip(programs, plans, strict=True):
+        for program, (setting, mode, some) in zip(programs, plans, strict=True):
             if isinstance(program, OSError):
-                label = f"Sionna {', '.join(methods)} {setting.points.name} {mode}"
+                label = f"Sionna {', '.join(some)} {setting.points.name} {mode}"
                 missing[label] = f"does not run: {program}"
                 continue
             stack.callback(program.close)
             runs += [DevicePeerRun(program, method, mode, setting, paths[setting],
                                    min(SIONNA_BATCHES[method], store.get(setting).vectors))
-                     for method in methods]
+                     for method in some]
         yield runs, missing
 
 
@@ -289,6 +291,21 @@ def _start(command):
         return Program(command, START_SECONDS)
     except OSError as error:
         return error
+
+
+def peer_rows(runs, missing):
+    """Return the rows of finished runs; add the failed ones to {peer: reason if it is missing}.
+
+    The runs' programs must not have ended.
+    """
+    rows = []
+    for run in runs:
+        row, why = attempt(partial(peer_row, run), run)
+        if row:
+            rows.append(row)
+        else:
+            missing[f"Sionna {run.method} {run.setting.points.name} {run.extra['mode']}"] = why
+    return rows
 
 
 def prepared(runs):

@@ -270,6 +270,25 @@ def gpu_peers(results):
                    "ours, bit error rate", "our speed-up"], lines)]
 
 
+def gpu_array_peers(results):
+    """Compare Sionna's methods with our detectors, with many antennas and a matrix per vector."""
+    ours = {(row["label"], row["num_tx"], row["num_rx"], row["constellation"]): row
+            for row in results["results"]}
+    lines = []
+    for row in results.get("peers", []):
+        mine = ours.get((COUNTERPARTS[row["method"]], row["num_tx"], row["num_rx"],
+                         row["constellation"]))
+        lines.append([
+            f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
+            f"{row['num_rx']}x{row['num_tx']} {NAMES[row['constellation']]}",
+            f"{row['vectors']}", gigabits(row), bit_error_rate(row),
+            *([gigabits(mine), bit_error_rate(mine),
+               number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 3)])
+    return [Table(["their program and method", "receive antennas x layers",
+                   "their vectors per call", "theirs, Gbit/s", "theirs, bit error rate",
+                   "ours, Gbit/s", "ours, bit error rate", "our speed-up"], lines)] if lines else []
+
+
 def gpu_rates(results):
     """Return the measured rates from which the limits are computed."""
     measured = results["rates"]
