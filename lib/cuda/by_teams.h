@@ -13,9 +13,14 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Whether a team takes this size: too large for a thread's registers, and small enough
- * for those of a team */
-constexpr bool fits_team = !asked::fixed_tx && asked::num_tx > 1 && asked::num_tx <= 32;
+/* Whether a team takes this size: small enough for its registers, and too large for those
+ * of a thread or at least of so many layers, from which on a team is faster */
+constexpr bool fits_team_from(int layers)
+{
+    return asked::num_tx > 1 && asked::num_tx <= 32 &&
+           (!asked::fixed_tx || asked::num_tx >= layers);
+}
+constexpr bool fits_team = fits_team_from(33);
 
 template <class Real, class Steps>
 struct team_storage {
@@ -58,7 +63,8 @@ struct again_if<false, Again> {
  *   METHOD(gram, storage)
  *   begin()               after H^H H; returns whether the matrix is good enough
  *   detect(matched, noise, prior, llr)
- *                         from the layer's entry of H^H y; prior: null, or the layer's
+ *                         from the layer's entry of H^H y; prior: null, or the layer's.
+ *                         Returns whether the matrix is good enough for these, too
  *   make_serial(arena)    the CPU's form */
 template <class Method, class Again>
 class by_teams
@@ -86,12 +92,11 @@ public:
             const unsigned long long wanted = first + threadIdx.x % 32 / team_threads;
             const bool exists = wanted < all.chunks;
             const unsigned long long chunk = exists ? wanted : all.chunks - 1;
-            bool good = true;
+            bool good;
             erased += detect_chunk<float, Method>(all, chunk, exists, own.once, good);
             if constexpr (in_double::exists)
                 if (__any_sync(~0u, exists && !good)) {
                     const bool bad = exists && !good;
-                    good = true;
                     erased += detect_again(all, chunk, bad, own.again, good);
                     good = good || !bad;
                 }
@@ -120,7 +125,8 @@ private:
         return detect_chunk<double, Again>(all, chunk, stores, own, good);
     }
 
-    /* stores: whether this team's results count */
+    /* stores: whether this team's results count. Set good: whether the matrix is good
+     * enough for Real. If not, all vectors must be detected again. */
     template <class Real, class Steps>
     MP_FN static unsigned detect_chunk(const batch& all,
                                        unsigned long long chunk,
@@ -136,6 +142,7 @@ private:
             all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
         const float* const h = all.h + place * (2 * nr * nt);
         unsigned erased = 0;
+        good = true;
 #pragma unroll 1
         for (unsigned t = 0; t < length; t += gram_of_h::vectors) {
             const unsigned long long vector = chunk * length + t;
@@ -151,16 +158,12 @@ private:
                                                [](int a, int b) { return a & b; }) != 0;
             }
             for (gram.vector = 0; gram.vector < count; ++gram.vector) {
-                Real energy = 0;
-                MP_UNROLL
-                for (int w = 0; w < gram_of_h::vectors; ++w)
-                    energy = w == gram.vector ? gram.energy[w] : energy;
                 const bool usable = detect_vector(
-                    all, vector + gram.vector, gram, method, energy, stores && good);
-                erased += stores && good && gram.rank == 0 && !usable;
+                    all, vector + gram.vector, gram, method, stores, good);
+                erased += stores && gram.rank == 0 && !usable;
             }
         }
-        return erased;
+        return good ? erased : 0;
     }
 
     template <class Real, class Steps>
@@ -168,13 +171,14 @@ private:
                                     unsigned long long vector,
                                     const team_gram_of<Real>& gram,
                                     Steps& method,
-                                    Real energy,
-                                    bool stores)
+                                    bool stores,
+                                    bool& good)
     {
         const lane noise = all.load_noise(vector);
         const int at = gram.layer() * bits;
         lane known[bits], canonical[bits], found[bits], ordered[bits];
-        bool usable = batch::allowed(noise).m && energy < largest_energy;
+        bool usable =
+            batch::allowed(noise).m && gram.at.energy[gram.vector] < largest_energy;
         if constexpr (asked::has_prior) {
             float sum = 0.0f;
             MP_UNROLL
@@ -186,17 +190,18 @@ private:
             sum = over_team<team_threads>(sum, [](float a, float b) { return a + b; });
             usable = usable && sum < largest_prior;
         }
-        method.detect(gram.at.matched[gram.vector][gram.layer()],
-                      noise,
-                      asked::has_prior ? canonical : nullptr,
-                      found);
+        const bool enough = method.detect(gram.at.matched[gram.vector][gram.layer()],
+                                          noise,
+                                          asked::has_prior ? canonical : nullptr,
+                                          found);
+        good = good && (enough || !usable);
         order_llr(asked::points,
                   1,
                   lane::mask{ usable },
                   found,
                   asked::has_prior && asked::extrinsic ? known : nullptr,
                   ordered);
-        if (stores && gram.has_layer()) {
+        if (stores && good && gram.has_layer()) {
             const unsigned long long place = vector * (nt * bits) + at;
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
@@ -222,7 +227,7 @@ private:
         const unsigned length = asked::matrix_each ? 1 : all.chunk;
         unsigned erased = 0;
         for (unsigned t = 0; t < length; ++t)
-            erased += mimopack::MIMOPACK_ISA::detect_vector(
+            erased += mimopack::MIMOPACK_ISA::detect_vector<unstaged_rows>(
                 kernel, all, arrays, now, chunk * length + t);
         return erased;
     }

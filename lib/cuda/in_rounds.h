@@ -81,7 +81,7 @@ MP_FN void prepare_chunk(Kernel& kernel,
 }
 
 /* Returns whether the LLRs are finite. */
-template <class Kernel>
+template <class Staging>
 MP_FN lane::mask load_prior(const batch& all,
                             vector_arrays& arrays,
                             const round& now,
@@ -89,8 +89,8 @@ MP_FN lane::mask load_prior(const batch& all,
 {
     constexpr int num_llr = asked::num_tx * asked::bits;
     const float* own;
-    if constexpr (staged_rows<Kernel>::used)
-        own = staged_rows<Kernel>::prior(now.turn, now.exists);
+    if constexpr (Staging::used)
+        own = Staging::prior(now.turn, now.exists);
     else
         own = all.prior + vector * num_llr;
     for (int b = 0; b < num_llr; ++b)
@@ -116,23 +116,23 @@ detect_whole(Kernel& kernel, const lane* y, lane noise, const lane* prior, lane*
     }
 }
 
-/* Detects a vector of the thread's chunk; returns whether it was erased. */
-template <class Kernel>
+/* Detects a vector of the thread's chunk; returns whether it was erased. Staging:
+ * staged_rows, or unstaged_rows for a thread that comes here alone */
+template <class Staging, class Kernel>
 MP_FN bool detect_vector(Kernel& kernel,
                          const batch& all,
                          vector_arrays& arrays,
                          const round& now,
                          unsigned long long vector)
 {
-    using staging = staged_rows<Kernel>;
-    if constexpr (staging::used)
-        staging::load_received(now.turn, now.exists, &arrays.received[0]);
+    if constexpr (Staging::used)
+        Staging::load_received(now.turn, now.exists, &arrays.received[0]);
     else
         all.load_received(vector, &arrays.received[0]);
     const lane noise = all.load_noise(vector);
     auto usable = batch::allowed(noise);
     if constexpr (asked::has_prior)
-        usable = usable & load_prior<Kernel>(all, arrays, now, vector);
+        usable = usable & load_prior<Staging>(all, arrays, now, vector);
     begin(kernel, all, vector, threads_of_round{ now.rows, now.exists }, 0);
     usable = usable & detect_whole(kernel,
                                    &arrays.received[0],
@@ -145,8 +145,8 @@ MP_FN bool detect_vector(Kernel& kernel,
               &arrays.found[0],
               asked::has_prior && asked::extrinsic ? &arrays.known[0] : nullptr,
               &arrays.ordered[0]);
-    if constexpr (staging::takes_llr)
-        staging::store(all, &arrays.ordered[0], now.first, now.rows, now.turn);
+    if constexpr (Staging::takes_llr)
+        Staging::store(all, &arrays.ordered[0], now.first, now.rows, now.turn);
     else if (now.exists)
         all.store(vector, &arrays.ordered[0]);
     return now.exists && !usable.m;
@@ -175,11 +175,12 @@ MP_FN unsigned detect_in_rounds(Kernel& kernel, const batch& all, vector_arrays&
         prepare_chunk(kernel, all, parts, arrays, now, next);
         for (unsigned t = 0; t < (asked::matrix_each ? 1 : all.chunk); ++t)
             erased +=
-                detect_vector(kernel,
-                              all,
-                              arrays,
-                              now,
-                              asked::matrix_each ? now.own : now.own * all.chunk + t);
+                detect_vector<staged_rows<Kernel>>(
+                    kernel,
+                    all,
+                    arrays,
+                    now,
+                    asked::matrix_each ? now.own : now.own * all.chunk + t);
     }
     return erased;
 }

@@ -10,6 +10,11 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* Threads that each load and store rows of their own */
+struct unstaged_rows {
+    static constexpr bool used = false, takes_llr = false;
+};
+
 template <class Kernel>
 class staged_rows
 {

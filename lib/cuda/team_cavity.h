@@ -4,9 +4,8 @@
  *
  * With B = S G S + sigma^2 I the QR decomposition of cavity.h has Q2 Q2^H = sigma^2 B^-1
  * and Q2 Q1^H R = sigma B^-1 S G. B is scaled to ones on its diagonal, which multiplies
- * s_i by 1 / sqrt(B_ii) and leaves the formulas as they are. The pivots of B are then at
- * least those of G with such a scale: a team that finds these large enough, once for a
- * matrix, loses no more digits for any S and sigma. */
+ * s_i by 1 / sqrt(B_ii) and leaves the formulas as they are. Its pivots say how many
+ * digits are lost; the noise keeps them away from zero. */
 #pragma once
 #include "cuda/lane.h"
 #include "cuda/sweep.h"
@@ -37,10 +36,11 @@ public:
 
     Real mean[2];
     Real precision[AXES]; /* 1 / variance */
+    bool enough;          /* whether B is far from deficient rank, from prepare() */
 
     MP_FN team_cavity(const gram_of_h& gram, storage& s) : d_gram(gram), d_at(s) {}
 
-    /* Return whether the matrix is far from deficient rank. */
+    /* Return whether the matrix has full rank, as far as Real can tell. */
     MP_FN bool check() const
     {
         const Real own = reciprocal_root(d_gram.diagonal());
@@ -53,13 +53,12 @@ public:
             matrix.entry[i][0] = i == d_gram.layer() ? Real(1) : g.x * factor;
             matrix.entry[i][1] = i == d_gram.layer() ? Real(0) : g.y * factor;
         }
-        return matrix.check(d_at.complex_rows, d_gram.rank, least_pivot);
+        return matrix.check(d_at.complex_rows, d_gram.rank, is_float ? 1e-5 : 1e-10);
     }
 
-    /* Compute what does not depend on f and the means; return whether the matrix is far
-     * from deficient rank. s: the layer's standard deviations; noise: sigma^2 in B;
-     * scaling: the sigma^2 that scales the variances. */
-    MP_FN bool prepare(const Real* s, Real noise, Real scaling)
+    /* Compute what does not depend on f and the means. s: the layer's standard deviations;
+     * noise: sigma^2 in B; scaling: the sigma^2 that scales the variances. */
+    MP_FN void prepare(const Real* s, Real noise, Real scaling)
     {
         const Real diagonal = d_gram.diagonal();
         Real own[AXES];
@@ -68,7 +67,7 @@ public:
             own[q] = s[q] * reciprocal_root(multiply_add(s[q] * s[q], diagonal, noise));
         share(own);
         build(own);
-        const bool enough = d_matrix.invert(d_at.rows, d_gram.rank, least_pivot);
+        enough = d_matrix.invert(d_at.rows, d_gram.rank, least_pivot);
         Real last[AXES], t[AXES];
         MP_UNROLL
         for (int q = 0; q < AXES; ++q)
@@ -93,7 +92,6 @@ public:
             precision[q] =
                 bounded * reciprocal(at_least(last[q] * own[q] * scaling, Real(1e-30)));
         }
-        return enough;
     }
 
     /* m: the layer's mean, or null for 0 in all layers */
@@ -144,9 +142,10 @@ public:
 
 private:
     /* The share of a column's energy that others leave: below it, float would keep fewer
-     * than three digits, and double fewer than five. It is below the former in about 14
-     * of a thousand 16x16 Rayleigh channels. */
-    static constexpr Real least_pivot = sizeof(Real) == sizeof(float) ? 1e-3f : 1e-10;
+     * than three digits, and double fewer than five. Without noise it is below the former
+     * in about 14 of a thousand 16x16 Rayleigh channels. */
+    static constexpr bool is_float = sizeof(Real) == sizeof(float);
+    static constexpr Real least_pivot = is_float ? 1e-3 : 1e-10;
     const gram_of_h& d_gram;
     storage& d_at;
     columns d_matrix; /* minus the inverse of B */

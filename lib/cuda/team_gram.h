@@ -5,6 +5,7 @@
 #include "common/config.h"
 #include "cuda/asked.h"
 #include "cuda/real.h"
+#include "cuda/team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -24,17 +25,19 @@ struct team_gram_of {
     static constexpr int vectors = asked::matrix_each ? 1 : 7; /* that share a pass */
     static constexpr int width = (nt + 1) / 2 * 2; /* rows begin at 16 bytes */
 
+    static constexpr int places = vectors > 1 ? 8 : 1; /* of vectors, likewise */
+
     struct storage {
         alignas(16) float2 h[rows][width];
-        float2 y[rows][vectors];
+        alignas(16) float2 y[rows][places];
         complex product[shares ? nt : 1][nt]; /* H^H H */
         complex matched[vectors][nt];         /* H^H y */
+        float energy[places];                 /* |y|^2 */
     };
 
     storage& at;
     const int rank;
     int count = 0, vector = 0; /* of the vectors that share the pass; the present one */
-    Real energy[vectors];      /* |y|^2 */
 
     MP_FN team_gram_of(storage& s, int rank_) : at(s), rank(rank_) {}
     MP_FN bool has_layer() const { return rank < nt; }
@@ -67,18 +70,36 @@ struct team_gram_of {
 private:
     complex d_column[shares ? 1 : nt]; /* the thread's column of H^H H */
 
+    /* Threads that take the entries of a vector in some rows, and each one's entries */
+    static constexpr int takers = threads < rows ? threads : rows;
+    static constexpr int entries = (rows * vectors + threads - 1) / threads;
+    static constexpr int energies = threads < rows ? vectors : entries; /* of a thread */
+
+    /* The vector and row of a thread's entry, and the energy that it belongs to */
+    MP_FN int vector_of(int e) const { return (rank + threads * e) / rows; }
+    MP_FN int row_of(int e) const { return (rank + threads * e) % rows; }
+    MP_FN static constexpr int energy_of(int e)
+    {
+        return threads < rows ? threads * e / rows : e;
+    }
+
     template <bool FIRST>
     MP_FN void pass(const float* h, const float* y)
     {
         Real sum[FIRST ? nt : 1][2], of_y[vectors][2];
+        float energy[energies];
         MP_UNROLL
         for (int i = 0; FIRST && i < nt; ++i)
             sum[i][0] = sum[i][1] = 0;
         MP_UNROLL
         for (int v = 0; v < vectors; ++v)
-            of_y[v][0] = of_y[v][1] = energy[v] = 0;
-        float2 next[rows];
+            of_y[v][0] = of_y[v][1] = 0;
+        MP_UNROLL
+        for (int e = 0; e < energies; ++e)
+            energy[e] = 0.0f;
+        float2 next[rows], next_y[entries];
         load(h, 0, next);
+        load_y(y, 0, next_y);
 #pragma unroll 1
         for (int from = 0; from < nr; from += rows) {
             float2 own[rows];
@@ -89,27 +110,22 @@ private:
                 if (FIRST && has_layer())
                     at.h[r][rank] = own[r];
             }
-            for (int k = rank; k < rows * vectors; k += threads) {
-                const int v = k / rows, r = k % rows;
-                const bool exists = v < count && from + r < nr;
-                at.y[r][v] = exists
-                                 ? reinterpret_cast<const float2*>(y)[v * nr + from + r]
-                                 : float2{ 0.0f, 0.0f };
+            MP_UNROLL
+            for (int e = 0; e < entries; ++e) {
+                const float2 z = next_y[e];
+                float& to = energy[energy_of(e)];
+                to = fmaf(z.x, z.x, fmaf(z.y, z.y, to));
+                if (rank + threads * e < rows * vectors)
+                    at.y[row_of(e)][vector_of(e)] = z;
             }
             __syncwarp();
             load(h, from + rows, next);
+            load_y(y, from + rows, next_y);
             MP_UNROLL
             for (int r = 0; r < rows; ++r) {
                 if constexpr (FIRST)
                     add_row(at.h[r], own[r], sum);
-                MP_UNROLL
-                for (int v = 0; v < vectors; ++v) {
-                    const float2 z = at.y[r][v];
-                    const Real parts[2] = { z.x, z.y };
-                    add_conjugate(own[r], z, of_y[v]);
-                    energy[v] = multiply_add(
-                        parts[0], parts[0], multiply_add(parts[1], parts[1], energy[v]));
-                }
+                add_vectors(at.y[r], own[r], of_y);
             }
         }
         MP_UNROLL
@@ -123,7 +139,41 @@ private:
             for (int v = 0; v < vectors; ++v)
                 at.matched[v][rank] = complex{ of_y[v][0], of_y[v][1] };
         }
+        MP_UNROLL
+        for (int e = 0; e < energies; ++e) {
+            const int v = threads < rows ? e : vector_of(e);
+            const float all =
+                over_team<takers>(energy[e], [](float a, float b) { return a + b; });
+            if (rank % takers == 0 && v < vectors)
+                at.energy[v] = all;
+        }
         __syncwarp();
+    }
+
+    /* The thread's entries of y in the rows; zeros behind the last row and vector */
+    MP_FN void load_y(const float* y, int from, float2* to) const
+    {
+        MP_UNROLL
+        for (int e = 0; e < entries; ++e) {
+            const int v = vector_of(e), r = from + row_of(e);
+            to[e] = v < count && r < nr ? reinterpret_cast<const float2*>(y)[v * nr + r]
+                                        : float2{ 0.0f, 0.0f };
+        }
+    }
+
+    MP_FN static void add_vectors(const float2* row, float2 own, Real (*sum)[2])
+    {
+        if constexpr (vectors == 1) {
+            add_conjugate(own, row[0], sum[0]);
+        } else {
+            MP_UNROLL
+            for (int v = 0; v < vectors; v += 2) {
+                const float4 two = *reinterpret_cast<const float4*>(row + v);
+                add_conjugate(own, float2{ two.x, two.y }, sum[v]);
+                if (v + 1 < vectors)
+                    add_conjugate(own, float2{ two.z, two.w }, sum[v + 1]);
+            }
+        }
     }
 
     /* The thread's entries of the rows; zeros behind the last one */

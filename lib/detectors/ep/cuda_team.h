@@ -30,7 +30,7 @@ public:
 
     MP_FN bool begin() { return d_cavity.check(); }
 
-    MP_FN void detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
     {
         constexpr int side = 1 << WIDTH;
         lane cost[2][side], lambda[2], gamma[2];
@@ -39,6 +39,7 @@ public:
             d_axis.start(
                 prior ? prior + q * WIDTH : nullptr, cost[q], lambda[q], gamma[q]);
         const Real variance = Real(0.5) * noise.v; /* per real dimension */
+        bool enough = true;
 #pragma unroll 1
         for (int iteration = 0;; ++iteration) {
             Real deviation[2], mean[2];
@@ -48,6 +49,7 @@ public:
                 mean[q] = gamma[q].v * deviation[q] * deviation[q];
             }
             d_cavity.prepare(deviation, variance, variance);
+            enough = enough && d_cavity.enough;
             d_cavity.estimate(matched, mean);
             if (iteration == options.num_iterations - 1)
                 break;
@@ -68,6 +70,7 @@ public:
                                metric);
             axis_llrs<WIDTH>(metric, llr + q * WIDTH);
         }
+        return enough;
     }
 
 private:

@@ -89,7 +89,7 @@ public:
         return good;
     }
 
-    MP_FN void detect(float2 matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
         if (asked::matrix_each)
             d_system.factorise(in_order(), matched);
@@ -113,6 +113,7 @@ public:
             const bool one = own >> symbol_bits<WIDTH>::place(b) & 1;
             llr[b] = SOFT ? d_found.llr(b, unit) : lane(one ? 1.0f : -1.0f);
         }
+        return true;
     }
 
 private:

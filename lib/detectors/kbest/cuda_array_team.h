@@ -51,7 +51,7 @@ public:
         return d_system.is_independent(d_column);
     }
 
-    MP_FN void detect(complex matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(complex matched, lane noise, const lane* prior, lane* llr)
     {
         constexpr kbest_options o = asked::options();
         d_system.solve(in_order(), matched);
@@ -71,6 +71,7 @@ public:
             llr[b] = clipped(known, moved, o.llr_clip);
         }
         __syncwarp();
+        return true;
     }
 
 private:

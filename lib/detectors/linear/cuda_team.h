@@ -26,11 +26,14 @@ public:
     MP_FN bool begin()
     {
         d_noise = 0.0f;
+        if (MMSE)
+            return d_cavity.check();
         const Real one = 1;
-        return MMSE ? d_cavity.check() : d_cavity.prepare(&one, 0, 1);
+        d_cavity.prepare(&one, 0, 1);
+        return d_cavity.enough;
     }
 
-    MP_FN void detect(complex_of<Real> matched, lane noise, const lane*, lane* llr)
+    MP_FN bool detect(complex_of<Real> matched, lane noise, const lane*, lane* llr)
     {
         if (MMSE && __any_sync(~0u, noise.v != d_noise)) {
             const Real one = 1;
@@ -45,6 +48,7 @@ public:
             demap_axes<WIDTH>(x, inverse_noise, asked::points.scale, llr);
         else
             demap_points(x, inverse_noise, asked::points, llr);
+        return d_cavity.enough;
     }
 
 private:

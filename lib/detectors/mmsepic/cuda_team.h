@@ -34,9 +34,10 @@ public:
         return d_cavity.check();
     }
 
-    MP_FN void detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
     {
         lane metric[WIDTH > 0 ? 1 << WIDTH : asked::points.size];
+        bool enough = true;
 #pragma unroll 1
         for (int iteration = 0; iteration < options.num_iterations; ++iteration) {
             const lane* const known = iteration ? llr : prior;
@@ -47,11 +48,13 @@ public:
                 d_cavity.prepare(&s, noise.v, noise.v);
                 d_noise = known ? 0.0f : noise.v;
             }
+            enough = enough && d_cavity.enough;
             const Real mean[2] = { d_mean[0].v, d_mean[1].v };
             d_cavity.estimate(matched, mean);
             const lane x[2] = { as_lane(d_cavity.mean[0]), as_lane(d_cavity.mean[1]) };
             d_layer.demap(x, as_lane(d_cavity.precision[0]), prior, metric, llr);
         }
+        return enough;
     }
 
 private:

@@ -68,7 +68,7 @@ public:
         return d_system.is_independent(d_column); /* each column is the last one once */
     }
 
-    MP_FN void detect(complex, lane noise, const lane*, lane* llr)
+    MP_FN bool detect(complex, lane noise, const lane*, lane* llr)
     {
         constexpr nway_options o = asked::options();
         const int place = d_system.gram.vector % group;
@@ -80,6 +80,7 @@ public:
         MP_UNROLL
         for (int b = 0; b < bits; ++b)
             llr[b] = clamp(d_found.llr(b, unit), lane(o.llr_clip));
+        return true;
     }
 
 private:
