@@ -41,8 +41,8 @@ struct team_again<void> {
     };
 };
 
-/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form in
- * double precision would only make the rest spill more. */
+/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form
+ * in double precision would only make the rest spill more. */
 constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
 
 /* Again, or void */
@@ -158,8 +158,8 @@ private:
                                                [](int a, int b) { return a & b; }) != 0;
             }
             for (gram.vector = 0; gram.vector < count; ++gram.vector) {
-                const bool usable = detect_vector(
-                    all, vector + gram.vector, gram, method, stores, good);
+                const bool usable =
+                    detect_vector(all, vector + gram.vector, gram, method, stores, good);
                 erased += stores && gram.rank == 0 && !usable;
             }
         }

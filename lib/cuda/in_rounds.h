@@ -174,13 +174,12 @@ MP_FN unsigned detect_in_rounds(Kernel& kernel, const batch& all, vector_arrays&
         const round now{ first, turn, rows, first + (exists ? rank : rows - 1), exists };
         prepare_chunk(kernel, all, parts, arrays, now, next);
         for (unsigned t = 0; t < (asked::matrix_each ? 1 : all.chunk); ++t)
-            erased +=
-                detect_vector<staged_rows<Kernel>>(
-                    kernel,
-                    all,
-                    arrays,
-                    now,
-                    asked::matrix_each ? now.own : now.own * all.chunk + t);
+            erased += detect_vector<staged_rows<Kernel>>(
+                kernel,
+                all,
+                arrays,
+                now,
+                asked::matrix_each ? now.own : now.own * all.chunk + t);
     }
     return erased;
 }

@@ -56,8 +56,8 @@ public:
         return matrix.check(d_at.complex_rows, d_gram.rank, is_float ? 1e-5 : 1e-10);
     }
 
-    /* Compute what does not depend on f and the means. s: the layer's standard deviations;
-     * noise: sigma^2 in B; scaling: the sigma^2 that scales the variances. */
+    /* Compute what does not depend on f and the means. s: the layer's standard
+     * deviations; noise: sigma^2 in B; scaling: the sigma^2 that scales the variances. */
     MP_FN void prepare(const Real* s, Real noise, Real scaling)
     {
         const Real diagonal = d_gram.diagonal();

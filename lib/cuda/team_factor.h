@@ -22,7 +22,8 @@ class team_factor
     using complex = complex_of<Real>;
     using gram_of_h = team_gram_of<Real>;
     static constexpr int nt = asked::num_tx, threads = gram_of_h::threads;
-    /* A column of which less than this share of its energy is left is too much for Real. */
+    /* A column of which less than this share of its energy is left is too much for Real.
+     */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
     static constexpr Real least_share = is_float ? 1e-5 : 1e-12,
                           least_share_on_top = is_float ? 1e-7 : 1e-14;
@@ -243,8 +244,7 @@ private:
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
             const complex b = other[i];
-            row[i].x =
-                multiply_add(along.x, b.x, multiply_add(-along.y, b.y, row[i].x));
+            row[i].x = multiply_add(along.x, b.x, multiply_add(-along.y, b.y, row[i].x));
             row[i].y = multiply_add(along.x, b.y, multiply_add(along.y, b.x, row[i].y));
         }
     }

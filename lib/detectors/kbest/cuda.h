@@ -465,8 +465,7 @@ template <int WIDTH, int K>
 constexpr bool array_team_fits()
 {
     if constexpr (fits_team_from(layers_for_array_team<WIDTH, K>()) &&
-                  asked::num_tx > 4 && asked::num_tx <= 16 && WIDTH > 0 &&
-                  K >= 8)
+                  asked::num_tx > 4 && asked::num_tx <= 16 && WIDTH > 0 && K >= 8)
         return array_kbest<WIDTH, K, float>::possible;
     else
         return false;
@@ -474,9 +473,8 @@ constexpr bool array_team_fits()
 
 /* Their form in double precision, or void */
 template <int WIDTH, int K>
-struct array_again
-    : again_if<often_dependent && array_kbest<WIDTH, K, double>::possible,
-               array_kbest<WIDTH, K, double>> {
+struct array_again : again_if<often_dependent && array_kbest<WIDTH, K, double>::possible,
+                              array_kbest<WIDTH, K, double>> {
 };
 
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes

@@ -35,7 +35,7 @@ public:
 
     MP_FN bool detect(complex_of<Real> matched, lane noise, const lane*, lane* llr)
     {
-        if (MMSE && __any_sync(~0u, noise.v != d_noise)) {
+        if (MMSE && (asked::matrix_each || __any_sync(~0u, noise.v != d_noise))) {
             const Real one = 1;
             d_cavity.prepare(&one, noise.v, noise.v);
             d_noise = noise.v;

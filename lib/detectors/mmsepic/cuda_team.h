@@ -41,7 +41,7 @@ public:
 #pragma unroll 1
         for (int iteration = 0; iteration < options.num_iterations; ++iteration) {
             const lane* const known = iteration ? llr : prior;
-            if (known || __any_sync(~0u, noise.v != d_noise)) {
+            if (known || asked::matrix_each || __any_sync(~0u, noise.v != d_noise)) {
                 lane deviation;
                 d_layer.make_symbol(known, metric, d_mean, deviation);
                 const Real s = deviation.v;

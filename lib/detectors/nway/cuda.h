@@ -21,9 +21,8 @@ constexpr bool team_fits()
 
 /* The team's form in double precision, or void */
 template <int WIDTH, column_order ORDER>
-struct nway_again
-    : again_if<often_dependent && team_nway<WIDTH, ORDER, double>::possible,
-               team_nway<WIDTH, ORDER, double>> {
+struct nway_again : again_if<often_dependent && team_nway<WIDTH, ORDER, double>::possible,
+                             team_nway<WIDTH, ORDER, double>> {
 };
 
 /* N-way rotates the columns, FPFSD raises each of them to the top. */

@@ -130,8 +130,7 @@ private:
                     follow(first);
                 if (group > 1)
                     d_found.take_up(d_at.best[n], gram.rank);
-                d_found.collect(
-                    gram.rank, column_place(ORDER, d_column, pass, nt), size);
+                d_found.collect(gram.rank, column_place(ORDER, d_column, pass, nt), size);
                 if (group > 1)
                     d_found.put_aside(d_at.best[n], gram.rank);
             }
