@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Profile the kernels of a suite of `mimopack bench` with Nsight Compute.
 
-    bench/ncu.py [--suite gpu|gpu-arrays] [--detector NAME] [--vectors N] [--all] [--output FILE]
+    bench/ncu.py [--suite gpu|gpu-arrays] [--detector NAME] [--antennas RXxTX] [--vectors N] [--all]
+                 [--output FILE]
 
 The script measures which share of the GPU's peak rates each kernel reaches: of the suite gpu those
 with a target, of gpu-arrays every one. It needs ncu on the path, the permission to read the
@@ -106,7 +107,8 @@ def profile(chosen, arguments, scratch):
                *(word for section in SECTIONS for word in ("--section", section)),
                sys.executable, __file__, "--vectors", str(arguments.vectors), "--launch", str(said),
                "--suite", arguments.suite, *(["--all"] if arguments.all else []),
-               *(word for name in arguments.detector for word in ("--detector", name))]
+               *(word for name in arguments.detector for word in ("--detector", name)),
+               *(word for size in arguments.antennas for word in ("--antennas", size))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS)
     if not said.exists():
         sys.exit(f"ncu.py: ncu failed: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -137,6 +139,8 @@ def main():
     parser.add_argument("--suite", choices=("gpu", "gpu-arrays"), default="gpu")
     parser.add_argument("--detector", action="append", default=[], metavar="NAME",
                         help="profile only this one; may be given several times")
+    parser.add_argument("--antennas", action="append", default=[], metavar="RXxTX",
+                        help="profile only this size; may be given several times")
     parser.add_argument("--vectors", type=int, default=500_000)
     parser.add_argument("--all", action="store_true", help="also profile the cases without targets")
     parser.add_argument("--output", type=Path)
@@ -146,6 +150,9 @@ def main():
         *cases.GPU_TARGETS, *(cases.GPU_OTHERS if arguments.all else ())]
     if arguments.detector:
         chosen = [case for case in chosen if case.detector in arguments.detector]
+    if arguments.antennas:
+        chosen = [case for case in chosen
+                  if f"{case.setting.num_rx}x{case.setting.num_tx}" in arguments.antennas]
     if arguments.launch:
         return launch(chosen, arguments.vectors, arguments.launch)
     if not shutil.which("ncu"):
@@ -154,7 +161,7 @@ def main():
         first_call.all_of(chosen)    # compile several at a time, outside the profiler
         results = profile(chosen, arguments, scratch)
     for row in results["results"]:
-        print(f"{row['label']:20s} {row['num_tx']}x{row['num_rx']} T={row['symbols_per_channel']} "
+        print(f"{row['label']:20s} {row['num_rx']}x{row['num_tx']} T={row['symbols_per_channel']} "
               f"{row['constellation']:6s} " + "  ".join(
             f"{name} {value:.4g}" for name, value in (row["values"] | row["stalls"]).items()
             if value is not None))
