@@ -46,11 +46,16 @@ def gpu_picture(results):
 def gpu_profile(results):
     """Return the results of bench/ncu.py for each kernel."""
     columns = results["columns"]
+
+    def size(row):
+        return f"{row['num_rx']}x{row['num_tx']} " if "num_rx" in row else ""
+
     return [Table(
-        ["detector", "constellation", *(
+        ["detector", "constellation" if "num_rx" not in results["results"][0] else
+         "receive antennas x layers", *(
             "registers per thread" if name == "registers" else name for name in columns),
          "warp stalls, cycles per instruction"],
-        [[spelled(row["label"]), NAMES[row["constellation"]],
+        [[spelled(row["label"]), size(row) + NAMES[row["constellation"]],
           *(number(row["values"].get(name)) for name in columns),
           ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"
                     for why, cycles in row["stalls"].items())]

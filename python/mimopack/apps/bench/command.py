@@ -102,7 +102,7 @@ _suite = heading("Suites")
              "several times. Without a suite, use --num-tx and --num-rx.")
 @_suite("--peers", type=click.Path(exists=True, file_okay=False),
         help="Folder bench/peers of the source tree: also time IT++ (suites cpu and codes) and "
-             "Sionna (suites cpu and gpu).")
+             "Sionna (suites cpu, gpu and gpu-arrays).")
 @_suite("--sionna-python", type=click.Path(exists=True, dir_okay=False),
         help="Python interpreter with Sionna. Default: the one that bench/peers/sionna-setup.sh "
              "installs.")
