@@ -13,8 +13,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Whether a team takes this size: small enough for its registers, and too large for those
- * of a thread or at least of so many layers, from which on a team is faster */
+/* Whether a team takes this size. It takes sizes that are too large for a thread's
+ * registers, and others from so many layers on, where a detector's teams are faster. */
 constexpr bool fits_team_from(int layers)
 {
     return asked::num_tx > 1 && asked::num_tx <= 32 &&
