@@ -42,6 +42,9 @@ sys.path.insert(0, str(FUZZ))
 # Seconds after which one input is a finding, waiting for a core included, and megabytes of memory
 # that are one.
 SECONDS, MEGABYTES = 120, 3000
+# Executions of a process under Atheris. Atheris 3.0.0 keeps the result of each comparison of NumPy
+# arrays that it watches, so that a process grows.
+MOST_RUNS = 300_000
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 # {C++ target: (its sources in the library, further options of the compiler)}. pybind11 shares types
 # only between modules of one compiler, and GNU Radio's come from GCC.
@@ -203,20 +206,35 @@ def processor_seconds():
 
 
 def fuzz(name, arguments):
-    """Run a target in several processes; return whether there was no finding."""
-    command, logs, running = command_of(name), [], []
-    inputs = [str(folder) for folder in folders(name)]
-    runs = arguments.runs
+    """Run a target, in one series of processes after another; return whether there was no finding.
+    """
+    runs, end = arguments.runs, time.monotonic() + arguments.seconds
     if arguments.total:
         left = arguments.total - sum(row["executions"] for row in record(name))
         if left <= 0:
             print(f"{name}: has its {arguments.total} executions", flush=True)
             return True
         runs = min(runs, left) if runs else left
+    most = 0 if name in LIBRARY else MOST_RUNS * arguments.jobs
+    seed = arguments.seed
+    while True:
+        seconds = max(1, round(end - time.monotonic())) if arguments.seconds else 0
+        executed, clean = series(name, min(runs or most, most or runs), seconds, seed,
+                                 arguments.jobs)
+        runs = max(0, runs - executed) if runs else 0
+        is_over = arguments.seconds and time.monotonic() >= end
+        if not clean or not most or is_over or not (runs or arguments.seconds):
+            return clean
+        seed += arguments.jobs if seed else 0
+
+
+def series(name, runs, seconds, seed, jobs):
+    """Run a target in several processes; return (executions, whether there was no finding)."""
+    command, logs, running = command_of(name), [], []
+    inputs = [str(folder) for folder in folders(name)]
     start, processor = time.monotonic(), processor_seconds()
-    for job in range(arguments.jobs):
-        told = options(name, -(-runs // arguments.jobs), arguments.seconds,
-                       arguments.seed and arguments.seed + job,
+    for job in range(jobs):
+        told = options(name, -(-runs // jobs), seconds, seed and seed + job,
                        NATIVE_MAX_LEN if name in LIBRARY else None)
         logs.append(WORK / name / f"log-{job}.txt")
         with logs[-1].open("w") as log:
@@ -236,7 +254,7 @@ def fuzz(name, arguments):
     for log, text, code in zip(logs, texts, codes, strict=True):
         if code:
             print(f"{log}:\n" + "\n".join(text.splitlines()[-40:]), flush=True)
-    return not any(codes)
+    return executed, not any(codes)
 
 
 def merge(name):
