@@ -356,6 +356,12 @@ def nearly_dependent(name, tmp_path, share, period=1):
                   for backend in ("cpu", "reference"))
 
 
+def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
+    """H^H H has no digits left for them."""
+    llr, cpu, _ = nearly_dependent("mmse", tmp_path, 3e-4)
+    assert_close(llr, cpu, 2e-3)
+
+
 @pytest.mark.parametrize("name", ["mmse", "mmsepic", "ep"])
 @pytest.mark.parametrize("period", [1, 14])
 def test_noise_keeps_digits_of_nearly_dependent_columns(name, period, tmp_path):
