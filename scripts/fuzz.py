@@ -32,6 +32,7 @@ import shutil
 import subprocess
 import sys
 import time
+from math import ceil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -218,13 +219,13 @@ def fuzz(name, arguments):
     most = 0 if name in LIBRARY else MOST_RUNS * arguments.jobs
     seed = arguments.seed
     while True:
-        seconds = max(1, round(end - time.monotonic())) if arguments.seconds else 0
-        executed, clean = series(name, min(runs or most, most or runs), seconds, seed,
-                                 arguments.jobs)
-        runs = max(0, runs - executed) if runs else 0
-        is_over = arguments.seconds and time.monotonic() >= end
-        if not clean or not most or is_over or not (runs or arguments.seconds):
+        now = min((limit for limit in (runs, most) if limit), default=0)
+        seconds = ceil(end - time.monotonic()) if arguments.seconds else 0
+        executed, clean = series(name, now, seconds, seed, arguments.jobs)
+        is_over = (runs and executed >= runs) or (arguments.seconds and time.monotonic() >= end)
+        if not most or not clean or not executed or is_over:
             return clean
+        runs -= executed if runs else 0
         seed += arguments.jobs if seed else 0
 
 
