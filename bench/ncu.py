@@ -20,13 +20,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from functools import lru_cache
 from pathlib import Path
 
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
 from suites import arrays, cases, first_call
 from suites.failures import missing_row, reason
-from suites.on_gpu import DeviceData
 
 LIMIT_SECONDS = 300
 SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "LaunchStats", "Occupancy",
@@ -57,16 +55,11 @@ STALLS = 3
 
 def launch(chosen, vectors, said):
     """Launch each case's kernel once, and record the kernels launched."""
-    found = arrays.SizedStore(min(vectors, 100_000))
-
-    @lru_cache(1)
-    def store(setting):
-        return DeviceData(found.get(setting), arrays.vectors(setting, vectors, arrays.DEVICE_BYTES))
-
+    store = arrays.SizedDeviceStore(vectors, min(vectors, 100_000))
     launched = []
     for index, case in enumerate(chosen):
         try:
-            data = store(case.setting)
+            data = store.get(case.setting)
             detector = case.create(backend="cuda")
             detector.detect(data.y, data.h, case.setting.noise_var, out=data.llr)
             _ = detector.erasures

@@ -63,6 +63,21 @@ class SizedStore:
         return self._data[setting]
 
 
+class SizedDeviceStore:
+    """Keep a ``DeviceData`` for each setting, likewise; ``distinct`` vectors are repeated."""
+
+    def __init__(self, most, distinct=None):
+        self._most, self._host, self._data = most, SizedStore(distinct or most), {}
+
+    def get(self, setting):
+        from .on_gpu import DeviceData
+
+        if setting not in self._data:
+            self._data[setting] = DeviceData(self._host.get(setting),
+                                             vectors(setting, self._most, DEVICE_BYTES))
+        return self._data[setting]
+
+
 def run(options, store):
     """Return the rows and rates for the JSON file."""
     isa, found = options.isas[0], SizedStore(options.vectors)
@@ -84,7 +99,7 @@ def run_gpu(options, store):
     """Return the rows, rates and missing cases for the JSON file; the data are on the device."""
     from .on_gpu import DeviceData, DeviceLimits, DeviceRun
 
-    found, there, planned, missing = SizedStore(options.vectors), {}, [], []
+    there, planned, missing = SizedDeviceStore(options.vectors), [], []
     with (peers.start_on_gpu(options.peers, options.sionna_python,
                              SizedStore(options.vectors, SIONNA_BYTES), (SIONNA_SETTING,),
                              SIONNA_METHODS) as (peer_runs, peers_missing),
@@ -95,11 +110,8 @@ def run_gpu(options, store):
             if isinstance(first, str):
                 missing.append(missing_row(case, first))
                 continue
-            setting = case.setting
-            if setting not in there:
-                there[setting] = DeviceData(found.get(setting), vectors(
-                    setting, options.vectors, DEVICE_BYTES))
-            planned.append((case, first, DeviceRun(case.create(backend="cuda"), there[setting])))
+            planned.append((case, first, DeviceRun(case.create(backend="cuda"),
+                                                   there.get(case.setting))))
         limits = DeviceLimits(DeviceData(store.get(QAM16), options.vectors))
         measure([*limits.runs, *(timed for *_, timed in planned), *peer_runs], options)
         peer_rows = peers.peer_rows(peer_runs, peers_missing)

@@ -253,6 +253,16 @@ def gpu_detectors(results):
           percent(row["of_limit"]), *kernel(row)] for row in rows])]
 
 
+def sionna(row):
+    """Return the name of Sionna's method in a row of peers."""
+    return f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}"
+
+
+def speed_up(mine, row):
+    """Return our speed and bit error rate, and our speed divided by a peer's."""
+    return [gigabits(mine), bit_error_rate(mine), number(mine["mbit_per_s"] / row["mbit_per_s"])]
+
+
 def gpu_peers(results):
     """Compare Sionna's methods with our detectors."""
     ours = {(row["label"], row["constellation"]): row
@@ -261,10 +271,9 @@ def gpu_peers(results):
     for row in results["peers"]:
         mine = ours.get((COUNTERPARTS[row["method"]], row["constellation"]))
         lines.append([
-            f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
-            NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row), bit_error_rate(row),
-            *([spelled(mine["label"]), gigabits(mine), bit_error_rate(mine),
-               number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 4)])
+            sionna(row), NAMES[row["constellation"]], f"{row['vectors']}", gigabits(row),
+            bit_error_rate(row),
+            *([spelled(mine["label"]), *speed_up(mine, row)] if mine else ["-"] * 4)])
     return [Table(["their program and method", "constellation", "their vectors per call",
                    "theirs, Gbit/s", "theirs, bit error rate", "our detector", "ours, Gbit/s",
                    "ours, bit error rate", "our speed-up"], lines)]
@@ -279,11 +288,9 @@ def gpu_array_peers(results):
         mine = ours.get((COUNTERPARTS[row["method"]], row["num_tx"], row["num_rx"],
                          row["constellation"]))
         lines.append([
-            f"{row['peer'].split(',')[0]} {row['method']}, {row['mode']}",
-            f"{row['num_rx']}x{row['num_tx']} {NAMES[row['constellation']]}",
+            sionna(row), f"{row['num_rx']}x{row['num_tx']} {NAMES[row['constellation']]}",
             f"{row['vectors']}", gigabits(row), bit_error_rate(row),
-            *([gigabits(mine), bit_error_rate(mine),
-               number(mine["mbit_per_s"] / row["mbit_per_s"])] if mine else ["-"] * 3)])
+            *(speed_up(mine, row) if mine else ["-"] * 3)])
     return [Table(["their program and method", "receive antennas x layers",
                    "their vectors per call", "theirs, Gbit/s", "theirs, bit error rate",
                    "ours, Gbit/s", "ours, bit error rate", "our speed-up"], lines)] if lines else []
