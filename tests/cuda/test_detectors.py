@@ -520,6 +520,27 @@ def test_block(period, backend, device, monkeypatch):
     assert block.vectors() == len(y) and block.erasures() == block.failures() == 0
 
 
+@pytest.mark.parametrize("period", [1, 14])
+@pytest.mark.parametrize("name, own, num_tx, num_rx", [
+    ("zf", {}, 16, 64), ("mmse", {}, 16, 16), ("mmsepic", {}, 12, 12), ("ep", {}, 8, 8),
+    ("ep", {}, 16, 64), ("nway", {}, 12, 12), ("fpfsd", {}, 16, 16), ("kbest", {}, 8, 8),
+    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8)])
+def test_block_of_many_antennas(name, own, num_tx, num_rx, period):
+    """A team of threads has each vector; calls of several sizes follow each other."""
+    common = {"num_tx": num_tx, "num_rx": num_rx, "symbols_per_channel": period} | own
+    y, h, noise_var, bits = problem(14 * 150, num_tx, num_rx, "qam16", 20, period)
+    random = np.random.default_rng(4).normal(0, 2, bits.shape).astype(np.float32)
+    for prior in (None, random) if detectors.REGISTRY[name].SUPPORTS_PRIOR else (None,):
+        played = {}
+        for backend in ("cpu", "cuda"):
+            block = make(name, backend=backend, noise_var=noise_var,
+                         prior_input=prior is not None, **common)
+            played[backend], _ = play(block, y, h, period, prior, step=14 * 40 // period)
+            assert block.vectors() == len(y) and block.erasures() == block.failures() == 0
+            assert block.last_backend() == backend
+        assert_agree(played["cuda"], played["cpu"], ties=len(y) // (50 if name == "ep" else 300))
+
+
 PINNED_FLOWGRAPHS = """
 import sys
 import numpy as np
