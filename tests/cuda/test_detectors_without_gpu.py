@@ -59,6 +59,32 @@ def test_searches_by_teams(name, own, has_prior, tmp_path):
                 known=3 * has_prior)
 
 
+SOFT_SEARCHES_BY_TEAMS = """
+using namespace mimopack::device;
+static_assert(asked_kernel::team_blocks && asked_kernel::shared_bytes);
+static_assert(soft_team_fits);
+"""
+
+
+@pytest.mark.parametrize("own, period, has_prior", [
+    ({"llr_clip": None}, 14, False), ({}, 1, True), ({"llr_clip": None, "num_rx": 6}, 1, True),
+    ({"constellation": "qam64", "llr_clip": None}, 1, False),
+    ({"constellation": "wlan_qam64"}, 14, False),
+    ({"constellation": "qam64", "llr_clip": 5.0, "extrinsic": True}, 1, True),
+    ({"constellation": "wlan_qam64", "llr_clip": None}, 14, True)])
+def test_soft_searches_by_teams(own, period, has_prior, tmp_path):
+    """From LLRs that are almost 0, and long searches, to LLRs of thousands.
+
+    A team is a warp, or half of it for each of a vector's searches.
+    """
+    det = detectors.create("softsphere", backend="cpu", **own)
+    launch = launcher(det, tmp_path, SOFT_SEARCHES_BY_TEAMS, matrix_each=period == 1,
+                      has_prior=has_prior)
+    for snr_db in (0, 15, 25, 45):
+        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+                known=3 * has_prior)
+
+
 @pytest.mark.parametrize("name, own", [
     ("kbest", {}), ("kbest", {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}),
     ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),

@@ -4,6 +4,7 @@
 #include "detectors/exhaustive/cuda_search.h"
 #include "detectors/exhaustive/sliced.h"
 #include "detectors/softsphere/cuda_search.h"
+#include "detectors/softsphere/cuda_team.h"
 #include "detectors/softsphere/kernel.h"
 
 namespace mimopack {
@@ -15,13 +16,13 @@ MP_FN auto make_softsphere(arena<lane>& a)
 {
     constexpr softsphere_options o = asked::options();
     constexpr bool clips = o.llr_clip < no_metric;
-    /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
-     * faster. For 4x4 64-QAM a launch waits for its longest search; the CPU's form, which
-     * starts from more candidates, was 60 times as fast. */
-    if constexpr (team_slices_fit &&
-                  parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
+    constexpr bool in_threads = fits_registers && clips; /* a search for each */
+    if constexpr (soft_team_fits && (WIDTH > 2 || !in_threads))
+        return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
+    else if constexpr (team_slices_fit &&
+                       parents(asked::num_tx) <= (in_threads ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, o.llr_clip);
-    else if constexpr (fits_registers && clips)
+    else if constexpr (in_threads)
         return shared_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (parents(asked::num_tx) <= (WIDTH == 1 ? 4096 : 1024))
         return sliced_search<lane, NT, NR, WIDTH>(
