@@ -59,28 +59,27 @@ def test_searches_by_teams(name, own, has_prior, tmp_path):
                 known=3 * has_prior)
 
 
-SOFT_SEARCHES_BY_TEAMS = """
+A_WARP_SEARCHES = """
 using namespace mimopack::device;
-static_assert(asked_kernel::team_blocks && asked_kernel::shared_bytes);
-static_assert(soft_team_fits);
+template <class>
+constexpr bool warp_searches = false;
+template <int NT, int NR, int WIDTH>
+constexpr bool warp_searches<team_soft_search<NT, NR, WIDTH>> = true;
+static_assert(warp_searches<asked_kernel>);
 """
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
-    ({"llr_clip": None}, 14, False), ({}, 1, True), ({"llr_clip": None, "num_rx": 6}, 1, True),
-    ({"constellation": "qam64", "llr_clip": None}, 1, False),
-    ({"constellation": "wlan_qam64"}, 14, False),
-    ({"constellation": "qam64", "llr_clip": 5.0, "extrinsic": True}, 1, True),
-    ({"constellation": "wlan_qam64", "llr_clip": None}, 14, True)])
-def test_soft_searches_by_teams(own, period, has_prior, tmp_path):
-    """From LLRs that are almost 0, and long searches, to LLRs of thousands.
-
-    A team is a warp, or half of it for each of a vector's searches.
-    """
-    det = detectors.create("softsphere", backend="cpu", **own)
-    launch = launcher(det, tmp_path, SOFT_SEARCHES_BY_TEAMS, matrix_each=period == 1,
+    ({"llr_clip": None}, 1, False), ({"llr_clip": None}, 14, True), ({}, 14, False),
+    ({"constellation": "wlan_qam64", "num_rx": 6, "llr_clip": None}, 14, False),
+    ({"llr_clip": 5.0, "extrinsic": True}, 1, True),
+    ({"constellation": "qam256"}, 1, False), ({"constellation": "qam256"}, 14, True)])
+def test_soft_searches_by_warps(own, period, has_prior, tmp_path):
+    """From long searches for LLRs near 0 to LLRs of thousands."""
+    det = detectors.create("softsphere", backend="cpu", **{"constellation": "qam64"} | own)
+    launch = launcher(det, tmp_path, A_WARP_SEARCHES, matrix_each=period == 1,
                       has_prior=has_prior)
-    for snr_db in (0, 15, 25, 45):
+    for snr_db in (10, 20, 30, 45):
         compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
                 known=3 * has_prior)
 

@@ -1,20 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exact max-log LLRs of four layers by teams of threads: the searches of tree_search.h,
- * in two column orders, each for the bits of its two upper levels.
+/* Exact max-log LLRs of four layers by warps: the searches of tree_search.h, in two
+ * column orders, each for the bits of its two upper levels.
  *
- * A thread prepares a vector and takes N-way's candidates as the first hypotheses. Then a
- * team of threads makes each search, so that no search waits for a longer one. Each of
- * its threads takes a node of level 3 and marks the children that can improve a
- * hypothesis. Every turn lists one marked child of each thread. As soon as the list has a
- * node for each thread, the team finishes these nodes: a thread goes through level 1 from
- * the nearest symbol outwards, slices level 0, and lowers the team's hypotheses to the
- * least metric found.
+ * A thread prepares a vector, and takes N-way's candidates as the first hypotheses. Then
+ * the warp makes the searches of its vectors one after another, so that no thread waits
+ * for another one's longer search:
  *
- * Metrics are distances, not yet divided by the noise. Square QAM of two or more bits per
- * axis. */
+ *   - It opens nodes of level 3. Each thread takes one of them, and marks the children
+ *     that can improve a hypothesis.
+ *   - As soon as there are 32 marks, each thread takes one, and lists it if the nearest
+ *     symbol of level 1 is near enough.
+ *   - As soon as the list has 32 nodes, each thread takes one. It goes through level 1
+ *     from the nearest symbol outwards and slices level 0. The least metrics found lower
+ *     the hypotheses, which all threads share.
+ *
+ * Metrics are distances, not yet divided by the noise. Square QAM of three or more bits
+ * per axis: with fewer, most threads have no node. */
 #pragma once
-#include "cuda/team.h"
 #include "detectors/softsphere/kernel.h"
 #include "detectors/sphere/cuda_search.h"
 
@@ -24,20 +27,21 @@ namespace MIMOPACK_ISA {
 template <int NT, int NR, int WIDTH>
 class team_soft_search
 {
-    static_assert(NT == 4 && WIDTH > 1);
+    static_assert(NT == 4 && WIDTH > 2);
     static constexpr bool with_prior = asked::has_prior;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     static constexpr int searches = 2, wanted = NT / searches; /* levels of a search */
-    static constexpr int team = size < 32 ? size : 32;
-    static constexpr int teams = MIMOPACK_THREADS / team, in_warp = 32 / team;
+    static constexpr int warps = MIMOPACK_THREADS / 32;
     using system = register_system<NT, WIDTH, with_prior>;
 
     /* A system as register_system has it */
     struct model {
         float v[NT][2], w[NT], c[NT * (NT - 1)];
 
-        MP_FN static constexpr int row(int i) { return i * (2 * NT - 3 - i) - 2; }
-        MP_FN const float* at(int i, int j) const { return c + row(i) + 2 * j; }
+        MP_FN static constexpr int place(int i, int j)
+        {
+            return i * (2 * NT - 3 - i) + 2 * (j - 1);
+        }
 
         MP_FN void set(const system& s)
         {
@@ -48,8 +52,8 @@ class team_soft_search
                 w[i] = s.w[i];
                 MP_UNROLL
                 for (int j = i + 1; j < NT; ++j) {
-                    c[row(i) + 2 * j] = s.c[i][j][0];
-                    c[row(i) + 2 * j + 1] = s.c[i][j][1];
+                    c[place(i, j)] = s.c[i][j][0];
+                    c[place(i, j) + 1] = s.c[i][j][1];
                 }
             }
         }
@@ -64,25 +68,29 @@ class team_soft_search
         float half[(with_prior ? NT * bits : 0) + 1];
     };
 
-    /* The work of a team. Levels 2 and 3 are entries 0 and 1. */
+    /* The work of a warp. The limits of levels 2 and 3 are entries 0 and 1. */
     struct workspace {
         float limit[wanted][2][side]; /* U of each level of an axis, see tree_search.h */
         float cost[with_prior ? NT : 1][2][side]; /* of the a-priori LLRs, by level */
-        unsigned open[size];                      /* symbols of level 3 */
-        unsigned listed[2 * team];                /* nodes of level 2: both symbols, */
-        float metric[2 * team];                   /* and their metrics */
+        unsigned short open[size];                /* symbols of level 3 */
+        unsigned short marked[2 * 32];            /* thread, and symbol of level 2 */
+        unsigned short listed[2 * 32];            /* symbols of levels 3 and 2 */
+        float metric[2 * 32];                     /* of the listed nodes */
     };
 
     struct storage {
         row vector[MIMOPACK_THREADS];
         float slack[MIMOPACK_THREADS];
-        workspace of[teams];
+        workspace of[warps];
     };
 
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
-    static constexpr int team_blocks = (with_prior ? 320 : 512) / MIMOPACK_THREADS;
+    static constexpr int team_blocks = (WIDTH > 3    ? 8
+                                        : with_prior ? 10
+                                                     : 16) *
+                                       32 / MIMOPACK_THREADS;
     static_assert(shared_bytes <= 48 * 1024);
 
     MP_FN team_soft_search(arena<lane>& a, const constellation& c, float clip)
@@ -103,23 +111,18 @@ public:
     MP_FN mask detect(const lane* y, lane noise_var, const lane* prior, lane* llr)
     {
         storage& s = shared();
+        const int warp = threadIdx.x / 32;
         row& own = s.vector[threadIdx.x];
         lane known[NT * bits], by_column[NT * bits];
         if constexpr (with_prior)
             d_columns.to_columns(prior, bits, known);
         const mask usable = seed(y, noise_var, known, own);
         s.slack[threadIdx.x] = d_clip * noise_var.v;
-        __syncwarp();
-        const int first = threadIdx.x / 32 * 32;
 #pragma unroll 1
-        for (int task = threadIdx.x % 32 / team; task < searches * d_rows;
-             task += in_warp) {
-            const int vector = first + task / searches;
-            search(s.of[threadIdx.x / team],
-                   s.vector[vector],
-                   s.slack[vector],
-                   task % searches)
-                .run();
+        for (int n = 0; n < searches * d_rows; ++n) {
+            const int vector = warp * 32 + n / searches;
+            __syncwarp();
+            search(s.of[warp], s.vector[vector], s.slack[vector], n % searches).run();
         }
         __syncwarp();
         const float unit = reciprocal(noise_var).v;
@@ -147,7 +150,7 @@ private:
     }
 
     /* Sets the row of a vector. Its hypotheses are those of N-way with all passes, or 0
-     * where the vector is not usable, so that no node is of use. */
+     * where the vector is not usable, so that nothing can improve them. */
     MP_FN mask seed(const lane* y, lane noise_var, const lane* known, row& to) const
     {
         system s;
@@ -176,7 +179,7 @@ private:
         return usable;
     }
 
-    /* A team's search. The threads of a warp go through it together. */
+    /* A search by a warp, whose threads go through it together */
     class search
     {
     public:
@@ -196,10 +199,10 @@ private:
             refresh();
             open();
 #pragma unroll 1
-            for (int first = 0; __any_sync(~0u, first < d_opened); first += team)
+            for (int first = 0; first < d_opened; first += 32)
                 expand(first + rank() < d_opened, first + rank());
-            while (__any_sync(~0u, d_listed > 0))
-                finish(1);
+            if (d_listed > 0)
+                finish();
         }
 
     private:
@@ -210,8 +213,21 @@ private:
         const int d_shift; /* level i is column (i + shift) mod NT */
         int d_opened = 0, d_listed = 0;
 
-        MP_FN static int rank() { return threadIdx.x % team; }
+        MP_FN static int rank() { return threadIdx.x % 32; }
         MP_FN int column(int level) const { return (level + d_shift) % NT; }
+
+        struct symbol {
+            int k_re, k_im;
+            float re, im;
+
+            MP_FN explicit symbol(int number)
+                : k_re(number / side),
+                  k_im(number % side),
+                  re(axis_level<WIDTH>(k_re)),
+                  im(axis_level<WIDTH>(k_im))
+            {
+            }
+        };
 
         /* What the symbols above a level leave of y there */
         struct remainder {
@@ -225,16 +241,30 @@ private:
 
         MP_FN void cancel(remainder& u, int level, int above, float re, float im) const
         {
-            subtract_product(d_model.at(level, above), re, im, u.re, u.im);
+            subtract_product(d_model.c + model::place(level, above), re, im, u.re, u.im);
         }
 
-        /* What a symbol adds to the metric, without its a-priori cost */
+        /* What a symbol adds to the metric */
         MP_FN float distance(int level, remainder u, float re, float im) const
         {
             const float e_re = u.re - re, e_im = u.im - im;
             return d_model.w[level] * fmaf(e_re, e_re, e_im * e_im);
         }
 
+        MP_FN float metric(int level, remainder u, const symbol& at) const
+        {
+            const float sum = distance(level, u, at.re, at.im);
+            return with_prior ? sum + cost(level, at.k_re, at.k_im) : sum;
+        }
+
+        MP_FN float axis_metric(int level, int axis, int k, float u) const
+        {
+            const float e = u - axis_level<WIDTH>(k), weighted = d_model.w[level] * e;
+            return with_prior ? fmaf(weighted, e, d_space.cost[level][axis][k])
+                              : weighted * e;
+        }
+
+        /* At most what any symbol adds */
         MP_FN float least_distance(int level, remainder u) const
         {
             return distance(
@@ -243,22 +273,20 @@ private:
 
         MP_FN float cost(int level, int k_re, int k_im) const
         {
-            if constexpr (with_prior)
-                return d_space.cost[level][0][k_re] + d_space.cost[level][1][k_im];
-            return 0.0f;
+            return d_space.cost[level][0][k_re] + d_space.cost[level][1][k_im];
         }
 
         /* U of a symbol of a wanted level */
-        MP_FN float limit(int level, int symbol) const
+        MP_FN float limit(int level, int number) const
         {
             const auto& of = d_space.limit[level - (NT - wanted)];
-            return fmaxf(of[0][symbol / side], of[1][symbol % side]);
+            return fmaxf(of[0][number / side], of[1][number % side]);
         }
 
         MP_FN void set_costs()
         {
 #pragma unroll 1
-            for (int i = rank(); i < NT * 2 * side; i += team) {
+            for (int i = rank(); i < NT * 2 * side; i += 32) {
                 const int level = i / (2 * side), axis = i / side % 2, k = i % side;
                 const float* const half =
                     d_vector.half + column(level) * bits + axis * WIDTH;
@@ -277,7 +305,7 @@ private:
             const float* const best = d_vector.hypothesis[column(NT - 1)][0];
             const float least = fminf(best[0], best[1]);
             MP_UNROLL
-            for (int i = rank(); i < wanted * 2 * side; i += team) {
+            for (int i = rank(); i < wanted * 2 * side; i += 32) {
                 const int level = i / (2 * side), axis = i / side % 2, k = i % side;
                 const int of = column(NT - wanted + level);
                 float most = 0.0f;
@@ -298,14 +326,22 @@ private:
         }
 
         /* The place in a list for this thread's entry, if it has one */
-        MP_FN static int place(bool lists, int& count)
+        MP_FN static int place(bool has_one, int& count)
         {
-            const unsigned members = ~0u >> (32 - team);
-            const unsigned who =
-                __ballot_sync(~0u, lists) >> (threadIdx.x % 32 / team * team) & members;
+            const unsigned who = __ballot_sync(~0u, has_one);
             const int at = count + __popc(who & ((1u << rank()) - 1));
             count += __popc(who);
             return at;
+        }
+
+        /* Takes the last entries of a list, one for each thread, or all. Returns whether
+         * this thread has one; its place is `count` + rank(). */
+        MP_FN static bool take(int& count)
+        {
+            __syncwarp();
+            const int taken = count < 32 ? count : 32;
+            count -= taken;
+            return rank() < taken;
         }
 
         /* Opens the nodes of level 3 that can improve a hypothesis. */
@@ -317,186 +353,195 @@ private:
                 below =
                     fmaxf(below, fmaxf(d_space.limit[0][0][k], d_space.limit[0][1][k]));
 #pragma unroll 1
-            for (int symbol = rank(); symbol < size; symbol += team) {
-                const int k_re = symbol / side, k_im = symbol % side;
-                const float re = axis_level<WIDTH>(k_re), im = axis_level<WIDTH>(k_im);
+            for (int number = rank(); number < size; number += 32) {
+                const symbol top(number);
                 remainder u = received(2);
-                cancel(u, 2, 3, re, im);
-                const float metric = distance(3, received(3), re, im) +
-                                     cost(3, k_re, k_im) + least_distance(2, u);
-                const bool opens = metric < fmaxf(limit(3, symbol), below);
+                cancel(u, 2, 3, top.re, top.im);
+                const float lower = metric(3, received(3), top) + least_distance(2, u);
+                const bool opens = lower < fmaxf(limit(3, number), below);
                 const int at = place(opens, d_opened);
                 if (opens)
-                    d_space.open[at] = symbol;
+                    d_space.open[at] = number;
             }
             __syncwarp();
         }
 
-        /* Lists the children of an open node that can improve a hypothesis. */
-        MP_FN void expand(bool exists, int number)
+        /* A node of level 3 */
+        struct parent {
+            int number; /* symbol */
+            float metric;
+            remainder u2, u1;
+
+            /* The node of another thread */
+            MP_FN parent of(int thread) const
+            {
+                const auto from = [=](auto own) { return __shfl_sync(~0u, own, thread); };
+                return { from(number),
+                         from(metric),
+                         { from(u2.re), from(u2.im) },
+                         { from(u1.re), from(u1.im) } };
+            }
+        };
+
+        MP_FN parent opened(int number) const
         {
-            constexpr int at_once = size < 32 ? side : 32 / side; /* levels of an axis */
-            const int symbol = exists ? d_space.open[number] : 0;
-            const int k_re = symbol / side, k_im = symbol % side;
-            const float re = axis_level<WIDTH>(k_re), im = axis_level<WIDTH>(k_im);
-            const float metric = distance(3, received(3), re, im) + cost(3, k_re, k_im);
-            remainder u2 = received(2), u1 = received(1);
-            cancel(u2, 2, 3, re, im);
-            cancel(u1, 1, 3, re, im);
+            const symbol top(number);
+            parent node{ number, metric(3, received(3), top), received(2), received(1) };
+            cancel(node.u2, 2, 3, top.re, top.im);
+            cancel(node.u1, 1, 3, top.re, top.im);
+            return node;
+        }
+
+        /* Marks and lists the children of an open node. */
+        MP_FN void expand(bool exists, int at)
+        {
+            constexpr int at_once = 32 / side; /* levels of the real axis */
+            const parent own = opened(exists ? d_space.open[at] : 0);
             float of_im[side];
             MP_UNROLL
             for (int k = 0; k < side; ++k)
-                of_im[k] = axis_metric(2, 1, k, u2.im);
+                of_im[k] = axis_metric(2, 1, k, own.u2.im);
+            int marked = 0;
+            /* Another turn lists the marks that are left. */
 #pragma unroll 1
-            for (int first = 0; first < side; first += at_once) {
-                const float above = limit(3, symbol);
-                unsigned marked = 0;
-                MP_UNROLL
-                for (int i = 0; i < at_once; ++i) {
-                    const float of_re = metric + axis_metric(2, 0, first + i, u2.re);
-                    const float most = fmaxf(above, d_space.limit[0][0][first + i]);
+            for (int first = 0; first <= side; first += at_once) {
+                unsigned marks = 0;
+                if (first < side) {
+                    const float above = limit(3, own.number);
                     MP_UNROLL
-                    for (int k = 0; k < side; ++k)
-                        if (of_re + of_im[k] < fmaxf(most, d_space.limit[0][1][k]))
-                            marked |= 1u << (i * side + k);
+                    for (int i = 0; i < at_once; ++i) {
+                        const float of_re =
+                            own.metric + axis_metric(2, 0, first + i, own.u2.re);
+                        const float most = fmaxf(above, d_space.limit[0][0][first + i]);
+                        MP_UNROLL
+                        for (int k = 0; k < side; ++k)
+                            if (of_re + of_im[k] < fmaxf(most, d_space.limit[0][1][k]))
+                                marks |= 1u << (i * side + k);
+                    }
+                    marks = exists ? marks : 0;
                 }
-                marked = exists ? marked : 0;
-                while (__any_sync(~0u, marked)) {
-                    const int child = marked ? first * side + lowest_bit(marked) : 0;
-                    list(marked != 0, metric, symbol, child, u2, u1);
-                    marked &= marked - 1;
-                }
+                do {
+                    const int to = place(marks, marked);
+                    if (marks)
+                        d_space.marked[to] =
+                            rank() * size + first * side + lowest_bit(marks);
+                    marks &= marks - 1;
+                    if (marked >= (first < side ? 32 : 1))
+                        list(own, marked);
+                } while (__any_sync(~0u, marks));
             }
         }
 
-        MP_FN float axis_metric(int level, int axis, int k, float u) const
+        /* Lists marked children that are near enough to level 1. */
+        MP_FN void list(const parent& own, int& marked)
         {
-            const float e = u - axis_level<WIDTH>(k);
-            const float weighted = d_model.w[level] * e;
-            if constexpr (with_prior)
-                return fmaf(weighted, e, d_space.cost[level][axis][k]);
-            return weighted * e;
-        }
-
-        /* Lists a child of a node at level 3, if a leaf below it can improve a
-         * hypothesis. */
-        MP_FN void
-        list(bool exists, float metric, int symbol, int child, remainder u2, remainder u1)
-        {
-            const int k_re = child / side, k_im = child % side;
-            const float re = axis_level<WIDTH>(k_re), im = axis_level<WIDTH>(k_im);
-            metric += distance(2, u2, re, im) + cost(2, k_re, k_im);
-            cancel(u1, 1, 2, re, im);
-            const bool lists = exists && metric + least_distance(1, u1) <
-                                             fmaxf(limit(3, symbol), limit(2, child));
-            const int at = place(lists, d_listed);
+            const bool exists = take(marked);
+            const int mark = exists ? d_space.marked[marked + rank()] : 0;
+            __syncwarp();
+            const int number = mark % size;
+            const symbol child(number);
+            parent from = own.of(mark / size);
+            const float sum = from.metric + metric(2, from.u2, child);
+            cancel(from.u1, 1, 2, child.re, child.im);
+            const bool lists =
+                exists && sum + least_distance(1, from.u1) <
+                              fmaxf(limit(3, from.number), limit(2, number));
+            const int to = place(lists, d_listed);
             if (lists) {
-                d_space.listed[at] = symbol * size + child;
-                d_space.metric[at] = metric;
+                d_space.listed[to] = from.number * size + number;
+                d_space.metric[to] = sum;
             }
-            if (__any_sync(~0u, d_listed >= team))
-                finish(team);
+            if (d_listed >= 32)
+                finish();
         }
 
-        /* Finishes the last nodes of a list with at least so many. */
-        MP_FN void finish(int least)
+        /* Finishes listed nodes, and lowers the hypotheses. */
+        MP_FN void finish()
         {
-            __syncwarp();
-            const int count = d_listed < least ? 0 : d_listed < team ? d_listed : team;
-            d_listed -= count;
-            const bool exists = rank() < count;
+            const bool exists = take(d_listed);
             const int at = exists ? d_listed + rank() : 0;
-            const int node = exists ? d_space.listed[at] : 0;
-            const int above = node / size, own = node % size;
-            const float most = exists ? fmaxf(limit(3, above), limit(2, own)) : 0.0f;
-            const float metric = least_leaf(d_space.metric[at], above, own, most);
+            const int node = d_space.listed[at], above = node / size, own = node % size;
+            const float bound = exists ? fmaxf(limit(3, above), limit(2, own)) : 0.0f;
+            const float least = least_leaf(d_space.metric[at], above, own, bound);
             __syncwarp();
-            if (metric < most) {
-                improve(NT - 1, above, metric);
-                improve(NT - 2, own, metric);
+            if (least < bound) {
+                improve(3, above, least);
+                improve(2, own, least);
             }
-            if (__any_sync(~0u, metric < most))
+            if (__any_sync(~0u, least < bound))
                 refresh();
         }
 
-        MP_FN void improve(int level, int symbol, float metric)
+        MP_FN void improve(int level, int number, float least)
         {
             auto& of = d_vector.hypothesis[column(level)];
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
-                const int k = b < WIDTH ? symbol / side : symbol % side;
-                float& least = of[b][gray_bit<WIDTH>(k, b % WIDTH)];
+                const int k = b < WIDTH ? number / side : number % side;
+                float* const to = of[b] + gray_bit<WIDTH>(k, b % WIDTH);
                 /* numbers from 0 on are in the order of their bits */
-                atomicMin(reinterpret_cast<unsigned*>(&least), __float_as_uint(metric));
+                atomicMin(reinterpret_cast<unsigned*>(to), __float_as_uint(least));
             }
         }
 
-        /* The least metric of a leaf below a node of level 2, if it is below `bound`;
-         * otherwise `bound` */
-        MP_FN float least_leaf(float metric, int above, int own, float bound) const
+        /* The least metric of a leaf below a node with symbols of levels 3 and 2, if it
+         * is below `bound`; otherwise `bound` */
+        MP_FN float least_leaf(float node, int number3, int number2, float bound) const
         {
+            const symbol above(number3), own(number2);
             remainder u1 = received(1), u0 = received(0);
-            const auto cancel_at = [&](int level, int symbol) {
-                const float re = axis_level<WIDTH>(symbol / side),
-                            im = axis_level<WIDTH>(symbol % side);
-                cancel(u1, 1, level, re, im);
-                cancel(u0, 0, level, re, im);
-            };
-            cancel_at(3, above);
-            cancel_at(2, own);
-            const float nearest = axis_slice<WIDTH>(u1.im).level;
+            cancel(u1, 1, 3, above.re, above.im);
+            cancel(u0, 0, 3, above.re, above.im);
+            cancel(u1, 1, 2, own.re, own.im);
+            cancel(u0, 0, 2, own.re, own.im);
+            const float w = d_model.w[1];
+            const float nearest = axis_slice<WIDTH>(u1.im).level, away = u1.im - nearest;
             float re = axis_slice<WIDTH>(u1.re).level, im = nearest;
-            float step_re = copysignf(1.0f, u1.re - re),
-                  step_im = copysignf(1.0f, u1.im - im);
-            bool goes_on = metric + distance(1, u1, re, im) < bound;
+            float step_re = copysignf(1.0f, u1.re - re), step_im = copysignf(1.0f, away);
+            float of_re = with_level(node, w, u1.re - re),
+                  sum = with_level(of_re, w, away);
+            bool goes_on = sum < bound;
             while (goes_on) {
                 remainder u = u0;
                 cancel(u, 0, 1, re, im);
-                bound = fminf(bound,
-                              metric + distance(1, u1, re, im) + symbol_cost(re, im) +
-                                  leaf(u));
-                goes_on = move_on<WIDTH>(im, step_im) &&
-                          metric + distance(1, u1, re, im) < bound;
-                if (!goes_on) {
+                bound = fminf(bound, sum + leaf(u, re, im));
+                goes_on = move_on<WIDTH>(im, step_im);
+                sum = with_level(of_re, w, u1.im - im);
+                if (!(goes_on && sum < bound)) {
                     im = nearest;
-                    step_im = copysignf(1.0f, u1.im - im);
-                    goes_on = move_on<WIDTH>(re, step_re) &&
-                              metric + distance(1, u1, re, im) < bound;
+                    step_im = copysignf(1.0f, away);
+                    goes_on = move_on<WIDTH>(re, step_re);
+                    of_re = with_level(node, w, u1.re - re);
+                    sum = with_level(of_re, w, away);
+                    goes_on = goes_on && sum < bound;
                 }
             }
             return bound;
         }
 
-        /* The a-priori cost of a symbol of level 1 */
-        MP_FN float symbol_cost(float re, float im) const
+        /* The least that level 0 adds to the metric, and the cost of level 1's symbol */
+        MP_FN float leaf(remainder u, float re, float im) const
         {
-            if constexpr (!with_prior)
-                return 0.0f;
-            const auto number = [](float level) {
-                return static_cast<int>(level + largest_level<WIDTH>);
-            };
-            return cost(1, number(re), number(im));
-        }
-
-        /* The least that level 0 adds to the metric */
-        MP_FN float leaf(remainder u) const
-        {
-            if constexpr (!with_prior)
-                return least_distance(0, u);
-            float of_re = no_metric, of_im = no_metric;
-            MP_UNROLL
-            for (int k = 0; k < side; ++k) {
-                of_re = fminf(of_re, axis_metric(0, 0, k, u.re));
-                of_im = fminf(of_im, axis_metric(0, 1, k, u.im));
+            if constexpr (with_prior) {
+                float least_re = no_metric, least_im = no_metric;
+                MP_UNROLL
+                for (int k = 0; k < side; ++k) {
+                    least_re = fminf(least_re, axis_metric(0, 0, k, u.re));
+                    least_im = fminf(least_im, axis_metric(0, 1, k, u.im));
+                }
+                const auto number = [](float level) {
+                    return static_cast<int>(level + largest_level<WIDTH>);
+                };
+                return least_re + least_im + cost(1, number(re), number(im));
             }
-            return of_re + of_im;
+            return least_distance(0, u);
         }
     };
 };
 
-/* Whether a team takes this size */
-constexpr bool soft_team_fits = asked::fixed_tx == 4 && asked::width > 1 &&
-                                register_sizes_to(3, 4);
+/* Whether a warp takes this size */
+constexpr bool soft_team_fits =
+    register_sizes_to(4, 4) && asked::fixed_tx == 4 && asked::width > 2;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
