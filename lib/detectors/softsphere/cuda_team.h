@@ -60,12 +60,14 @@ class team_soft_search
     };
 
     /* A vector: the model of each search; for each column its bits' hypotheses, zero and
-     * one, and half the a-priori LLRs in units of the metrics. Rows have an odd length,
-     * to lie in different banks. */
+     * one; the distance above the least metric from which on these do not matter; half
+     * the a-priori LLRs in units of the metrics. Rows have an odd length, to lie in
+     * different banks. */
     struct row {
         model of[searches];
         float hypothesis[NT][bits][2];
-        float half[(with_prior ? NT * bits : 0) + 1];
+        float slack;
+        float half[with_prior ? NT * bits : 2];
     };
 
     /* The work of a warp. The limits of levels 2 and 3 are entries 0 and 1. */
@@ -80,7 +82,6 @@ class team_soft_search
 
     struct storage {
         row vector[MIMOPACK_THREADS];
-        float slack[MIMOPACK_THREADS];
         workspace of[warps];
     };
 
@@ -117,12 +118,11 @@ public:
         if constexpr (with_prior)
             d_columns.to_columns(prior, bits, known);
         const mask usable = seed(y, noise_var, known, own);
-        s.slack[threadIdx.x] = d_clip * noise_var.v;
+        own.slack = d_clip * noise_var.v;
 #pragma unroll 1
         for (int n = 0; n < searches * d_rows; ++n) {
-            const int vector = warp * 32 + n / searches;
             __syncwarp();
-            search(s.of[warp], s.vector[vector], s.slack[vector], n % searches).run();
+            search(s.of[warp], s.vector[warp * 32 + n / searches], n % searches).run();
         }
         __syncwarp();
         const float unit = reciprocal(noise_var).v;
@@ -183,11 +183,11 @@ private:
     class search
     {
     public:
-        MP_FN search(workspace& space, row& vector, float slack, int number)
+        MP_FN search(workspace& space, row& vector, int number)
             : d_space(space),
               d_vector(vector),
               d_model(vector.of[number]),
-              d_slack(slack),
+              d_slack(vector.slack),
               d_shift(number * wanted)
         {
         }
