@@ -140,7 +140,6 @@ private:
         const unsigned length = asked::matrix_each ? 1 : all.chunk;
         const unsigned long long place =
             all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
-        const float* const h = all.h + place * (2 * nr * nt);
         unsigned erased = 0;
         good = true;
 #pragma unroll 1
@@ -149,7 +148,7 @@ private:
             const int count = length - t < gram_of_h::vectors
                                   ? static_cast<int>(length - t)
                                   : gram_of_h::vectors;
-            gram.compute(h, all.y + vector * (2 * nr), count, t == 0);
+            gram.compute(all, place, vector, count, t == 0, sizeof(storage));
             if (t == 0) {
                 const Real energy = gram.diagonal();
                 const bool fine =

@@ -82,8 +82,11 @@ public:
                 g.y * scale(i, 1),
                 t);
             MP_UNROLL
-            for (int q = 0; q < AXES; ++q)
-                last[q] = i == d_gram.layer() ? -own_entry(i, q) : last[q];
+            for (int q = 0; q < AXES; ++q) {
+                const Real entry = own_entry(i, q); /* a load that depended on i == layer
+                                                       would have a variable index */
+                last[q] = i == d_gram.layer() ? -entry : last[q];
+            }
         }
         MP_UNROLL
         for (int q = 0; q < AXES; ++q) {

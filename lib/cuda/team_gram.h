@@ -4,14 +4,20 @@
 #pragma once
 #include "common/config.h"
 #include "cuda/asked.h"
+#include "cuda/batch.h"
 #include "cuda/real.h"
 #include "cuda/team.h"
+#include "cuda/tiles.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The least power of two that is not less than n */
 constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1) / 2); }
+
+/* Whether the warp computes in turn for each of its teams on tensor cores. Fewer layers
+ * would leave most of a tile empty. */
+constexpr bool uses_tiles = MP_TENSOR_CORES && asked::num_tx > 4;
 
 /* Real: type of the sums. In float, H^H H is in shared memory. In double it would be too
  * large there, so each thread keeps its own column. */
@@ -27,9 +33,10 @@ struct team_gram_of {
 
     static constexpr int places = vectors > 1 ? 8 : 1; /* of vectors, likewise */
 
+    static constexpr bool tiled = shares && uses_tiles;
     struct storage {
-        alignas(16) float2 h[rows][width];
-        alignas(16) float2 y[rows][places];
+        alignas(16) float2 h[tiled ? 1 : rows][width];
+        alignas(16) float2 y[tiled ? 1 : rows][places];
         complex product[shares ? nt : 1][nt]; /* H^H H */
         complex matched[vectors][nt];         /* H^H y */
         float energy[places];                 /* |y|^2 */
@@ -57,14 +64,26 @@ struct team_gram_of {
             return d_column[layer()].x;
     }
 
-    /* Compute H^H y of `length` vectors, and H^H H with the first ones of a matrix. */
-    MP_FN void compute(const float* h, const float* y, int length, bool first)
+    /* Compute H^H y of `length` vectors, and H^H H with the first ones of a matrix. place,
+     * vector: of the team; apart: bytes between the storages of two teams */
+    MP_FN void compute(const batch& all,
+                       unsigned long long place,
+                       unsigned long long vector,
+                       int length,
+                       bool first,
+                       int apart)
     {
         count = length;
-        if (first)
-            pass<true>(h, y);
-        else
-            pass<false>(h, y);
+        if constexpr (tiled) {
+            compute_by_tiles(all, place, vector, first, apart);
+        } else {
+            const float *const h = all.h + place * (2 * nr * nt),
+                               *const y = all.y + vector * (2 * nr);
+            if (first)
+                pass<true>(h, y);
+            else
+                pass<false>(h, y);
+        }
     }
 
 private:
@@ -81,6 +100,31 @@ private:
     MP_FN static constexpr int energy_of(int e)
     {
         return threads < rows ? threads * e / rows : e;
+    }
+
+    MP_FN void compute_by_tiles(const batch& all,
+                                unsigned long long place,
+                                unsigned long long vector,
+                                bool first,
+                                int apart)
+    {
+        char* const storages =
+            reinterpret_cast<char*>(&at) - threadIdx.x % 32 / threads * apart;
+        __syncwarp();
+#pragma unroll 1
+        for (int team = 0; team < 32 / threads; ++team) {
+            tile_gram<storage> tiles(*reinterpret_cast<storage*>(storages + team * apart));
+            const int thread = team * threads;
+            const float2* const h = reinterpret_cast<const float2*>(all.h) +
+                                    __shfl_sync(~0u, place, thread) * (nr * nt);
+            const float2* const y = reinterpret_cast<const float2*>(all.y) +
+                                    __shfl_sync(~0u, vector, thread) * nr;
+            if (first)
+                tiles.template compute_product<vectors == 1>(h, y);
+            if constexpr (vectors > 1)
+                tiles.compute_matched(h, y, count);
+        }
+        __syncwarp();
     }
 
     template <bool FIRST>

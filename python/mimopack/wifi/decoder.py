@@ -49,6 +49,7 @@ _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
 _BEHIND = 1e-3
+_PROMPT = 2e-3
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
 # each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
 _MOST_KEPT = 256
@@ -196,7 +197,7 @@ class FrameDecoder:
             symbols = max(1, f.num_symbols * self.settings.num_rx * f.bandwidth_mhz // 20)
             least = ceil(_LEAST_SYMBOLS * min(_LARGER, max(1.0, late)) / symbols)
             cost = self._costs.get(_kind(f), 0.0) * f.num_symbols
-            if late < 2 and cost:
+            if seconds < _PROMPT and cost:
                 least = min(least, ceil(_LEAST_SECONDS / cost))
             size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols), max(shared, least))
             # Make parts of similar size: a remainder of one frame would cost as much Python time as
