@@ -41,10 +41,6 @@ struct team_again<void> {
     };
 };
 
-/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form
- * in double precision would only make the rest spill more. */
-constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
-
 /* Again, or void */
 template <bool WANTED, class Again>
 struct again_if {

@@ -15,9 +15,13 @@ namespace MIMOPACK_ISA {
 /* The least power of two that is not less than n */
 constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1) / 2); }
 
-/* Whether the warp computes in turn for each of its teams on tensor cores. Fewer layers
- * would leave most of a tile empty. */
-constexpr bool uses_tiles = MP_TENSOR_CORES && asked::num_tx > 4;
+/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form
+ * in double precision would only make the rest spill more. */
+constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
+
+/* Whether the warp computes for its teams in turn on tensor cores. They cost two bits of
+ * H^H H, which nearly dependent columns need. Few layers would leave most of a tile empty. */
+constexpr bool uses_tiles = MP_TENSOR_CORES && asked::num_tx > 4 && !often_dependent;
 
 /* Real: type of the sums. In float, H^H H is in shared memory. In double it would be too
  * large there, so each thread keeps its own column. */
