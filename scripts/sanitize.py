@@ -79,7 +79,8 @@ def kinds(name):
             for period in (1, PERIOD):
                 yield (f"{points} with clipping", {"constellation": points, "llr_clip": 5.0},
                        VECTORS, period, ())
-        yield "4x4 64-QAM", {"constellation": "qam64"}, 20, 1, ()
+        for asked in ((), ("prior",)):
+            yield "4x4 64-QAM", {"constellation": "qam64"}, 20, 1, asked
     yield "5x5 QPSK", {"num_tx": 5, "num_rx": 5, "constellation": "qpsk"}, 70, 1, ()
     if name in ("sd", "omap", "mla", "kbest"):
         yield "4x4 16-QAM", {}, 70, 1, ()

@@ -92,6 +92,7 @@ public:
             const unsigned long long wanted = first + threadIdx.x % 32 / team_threads;
             const bool exists = wanted < all.chunks;
             const unsigned long long chunk = exists ? wanted : all.chunks - 1;
+            prefetch(all, wanted + warps * static_cast<unsigned long long>(in_warp));
             bool good;
             erased += detect_chunk<float, Method>(all, chunk, exists, own.once, good);
             if constexpr (in_double::exists)
@@ -114,6 +115,25 @@ private:
         team_storage<float, Method> once;
         typename in_double::storage again;
     };
+
+    /* Ask for the first rows of a chunk, of which nothing will be read before the present
+     * one is done. */
+    MP_FN static void prefetch(const batch& all, unsigned long long chunk)
+    {
+#ifdef __CUDA_ARCH__
+        constexpr int rows = nr < 16 ? nr : 16, lines = rows * nt * 8 / 128;
+        if (chunk >= all.chunks)
+            return;
+        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        const unsigned long long place =
+            all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
+        for (unsigned i = threadIdx.x % team_threads; i < lines + length;
+             i += team_threads)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(
+                i < lines ? all.h + place * (2 * nr * nt) + 32 * i
+                          : all.y + (chunk * length + i - lines) * (2 * nr)));
+#endif
+    }
 
     MP_CALLED static unsigned detect_again(const batch& all,
                                            unsigned long long chunk,
@@ -238,9 +258,11 @@ struct team_kernel {
     using teams = by_teams<Method, Again>;
     static constexpr int team_threads = teams::team_threads;
     /* They limit registers, mostly those of the CPU's form, which may spill. */
-    static constexpr int least_blocks = asked::num_tx <= 16 ? 8
-                                        : Method::axes == 1 ? 6
-                                                            : 4;
+    static constexpr int least_blocks =
+        asked::num_tx <= 16
+            ? (asked::matrix_each || !(often_dependent || Method::axes == 2) ? 8 : 6)
+        : Method::axes == 1 ? 6
+                            : 4;
 
     MP_FN static auto make_serial(arena<lane>& a) { return Method::make_serial(a); }
 };

@@ -23,8 +23,8 @@ class team_cavity
     using gram_of_h = team_gram_of<Real>;
     using complex = complex_of<Real>;
     static constexpr int nt = gram_of_h::nt, n = nt * AXES;
-    using columns = swept_columns<n, AXES, is_complex, Real>;
-    using complex_columns = swept_columns<nt, 1, true, Real>;
+    using columns = swept_columns<is_complex, n, Real>;
+    using complex_columns = swept_complex<nt, Real>;
 
 public:
     struct storage {

@@ -64,8 +64,8 @@ struct team_gram_of {
             return d_column[layer()].x;
     }
 
-    /* Compute H^H y of `length` vectors, and H^H H with the first ones of a matrix. place,
-     * vector: of the team; apart: bytes between the storages of two teams */
+    /* Compute H^H y of `length` vectors, and H^H H with the first ones of a matrix.
+     * place, vector: of the team; apart: bytes between the storages of two teams */
     MP_FN void compute(const batch& all,
                        unsigned long long place,
                        unsigned long long vector,
@@ -77,8 +77,9 @@ struct team_gram_of {
         if constexpr (tiled) {
             compute_by_tiles(all, place, vector, first, apart);
         } else {
-            const float *const h = all.h + place * (2 * nr * nt),
-                               *const y = all.y + vector * (2 * nr);
+            const float *const h = all.h + place * (2 * nr * nt), *const y =
+                                                                      all.y +
+                                                                      vector * (2 * nr);
             if (first)
                 pass<true>(h, y);
             else
@@ -110,20 +111,12 @@ private:
     {
         char* const storages =
             reinterpret_cast<char*>(&at) - threadIdx.x % 32 / threads * apart;
+        tile_grams<team_gram_of> warp(all, place, vector, storages, apart);
         __syncwarp();
-#pragma unroll 1
-        for (int team = 0; team < 32 / threads; ++team) {
-            tile_gram<storage> tiles(*reinterpret_cast<storage*>(storages + team * apart));
-            const int thread = team * threads;
-            const float2* const h = reinterpret_cast<const float2*>(all.h) +
-                                    __shfl_sync(~0u, place, thread) * (nr * nt);
-            const float2* const y = reinterpret_cast<const float2*>(all.y) +
-                                    __shfl_sync(~0u, vector, thread) * nr;
-            if (first)
-                tiles.template compute_product<vectors == 1>(h, y);
-            if constexpr (vectors > 1)
-                tiles.compute_matched(h, y, count);
-        }
+        if (first)
+            warp.template compute_products<vectors == 1>();
+        if constexpr (vectors > 1)
+            warp.compute_matched(count);
         __syncwarp();
     }
 

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* H^H H and H^H y on tensor cores, which multiply tiles of TF32 numbers (11 bits) and leave
- * out further bits. A float is the sum of two of them, within 2^-23; of the product of two
- * floats, only that of the lesser parts is left out. Tensor cores do not round sums, but cut
- * them off. */
+/* H^H H and H^H y on tensor cores, which multiply tiles of TF32 numbers (11 bits) and
+ * leave out further bits. A float is the sum of two of them, within 2^-23; of the product
+ * of two floats, only that of the lesser parts is left out. Tensor cores do not round
+ * sums, but cut them off. */
 #pragma once
 #include "common/config.h"
 #include "cuda/asked.h"
+#include "cuda/batch.h"
 
 /* From compute capability 8.0 on */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -18,40 +19,38 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* What follows is in the order of the instruction: of 8 x 8 numbers, the thread 4 g + t of
- * a warp has those of column g in rows t and t + 4. */
+/* In what follows, the thread 4 g + t of a warp has row t of column g of A, of column g +
+ * 8, and of column g of B; and the sums of A's column g with the columns 2 t and 2 t + 1
+ * of B, then those of A's column g + 8. */
 
-/* Add A^T B to a tile of 16 x 8 sums. a: the columns of A from 0 and from 8 on, in row t
- * and then in row t + 4; b: a column of B. The thread has the sums of A's column g, then
- * g + 8, with the columns 2 t and 2 t + 1 of B. */
-MP_FN void add_tile(const unsigned* a, const unsigned* b, float* sum)
+/* Add A^T B to a tile of 16 x 8 sums; A and B have 4 rows. */
+MP_FN void add_tile(const unsigned* a, unsigned b, float* sum)
 {
 #ifdef __CUDA_ARCH__
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b));
 #else
+    const auto from = [](unsigned bits, int column, int row) {
+        return __uint_as_float(__shfl_sync(~0u, bits & ~0x1fffu, 4 * column + row));
+    };
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    for (int row = 0; row < 8; ++row)
+    for (int row = 0; row < 4; ++row)
         for (int s = 0; s < 4; ++s)
-            sum[s] += __uint_as_float(__shfl_sync(
-                          ~0u, a[row / 4 * 2 + s / 2] & ~0x1fffu, 4 * g + row % 4)) *
-                      __uint_as_float(__shfl_sync(
-                          ~0u, b[row / 4] & ~0x1fffu, 4 * (2 * t + s % 2) + row % 4));
+            sum[s] += from(a[s / 2], g, row) * from(b, 2 * t + s % 2, row);
 #endif
 }
 
-/* Complex numbers of 8 columns and 8 rows, in two parts: real and imaginary part in row t,
- * then in row t + 4 */
+/* Complex numbers of 8 columns and 4 rows: real and imaginary part, each in two parts */
 struct tile_columns {
-    unsigned high[4], low[4];
+    unsigned high[2], low[2];
 
-    MP_FN void set(const float2* rows)
+    MP_FN void set(float2 z)
     {
-        const float x[4] = { rows[0].x, rows[0].y, rows[1].x, rows[1].y };
+        const float x[2] = { z.x, z.y };
         MP_UNROLL
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < 2; ++i) {
             high[i] = (__float_as_uint(x[i]) + 0x1000u) & ~0x1fffu;
             low[i] = __float_as_uint(x[i] - __uint_as_float(high[i])); /* NaN stays NaN */
         }
@@ -71,9 +70,8 @@ struct tile_product {
 
     MP_FN void add(const unsigned* a, const unsigned* b)
     {
-        const unsigned real[2] = { b[0], b[2] }, imaginary[2] = { b[1], b[3] };
-        add_tile(a, real, with_real);
-        add_tile(a, imaginary, with_imaginary);
+        add_tile(a, b[0], with_real);
+        add_tile(a, b[1], with_imaginary);
     }
 
     /* For column g of a and column 2 t + n of b */
@@ -84,177 +82,255 @@ struct tile_product {
     }
 };
 
-/* A warp takes one matrix. Storage: see team_gram_of */
-template <class Storage>
-class tile_gram
+/* A warp computes for its teams in turn. Gram: team_gram_of, whose storages lie so many
+ * bytes apart */
+template <class Gram>
+class tile_grams
 {
-    static constexpr int nt = asked::num_tx, nr = asked::num_rx;
+    using storage = typename Gram::storage;
+    static constexpr int nt = Gram::nt, nr = Gram::nr;
     static constexpr int blocks = (nt + 7) / 8, pairs = blocks * (blocks + 1) / 2;
+    static constexpr int threads = Gram::threads, teams = 32 / threads;
+    /* Rows that are loaded while the ones before are multiplied */
+    static constexpr int rows = nr > 8 && blocks <= 2 ? 16 : 8, own_rows = rows / 4;
 
 public:
-    MP_FN explicit tile_gram(Storage& to)
-        : d_to(to), d_g(threadIdx.x % 32 / 4), d_t(threadIdx.x % 4)
+    /* place, vector: those of this thread's team */
+    MP_FN tile_grams(const batch& all,
+                     unsigned long long place,
+                     unsigned long long vector,
+                     char* storages,
+                     int apart)
+        : d_all(all),
+          d_place(place),
+          d_vector(vector),
+          d_storages(storages),
+          d_apart(apart)
     {
+        /* All that follows from it would occupy registers for ever, were it known. */
+        int thread = threadIdx.x % 32;
+        asm volatile("" : "+r"(thread));
+        d_g = thread / 4;
+        d_t = thread % 4;
     }
 
     /* Compute H^H H, and H^H y and |y|^2 if there is one vector. */
     template <bool WITH_Y>
-    MP_FN void compute_product(const float2* h, const float2* y)
+    MP_FN void compute_products()
     {
-        tile_product sum[pairs];
-        float2 matched[blocks], next[blocks][2], next_y[2];
-        float energy = 0.0f;
-        MP_UNROLL
-        for (int p = 0; p < pairs; ++p)
-            sum[p].clear();
-        MP_UNROLL
-        for (int i = 0; i < blocks; ++i)
-            matched[i] = float2{ 0.0f, 0.0f };
-        load(h, 0, next);
+        float2 next[blocks][own_rows], next_y[own_rows];
+        const float2 *h = matrix_of(0), *y = vector_of(0);
+        load(h, 0, true, next);
         if constexpr (WITH_Y)
             load_vector(y, 0, true, next_y);
 #pragma unroll 1
-        for (int from = 0; from < nr; from += 8) {
-            tile_columns columns[blocks];
+        for (int team = 0; team < teams; ++team) {
+            const bool has_next = team + 1 < teams;
+            const float2* const next_h = matrix_of(has_next ? team + 1 : team);
+            const float2* const first_y = vector_of(has_next ? team + 1 : team);
+            tile_product sum[pairs];
+            float2 matched[blocks];
+            float energy = 0.0f;
             MP_UNROLL
-            for (int i = 0; i < blocks; ++i) {
-                columns[i].set(next[i]);
-                if constexpr (WITH_Y)
-                    add_conjugate(next[i], next_y, matched[i]);
-            }
-            if constexpr (WITH_Y) {
-                energy += energy_of(next_y);
-                load_vector(y, from + 8, true, next_y);
-            }
-            load(h, from + 8, next);
+            for (int p = 0; p < pairs; ++p)
+                sum[p].clear();
             MP_UNROLL
-            for (int part = 0; part < 3; ++part) {
+            for (int i = 0; i < blocks; ++i)
+                matched[i] = float2{ 0.0f, 0.0f };
+#pragma unroll 1
+            for (int from = 0; from < nr; from += rows) {
+                tile_columns columns[own_rows][blocks];
                 MP_UNROLL
-                for (int i = 0, p = 0; i < blocks; ++i) {
+                for (int i = 0; i < blocks; ++i) {
                     MP_UNROLL
-                    for (int j = i; j < blocks; ++j, ++p)
-                        sum[p].add(part == 0 ? columns[i].low : columns[i].high,
-                                   part == 1 ? columns[j].low : columns[j].high);
+                    for (int r = 0; r < own_rows; ++r)
+                        columns[r][i].set(next[i][r]);
+                    if constexpr (WITH_Y)
+                        add_conjugate(next[i], next_y, matched[i]);
+                }
+                const bool ends = from + rows >= nr;
+                const int following = ends ? 0 : from + rows;
+                if constexpr (WITH_Y) {
+                    add_energy(next_y, energy);
+                    y = ends ? first_y : y + rows;
+                    load_vector(y, following, !ends || has_next, next_y);
+                }
+                h = ends ? next_h : h + rows * nt;
+                load(h, following, !ends || has_next, next);
+                MP_UNROLL
+                for (int part = 0; part < 3 * own_rows; ++part) {
+                    const tile_columns* const c = columns[part / 3];
+                    MP_UNROLL
+                    for (int i = 0, p = 0; i < blocks; ++i) {
+                        MP_UNROLL
+                        for (int j = i; j < blocks; ++j, ++p)
+                            sum[p].add(part % 3 == 0 ? c[i].low : c[i].high,
+                                       part % 3 == 1 ? c[j].low : c[j].high);
+                    }
                 }
             }
-        }
-        MP_UNROLL
-        for (int i = 0, p = 0; i < blocks; ++i) {
+            storage& to = storage_of(team);
             MP_UNROLL
-            for (int j = i; j < blocks; ++j, ++p) {
+            for (int i = 0, p = 0; i < blocks; ++i) {
                 MP_UNROLL
-                for (int n = 0; n < 2; ++n)
-                    store(8 * i + d_g, 8 * j + 2 * d_t + n, sum[p].get(n), i != j);
+                for (int j = i; j < blocks; ++j, ++p) {
+                    MP_UNROLL
+                    for (int n = 0; n < 2; ++n)
+                        store(
+                            to, 8 * i + d_g, 8 * j + 2 * d_t + n, sum[p].get(n), i != j);
+                }
+                if constexpr (WITH_Y) {
+                    const float2 all{ over_rows(matched[i].x), over_rows(matched[i].y) };
+                    if (d_t == 0 && is_column(8 * i + d_g))
+                        to.matched[0][8 * i + d_g] = all;
+                }
             }
             if constexpr (WITH_Y) {
-                const float2 all{ over_rows(matched[i].x), over_rows(matched[i].y) };
-                if (d_t == 0 && is_column(8 * i + d_g))
-                    d_to.matched[0][8 * i + d_g] = all;
+                energy = over_rows(energy);
+                if (d_g == 0 && d_t == 0)
+                    to.energy[0] = energy;
             }
-        }
-        if constexpr (WITH_Y) {
-            energy = over_rows(energy);
-            if (threadIdx.x % 32 == 0)
-                d_to.energy[0] = energy;
         }
     }
 
     /* Compute H^H y and |y|^2 of up to 8 vectors, of which count exist. */
-    MP_FN void compute_matched(const float2* h, const float2* y, int count)
+    MP_FN void compute_matched(int count)
     {
-        tile_product sum[blocks];
-        float2 next[blocks][2], next_y[2];
-        float energy = 0.0f;
-        MP_UNROLL
-        for (int i = 0; i < blocks; ++i)
-            sum[i].clear();
-        y += d_g * nr;
-        load(h, 0, next);
-        load_vector(y, 0, d_g < count, next_y);
+        float2 next[blocks][own_rows], next_y[own_rows];
+        const bool exists = d_g < count;
+        const float2 *h = matrix_of(0), *y = vector_of(0) + d_g * nr;
+        load(h, 0, true, next);
+        load_vector(y, 0, exists, next_y);
 #pragma unroll 1
-        for (int from = 0; from < nr; from += 8) {
-            tile_columns columns[blocks], vectors;
+        for (int team = 0; team < teams; ++team) {
+            const bool has_next = team + 1 < teams;
+            const float2* const next_h = matrix_of(has_next ? team + 1 : team);
+            const float2* const first_y =
+                vector_of(has_next ? team + 1 : team) + d_g * nr;
+            tile_product sum[blocks];
+            float energy = 0.0f;
             MP_UNROLL
             for (int i = 0; i < blocks; ++i)
-                columns[i].set(next[i]);
-            vectors.set(next_y);
-            energy += energy_of(next_y);
-            load(h, from + 8, next);
-            load_vector(y, from + 8, d_g < count, next_y);
-            MP_UNROLL
-            for (int part = 0; part < 3; ++part) {
+                sum[i].clear();
+#pragma unroll 1
+            for (int from = 0; from < nr; from += rows) {
+                tile_columns columns[own_rows][blocks], vectors[own_rows];
                 MP_UNROLL
-                for (int i = 0; i < blocks; ++i)
-                    sum[i].add(part == 0 ? columns[i].low : columns[i].high,
-                               part == 1 ? vectors.low : vectors.high);
+                for (int r = 0; r < own_rows; ++r) {
+                    MP_UNROLL
+                    for (int i = 0; i < blocks; ++i)
+                        columns[r][i].set(next[i][r]);
+                    vectors[r].set(next_y[r]);
+                }
+                add_energy(next_y, energy);
+                const bool ends = from + rows >= nr;
+                const int following = ends ? 0 : from + rows;
+                y = ends ? first_y : y + rows;
+                load_vector(y, following, exists && (!ends || has_next), next_y);
+                h = ends ? next_h : h + rows * nt;
+                load(h, following, !ends || has_next, next);
+                MP_UNROLL
+                for (int part = 0; part < 3 * own_rows; ++part) {
+                    const tile_columns *const c = columns[part / 3],
+                                              &v = vectors[part / 3];
+                    MP_UNROLL
+                    for (int i = 0; i < blocks; ++i)
+                        sum[i].add(part % 3 == 0 ? c[i].low : c[i].high,
+                                   part % 3 == 1 ? v.low : v.high);
+                }
             }
-        }
-        MP_UNROLL
-        for (int i = 0; i < blocks; ++i) {
+            storage& to = storage_of(team);
             MP_UNROLL
-            for (int n = 0; n < 2; ++n)
-                if (2 * d_t + n < count && is_column(8 * i + d_g))
-                    d_to.matched[2 * d_t + n][8 * i + d_g] = sum[i].get(n);
+            for (int i = 0; i < blocks; ++i) {
+                MP_UNROLL
+                for (int n = 0; n < 2; ++n)
+                    if (2 * d_t + n < count && is_column(8 * i + d_g))
+                        to.matched[2 * d_t + n][8 * i + d_g] = sum[i].get(n);
+            }
+            energy = over_rows(energy);
+            if (d_t == 0 && exists)
+                to.energy[d_g] = energy;
         }
-        energy = over_rows(energy);
-        if (d_t == 0 && d_g < count)
-            d_to.energy[d_g] = energy;
     }
 
 private:
-    Storage& d_to;
-    const int d_g, d_t;
+    const batch& d_all;
+    const unsigned long long d_place, d_vector;
+    char* const d_storages;
+    const int d_apart;
+    int d_g, d_t;
+
+    MP_FN storage& storage_of(int team) const
+    {
+        return *reinterpret_cast<storage*>(d_storages + team * d_apart);
+    }
+
+    /* The thread's first entry of a team's matrix, and of its vector */
+    MP_FN const float2* matrix_of(int team) const
+    {
+        return reinterpret_cast<const float2*>(d_all.h) +
+               __shfl_sync(~0u, d_place, team * threads) * (nr * nt) + d_t * nt + d_g;
+    }
+    MP_FN const float2* vector_of(int team) const
+    {
+        return reinterpret_cast<const float2*>(d_all.y) +
+               __shfl_sync(~0u, d_vector, team * threads) * nr + d_t;
+    }
 
     MP_FN static bool is_column(int i) { return nt % 8 == 0 || i < nt; }
 
-    /* The thread's entries of all columns in rows from + t and from + t + 4; zeros behind
+    /* Whether there is row from + 4 r + t */
+    MP_FN bool is_row(int from, int r) const
+    {
+        return nr % rows == 0 || from + 4 * r + d_t < nr;
+    }
+
+    /* The entries of all columns in rows from + t, from + t + 4 and so on; zeros behind
      * the last row and column */
-    MP_FN void load(const float2* h, int from, float2 (*to)[2]) const
+    MP_FN void load(const float2* h, int from, bool exists, float2 (*to)[own_rows]) const
     {
         MP_UNROLL
         for (int i = 0; i < blocks; ++i) {
             MP_UNROLL
-            for (int half = 0; half < 2; ++half) {
-                const int row = from + 4 * half + d_t, column = 8 * i + d_g;
-                to[i][half] = row < nr && is_column(column) ? h[row * nt + column]
-                                                            : float2{ 0.0f, 0.0f };
-            }
+            for (int r = 0; r < own_rows; ++r)
+                to[i][r] = exists && is_row(from, r) && is_column(8 * i + d_g)
+                               ? h[4 * r * nt + 8 * i]
+                               : float2{ 0.0f, 0.0f };
         }
     }
 
     MP_FN void load_vector(const float2* y, int from, bool exists, float2* to) const
     {
         MP_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const int row = from + 4 * half + d_t;
-            to[half] = exists && row < nr ? y[row] : float2{ 0.0f, 0.0f };
-        }
+        for (int r = 0; r < own_rows; ++r)
+            to[r] = exists && is_row(from, r) ? y[4 * r] : float2{ 0.0f, 0.0f };
     }
 
-    MP_FN void store(int i, int j, float2 value, bool mirror)
+    MP_FN static void store(storage& to, int i, int j, float2 value, bool mirror)
     {
         if (!is_column(i) || !is_column(j))
             return;
-        d_to.product[i][j] = value;
+        to.product[i][j] = value;
         if (mirror)
-            d_to.product[j][i] = float2{ value.x, -value.y };
+            to.product[j][i] = float2{ value.x, -value.y };
     }
 
-    /* sum += a^* b over the two rows */
+    /* sum += a^* b over the thread's rows */
     MP_FN static void add_conjugate(const float2* a, const float2* b, float2& sum)
     {
         MP_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const float2 u = a[half], v = b[half];
+        for (int r = 0; r < own_rows; ++r) {
+            const float2 u = a[r], v = b[r];
             sum.x = fmaf(u.x, v.x, fmaf(u.y, v.y, sum.x));
             sum.y = fmaf(u.x, v.y, fmaf(-u.y, v.x, sum.y));
         }
     }
 
-    MP_FN static float energy_of(const float2* y)
+    MP_FN static void add_energy(const float2* y, float& sum)
     {
-        return fmaf(y[0].x, y[0].x, y[0].y * y[0].y) +
-               fmaf(y[1].x, y[1].x, y[1].y * y[1].y);
+        MP_UNROLL
+        for (int r = 0; r < own_rows; ++r)
+            sum = fmaf(y[r].x, y[r].x, fmaf(y[r].y, y[r].y, sum));
     }
 
     /* The sum over the threads with the same g */

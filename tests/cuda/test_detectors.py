@@ -260,12 +260,14 @@ def test_teams_of_psd(own):
 
 @pytest.mark.parametrize("name, own", [
     ("sd", {}), ("sd", {"num_tx": 5, "num_rx": 5}), ("softsphere", {"llr_clip": 8.0}), ("psd", {}),
-    ("psd", {"preset": "table5"}), ("psd", {"team_size": 8}), ("nway", {})])
+    ("softsphere", {"constellation": "qam64"}), ("psd", {"preset": "table5"}),
+    ("psd", {"team_size": 8}), ("nway", {})])
 @pytest.mark.parametrize("period", [1, 14])
 def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
     """Static and dynamic distribution, with the threads of one multiprocessor and of all."""
     size = own.get("num_tx", 4)
-    y, h, noise_var, _ = problem(14 * 1500, size, size, "qam16", 15, period)
+    y, h, noise_var, _ = problem(14 * 1500, size, size, own.get("constellation", "qam16"), 15,
+                                 period)
     found = []
     for unequal in (False, True):
         monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", unequal)
@@ -291,6 +293,23 @@ def test_teams_of_kbest(own):
         prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
         assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=2)
         assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior), ties=2)
+
+
+@pytest.mark.parametrize("own", [
+    {}, {"llr_clip": None}, {"constellation": "wlan_qam64", "num_rx": 6},
+    {"constellation": "qam256"}])
+def test_soft_searches_by_warps(own):
+    """Searches of a few nodes and of thousands."""
+    cpu, gpu = both("softsphere", **{"constellation": "qam64"} | own)
+    for n, period in ((3001, 1), (14 * 100, 14)):
+        for snr_db in (20, 35):
+            y, h, noise_var, bits = problem(n, cpu.num_tx, cpu.num_rx, cpu.constellation.name,
+                                            snr_db, period)
+            prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
+            for known in (None, prior):
+                assert_agree(gpu.detect(y, h, noise_var, known),
+                             cpu.detect(y, h, noise_var, known))
+            assert gpu.erasures == cpu.erasures == 0
 
 
 def test_hard_solutions():

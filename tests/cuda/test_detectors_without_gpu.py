@@ -59,6 +59,31 @@ def test_searches_by_teams(name, own, has_prior, tmp_path):
                 known=3 * has_prior)
 
 
+A_WARP_SEARCHES = """
+using namespace mimopack::device;
+template <class>
+constexpr bool warp_searches = false;
+template <int NT, int NR, int WIDTH>
+constexpr bool warp_searches<team_soft_search<NT, NR, WIDTH>> = true;
+static_assert(warp_searches<asked_kernel>);
+"""
+
+
+@pytest.mark.parametrize("own, period, has_prior", [
+    ({"llr_clip": None}, 1, False), ({"llr_clip": None}, 14, True), ({}, 14, False),
+    ({"constellation": "wlan_qam64", "num_rx": 6, "llr_clip": None}, 14, False),
+    ({"llr_clip": 5.0, "extrinsic": True}, 1, True),
+    ({"constellation": "qam256"}, 1, False), ({"constellation": "qam256"}, 14, True)])
+def test_soft_searches_by_warps(own, period, has_prior, tmp_path):
+    """From long searches for LLRs near 0 to LLRs of thousands."""
+    det = detectors.create("softsphere", backend="cpu", **{"constellation": "qam64"} | own)
+    launch = launcher(det, tmp_path, A_WARP_SEARCHES, matrix_each=period == 1,
+                      has_prior=has_prior)
+    for snr_db in (10, 20, 30, 45):
+        compare(det, launch, chunk=period, period=period, n=70, snr_db=snr_db,
+                known=3 * has_prior)
+
+
 @pytest.mark.parametrize("name, own", [
     ("kbest", {}), ("kbest", {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}),
     ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),

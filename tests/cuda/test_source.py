@@ -40,6 +40,8 @@ OTHERS = [
     ("sfsd", {"num_tx": 16, "num_rx": 16, "constellation": "qam1024", "levels": 1},
      {"has_prior": True}),
     ("kbest", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, {}),
+    ("softsphere", {"constellation": "qam256"}, {"has_prior": True, "as_int8": True}),
+    ("softsphere", {"constellation": "qam64", "num_rx": 16}, {"matrix_each": False}),
 ]
 # Searches for many antennas, for every architecture.
 LARGE = [
@@ -101,6 +103,13 @@ def test_other_sizes_and_calls_compile(name, own, call):
 @pytest.mark.parametrize("name, own", LARGE)
 def test_searches_of_large_arrays_compile(name, own, architecture):
     assert compile_program(name, own, {}, architecture).error is None
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("has_prior", [False, True])
+def test_soft_searches_by_warps_compile(has_prior, architecture):
+    assert compile_program("softsphere", {"constellation": "qam64"}, {"has_prior": has_prior},
+                           architecture).error is None
 
 
 def test_teams_where_warps_do_not_reduce():

@@ -4,6 +4,7 @@
 #include "detectors/exhaustive/cuda_search.h"
 #include "detectors/exhaustive/sliced.h"
 #include "detectors/softsphere/cuda_search.h"
+#include "detectors/softsphere/cuda_team.h"
 #include "detectors/softsphere/kernel.h"
 
 namespace mimopack {
@@ -16,10 +17,11 @@ MP_FN auto make_softsphere(arena<lane>& a)
     constexpr softsphere_options o = asked::options();
     constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
-     * faster. For 4x4 64-QAM a launch waits for its longest search; the CPU's form, which
-     * starts from more candidates, was 60 times as fast. */
-    if constexpr (team_slices_fit &&
-                  parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
+     * faster. */
+    if constexpr (soft_team_fits)
+        return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
+    else if constexpr (team_slices_fit &&
+                       parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, o.llr_clip);
     else if constexpr (fits_registers && clips)
         return shared_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
