@@ -129,6 +129,23 @@ def softsphere_nodes(results):
                    for (constellation, snr, vectors), nodes in found.items()])]
 
 
+def metric_precision(results):
+    """Return how 16-bit metrics change the LLRs of N-way, by size, constellation and SNR."""
+    formats = ("float16", "int16")
+    return [Table(
+        ["receive antennas x layers", "constellation", "SNR, dB", "bit error rate",
+         *(f"{kind}: {column}" for kind in formats for column in (
+             "LLRs within 1 %, %", "largest error, % of the vector's largest LLR",
+             "decisions that change"))],
+        [[f"{row['antennas']}x{row['antennas']}", NAMES[row["constellation"]],
+          str(row["snr_db"]), f"{row['bit_error_rate']:.1e}",
+          *(text for kind in formats for of in [row["formats"][kind]] for text in (
+              f"{100 * of['within_1_percent']:.1f}",
+              f"{100 * of['largest_error_of_vectors_largest_llr']:.2f}",
+              str(of["changed_decisions"])))]
+         for row in results["results"]])]
+
+
 def near_ml(results):
     """Return the SNR that each detector needs, and its speed, and the picture of both."""
     speeds = {backend: {row["receiver"]: row["mbit_per_s"] for row in results.get(backend, ())}
@@ -150,7 +167,7 @@ def near_ml(results):
 
 OTHERS = {kind.__name__: kind for kind in (
     gpu_picture, gpu_profile, recording_frames, psd_distribution, psd_by_snr, softsphere_losses,
-    softsphere_nodes, near_ml)} | papers.FROM_FILE
+    softsphere_nodes, metric_precision, near_ml)} | papers.FROM_FILE
 FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 
 
