@@ -54,7 +54,7 @@ struct again_if<false, Again> {
 /* Method: the steps of a detector. Again: the same in double precision, or void. Both
  * have, but for make_serial(), which Again does not need:
  *
- *   axes                  columns of a thread, as in team_cavity.h
+ *   axes                  columns of a thread, as in team_cavity.h; 0: it has none
  *   storage               what they keep in shared memory
  *   METHOD(gram, storage)
  *   begin()               after H^H H; returns whether the matrix is good enough
@@ -66,16 +66,23 @@ template <class Method, class Again>
 class by_teams
 {
     static constexpr int bits = asked::bits, nt = asked::num_tx, nr = asked::num_rx;
+    using in_double = team_again<Again>;
+
+    union storage {
+        team_storage<float, Method> once;
+        typename in_double::storage again;
+    };
 
 public:
     static constexpr int team_threads = team_gram::threads;
+    static constexpr int teams = MIMOPACK_THREADS / team_threads;
+    static constexpr int shared_bytes = teams * sizeof(storage);
 
     /* Detect the batch; return how many of this thread's vectors were erased. memory:
      * that of the team for the CPU's form */
     MP_FN static unsigned detect(const batch& all, lane* memory)
     {
-        constexpr int teams = MIMOPACK_THREADS / team_threads,
-                      in_warp = 32 / team_threads;
+        constexpr int in_warp = 32 / team_threads;
         __shared__ storage of[teams];
         storage& own = of[threadIdx.x / team_threads];
         const unsigned warps = gridDim.x * (MIMOPACK_THREADS / 32);
@@ -105,13 +112,6 @@ public:
     }
 
 private:
-    using in_double = team_again<Again>;
-
-    union storage {
-        team_storage<float, Method> once;
-        typename in_double::storage again;
-    };
-
     /* Ask for the first rows of a chunk, of which nothing will be read before the present
      * one is done. */
     MP_FN static void prefetch(const batch& all, unsigned long long chunk)
@@ -253,12 +253,16 @@ template <class Method, class Again = void>
 struct team_kernel {
     using teams = by_teams<Method, Again>;
     static constexpr int team_threads = teams::team_threads;
-    /* They limit registers, mostly those of the CPU's form, which may spill. */
-    static constexpr int least_blocks =
-        asked::num_tx <= 16
-            ? (asked::matrix_each || !(often_dependent || Method::axes == 2) ? 8 : 6)
-        : Method::axes == 1 ? 6
-                            : 4;
+    /* Blocks of a multiprocessor, which limit registers. With several vectors to a
+     * matrix, a thread has more of them where an inverse stays in them, and where shared
+     * memory has no room for eight blocks anyway. Else what spills is mostly the CPU's
+     * form. */
+    static constexpr bool takes_many =
+        !asked::matrix_each &&
+        (Method::axes == 2 || (Method::axes == 1 && often_dependent) ||
+         8 * teams::shared_bytes > 227 * 1024);
+    static constexpr int large = Method::axes == 2 ? 4 : 6;
+    static constexpr int least_blocks = asked::num_tx > 16 ? large : takes_many ? 6 : 8;
 
     MP_FN static auto make_serial(arena<lane>& a) { return Method::make_serial(a); }
 };

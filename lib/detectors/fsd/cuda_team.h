@@ -55,7 +55,7 @@ class team_fixed_sphere
     using path_list = team_list<threads, keys, path_key>;
 
 public:
-    static constexpr int axes = 1;
+    static constexpr int axes = 0;
 
     struct storage {
         team_factor<float>::storage system;

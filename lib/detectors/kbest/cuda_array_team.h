@@ -22,7 +22,7 @@ class array_kbest
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
 
 public:
-    static constexpr int axes = 1;
+    static constexpr int axes = 0;
 
     struct storage {
         typename factor::storage system;

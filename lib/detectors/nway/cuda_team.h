@@ -43,7 +43,7 @@ class team_nway
     static constexpr int group = gram_of_h::shares && fits<most> ? most : 1;
 
 public:
-    static constexpr int axes = 1;
+    static constexpr int axes = 0;
     using storage = storage_of<group>;
 
     static constexpr bool possible = fits<group>;

@@ -49,7 +49,7 @@ _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
 _BEHIND = 1e-3
-_PROMPT = 2e-3
+_PROMPT = 5e-4
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
 # each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
 _MOST_KEPT = 256
