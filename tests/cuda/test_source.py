@@ -5,6 +5,7 @@
 No GPU is needed.
 """
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -145,6 +146,19 @@ def test_syntax_for_all_sizes_and_constellations(name, own):
 def test_nothing_is_in_local_memory(name, own, call):
     program = compile_program(name, own, call, "sm_90")
     assert program.stack["detect"] == program.spills["detect"] == 0
+
+
+@pytest.mark.parametrize("matrix_each", [True, False])
+@pytest.mark.parametrize("name, num_tx, num_rx", [
+    ("zf", 16, 64), ("mmse", 16, 16), ("mmse", 16, 64), ("mmsepic", 12, 12), ("ep", 16, 16),
+    ("ep", 16, 64), ("nway", 12, 12), ("sfsd", 16, 64)])
+def test_teams_know_their_shared_memory(name, num_tx, num_rx, matrix_each):
+    """If an object of a team were in local memory, its accesses would find out each time."""
+    program = compile_program(name, {"num_tx": num_tx, "num_rx": num_rx},
+                              {"matrix_each": matrix_each}, "sm_90")
+    kernel = program.ptx[program.ptx.index(".entry detect"):].split(".func")[0]
+    assert "ld.shared" in kernel
+    assert not re.search(r"\b(ld|st)\.(v\d\.)?[fub]\d", kernel)
 
 
 LOAD = """

@@ -23,7 +23,7 @@ class Program:
     """A compiled program.
 
     ``error`` is None or the compiler's log. ``registers``, ``stack`` and ``spills`` (bytes) are
-    dictionaries by kernel.
+    dictionaries by kernel. ``ptx`` is the text in NVIDIA's assembly language, or None.
     """
 
     def __init__(self, source, architecture, options):
@@ -38,6 +38,7 @@ class Program:
         nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
         log = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetProgramLog(program, log)
+        self.ptx = None if status else self._ptx(nvrtc, program)
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
         text = log.value.decode()
         self.error = text if status else None
@@ -48,6 +49,14 @@ class Program:
                 re.DOTALL):
             self.stack[name], self.spills[name] = int(stack), int(spilled)
             self.registers[name] = int(registers)
+
+    @staticmethod
+    def _ptx(nvrtc, program):
+        size = ctypes.c_size_t()
+        nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+        text = ctypes.create_string_buffer(max(1, size.value))
+        nvrtc.nvrtcGetPTX(program, text)
+        return text.value.decode()
 
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
