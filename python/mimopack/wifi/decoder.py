@@ -38,18 +38,18 @@ _log = logging.getLogger(__name__)
 # Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
 # share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
-# thread that searches. Unless this thread is behind, batches that take a core _LEAST_SECONDS are
-# enough, so that frames wait less for others of their batch. If the thread is behind, batches may
-# become _LARGER times as large.
+# thread that searches. While this thread gets less than _PROMPT seconds of samples at once, it has
+# time to spare, and batches that take a core _LEAST_SECONDS are enough: frames then wait less for
+# others of their batch. If the thread is behind, batches may become _LARGER times as large.
 _BATCH = 64
 _SYMBOLS_TOGETHER = 5120
 _LEAST_SYMBOLS = 128
+_PROMPT = 5e-4
 _LEAST_SECONDS = 6e-4
 _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
 _BEHIND = 1e-3
-_PROMPT = 5e-4
 # Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
 # each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
 _MOST_KEPT = 256
