@@ -364,14 +364,14 @@ def test_searches_of_large_arrays(name, own, period, tmp_path):
             known=2 * (period == 1), ties=1)
 
 
-def nearly_dependent(name, tmp_path, share, period=1):
+def nearly_dependent(name, tmp_path, share, period=1, num_rx=10):
     """Return (LLRs of the program, the CPU's, the reference's), some columns nearly dependent."""
-    own, n = {"num_tx": 9, "num_rx": 10}, 42 * period
+    own, n = {"num_tx": 9, "num_rx": num_rx}, 42 * period
     det = detectors.create(name, backend="cpu", **own)
-    y, h, noise_var, bits = problem(n, 9, 10, "qam16", 30, period)
+    y, h, noise_var, bits = problem(n, 9, num_rx, "qam16", 30, period)
     h[::3, :, 4] = h[::3, :, 2] + share * h[::3, :, 4]
     x = det.constellation.modulate(bits)
-    noise = np.random.default_rng(1).standard_normal((n, 10, 2)).view(complex)[..., 0]
+    noise = np.random.default_rng(1).standard_normal((n, num_rx, 2)).view(complex)[..., 0]
     y = (np.einsum("nij,nj->ni", np.repeat(h, period, axis=0), x)
          + np.sqrt(noise_var / 2) * noise).astype(np.complex64)
     launch = launcher(det, tmp_path, matrix_each=period == 1)
@@ -400,6 +400,18 @@ def test_teams_expand_the_levels_of_nearly_dependent_columns(period, tmp_path):
     """Errors of H^H H then change the metrics by as little as they are."""
     llr, _, exact = nearly_dependent("sfsd", tmp_path, 1e-3, period)
     assert_close(llr, exact)
+
+
+@pytest.mark.parametrize("name, share, period", [
+    ("zf", 3e-3, 1), ("zf", 7e-3, 14), ("nway", 3e-3, 14), ("nway", 7e-3, 1), ("kbest", 7e-3, 1),
+    ("mmse", 3e-4, 14), ("ep", 1e-2, 1), ("sfsd", 1e-3, 14)])
+def test_tensor_cores_leave_enough_digits(name, share, period, tmp_path):
+    """With so many antennas they compute H^H H. Columns that need more go to one thread."""
+    llr, cpu, exact = nearly_dependent(name, tmp_path, share, period, 20)
+    there = np.arange(len(llr)) // period % 3 == 0
+    assert_close(llr[~there], exact[~there], 2e-4)
+    own, of_cpu = (np.max(np.abs(found - exact)[there]) for found in (llr, cpu))
+    assert own < max(of_cpu, 2e-3 * np.max(np.abs(exact[there])))
 
 
 @pytest.mark.parametrize("name", ["zf", "mmse", "mmsepic", "ep"])
