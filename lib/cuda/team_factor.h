@@ -25,7 +25,8 @@ class team_factor
     /* A column of which less than this share of its energy is left is too much for Real.
      */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
-    static constexpr Real unit = gram_of_h::tiled ? 4 : 1; /* tensor cores cost two bits */
+    static constexpr Real unit =
+        gram_of_h::tiled ? 4 : 1; /* tensor cores cost two bits */
     static constexpr Real least_share = unit * (is_float ? 1e-5 : 1e-12),
                           least_share_on_top = unit * (is_float ? 1e-7 : 1e-14);
 
