@@ -27,11 +27,16 @@ struct batch {
     static constexpr int nt = asked::num_tx, nr = asked::num_rx;
     static constexpr int num_llr = nt * asked::bits;
 
+    /* The number of a chunk's matrix. A division of 64 bits takes as long as a
+     * decomposition. */
+    MP_FN unsigned long long place_of(unsigned long long chunk) const
+    {
+        return per_matrix == 1 ? chunk : chunk / per_matrix;
+    }
+
     MP_FN void load_matrix(unsigned long long chunk, lane* to) const
     {
-        /* a division of 64 bits takes as long as a decomposition */
-        const unsigned long long place = per_matrix == 1 ? chunk : chunk / per_matrix;
-        load_row<nr * nt>(h + place * (2 * nr * nt), to);
+        load_row<nr * nt>(h + place_of(chunk) * (2 * nr * nt), to);
     }
 
     MP_FN void load_received(unsigned long long vector, lane* to) const

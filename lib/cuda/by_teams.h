@@ -117,12 +117,11 @@ private:
     MP_FN static void prefetch(const batch& all, unsigned long long chunk)
     {
 #ifdef __CUDA_ARCH__
-        constexpr int rows = nr < 16 ? nr : 16, lines = rows * nt * 8 / 128;
+        constexpr int rows = nr < 16 ? nr : 16, lines = (rows * nt * 8 + 127) / 128;
         if (chunk >= all.chunks)
             return;
         const unsigned length = asked::matrix_each ? 1 : all.chunk;
-        const unsigned long long place =
-            all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
+        const unsigned long long place = all.place_of(chunk);
         for (unsigned i = threadIdx.x % team_threads; i < lines + length;
              i += team_threads)
             asm volatile("prefetch.global.L2 [%0];" ::"l"(
@@ -154,8 +153,7 @@ private:
         gram_of_h gram(own.gram, threadIdx.x % team_threads);
         Steps method(gram, own.method);
         const unsigned length = asked::matrix_each ? 1 : all.chunk;
-        const unsigned long long place =
-            all.per_matrix == 1 ? chunk : chunk / all.per_matrix;
+        const unsigned long long place = all.place_of(chunk);
         unsigned erased = 0;
         good = true;
 #pragma unroll 1
@@ -260,7 +258,7 @@ struct team_kernel {
     static constexpr bool takes_many =
         !asked::matrix_each &&
         (Method::axes == 2 || (Method::axes == 1 && often_dependent) ||
-         8 * teams::shared_bytes > 227 * 1024);
+         8 * (teams::shared_bytes + 1024) > 228 * 1024);
     static constexpr int large = Method::axes == 2 ? 4 : 6;
     static constexpr int least_blocks = asked::num_tx > 16 ? large : takes_many ? 6 : 8;
 

@@ -92,6 +92,7 @@ private:
  * together. */
 template <int N, class Real>
 struct swept_pairs {
+    static_assert(N % 2 == 0);
     using loaded = loaded_together<Real>;
     using pair = complex_of<Real>; /* two numbers */
     /* Numbers of a row, and of the rows of a step */

@@ -28,7 +28,7 @@ class team_factor
     static constexpr Real unit =
         gram_of_h::tiled ? 4 : 1; /* tensor cores cost two bits */
     static constexpr Real least_share = unit * (is_float ? 1e-5 : 1e-12),
-                          least_share_on_top = unit * (is_float ? 1e-7 : 1e-14);
+                          least_share_on_top = unit * (is_float ? 1e-6 : 1e-14);
 
 public:
     struct storage {

@@ -20,7 +20,8 @@ constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1)
 constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
 
 /* Whether the warp computes for its teams in turn on tensor cores. They cost two bits of
- * H^H H, which nearly dependent columns need. Few layers would leave most of a tile empty. */
+ * H^H H, which nearly dependent columns need. Few layers would leave most of a tile
+ * empty. */
 constexpr bool uses_tiles = MP_TENSOR_CORES && asked::num_tx > 4 && !often_dependent;
 
 /* Real: type of the sums. In float, H^H H is in shared memory. In double it would be too

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* H^H H and H^H y on tensor cores, which multiply tiles of TF32 numbers (11 bits) and
- * leave out further bits. A float is the sum of two of them, within 2^-23; of the product
- * of two floats, only that of the lesser parts is left out. Tensor cores do not round
- * sums, but cut them off. */
+ * ignore further bits. A float is the sum of two of them, within 2^-23; of the product of
+ * two floats, only that of the lesser parts is left out. Tensor cores truncate sums
+ * instead of rounding them. */
 #pragma once
 #include "common/config.h"
 #include "cuda/asked.h"
@@ -31,7 +31,7 @@ MP_FN void add_tile(const unsigned* a, unsigned b, float* sum)
                  "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(b));
-#else
+#else /* tests without a GPU, where sums are rounded */
     const auto from = [](unsigned bits, int column, int row) {
         return __uint_as_float(__shfl_sync(~0u, bits & ~0x1fffu, 4 * column + row));
     };
@@ -92,7 +92,7 @@ class tile_grams
     static constexpr int blocks = (nt + 7) / 8, pairs = blocks * (blocks + 1) / 2;
     static constexpr int threads = Gram::threads, teams = 32 / threads;
     /* Rows that are loaded while the ones before are multiplied */
-    static constexpr int rows = nr > 8 && blocks <= 2 ? 16 : 8, own_rows = rows / 4;
+    static constexpr int rows = blocks <= 2 ? 16 : 8, own_rows = rows / 4;
 
 public:
     /* place, vector: those of this thread's team */
@@ -107,7 +107,8 @@ public:
           d_storages(storages),
           d_apart(apart)
     {
-        /* All that follows from it would occupy registers for ever, were it known. */
+        /* Hides the thread's number, so that the compiler does not keep all that follows
+         * from it in registers. */
         int thread = threadIdx.x % 32;
         asm volatile("" : "+r"(thread));
         d_g = thread / 4;

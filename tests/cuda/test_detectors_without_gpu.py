@@ -272,6 +272,22 @@ def compare_at_two_snrs(det, text, period, has_prior, tmp_path, ties):
                 known=2 * has_prior, ties=ties)
 
 
+@pytest.mark.parametrize("name, num_tx, num_rx, period", [
+    ("mmse", 5, 11, 1), ("zf", 7, 63, 14), ("nway", 9, 18, 14), ("ep", 8, 8, 1),
+    ("mmsepic", 12, 12, 14)])
+def test_teams_erase_what_is_not_finite(name, num_tx, num_rx, period, tmp_path):
+    """Others of the same warp and of the same pass over H stay as they are."""
+    det = detectors.create(name, num_tx=num_tx, num_rx=num_rx, backend="cpu")
+    y, h, noise_var, _ = problem(24 * period, num_tx, num_rx, "qam16", 20, period)
+    h[2, 1, 3], h[7, num_rx - 1, num_tx - 1] = np.nan, np.inf
+    y[10 * period, 0], y[15 * period + period // 2, num_rx - 1] = np.nan, -1j * np.inf
+    llr, erased = detect(det, launcher(det, tmp_path, matrix_each=period == 1), y, h, noise_var,
+                         chunk=period)
+    expected = det.detect(y, h, noise_var)
+    assert erased == det.erasures == 2 * period + 2
+    assert_close(llr, expected, 2e-3)
+
+
 @pytest.mark.parametrize("own, period, has_prior", [
     ({"num_tx": 9, "num_rx": 9, "k": 8}, 1, True), ({"num_tx": 8, "num_rx": 8}, 14, True),
     ({"num_tx": 5, "num_rx": 6, "k": 8, "constellation": "qam64"}, 1, False),

@@ -153,7 +153,7 @@ def test_nothing_is_in_local_memory(name, own, call):
     ("zf", 16, 64), ("mmse", 16, 16), ("mmse", 16, 64), ("mmsepic", 12, 12), ("ep", 16, 16),
     ("ep", 16, 64), ("nway", 12, 12), ("sfsd", 16, 64)])
 def test_teams_know_their_shared_memory(name, num_tx, num_rx, matrix_each):
-    """If an object of a team were in local memory, its accesses would find out each time."""
+    """A generic load tests its address each time, as it does if a team's object is in memory."""
     program = compile_program(name, {"num_tx": num_tx, "num_rx": num_rx},
                               {"matrix_each": matrix_each}, "sm_90")
     kernel = program.ptx[program.ptx.index(".entry detect"):].split(".func")[0]

@@ -27,7 +27,7 @@ namespace MIMOPACK_ISA {
 template <int NT, int NR, int WIDTH>
 class team_soft_search
 {
-    static_assert(NT == 4 && WIDTH > 2);
+    static_assert(NT == 4 && WIDTH > 2 && WIDTH <= 4);
     static constexpr bool with_prior = asked::has_prior;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     static constexpr int searches = 2, wanted = NT / searches; /* levels of a search */
@@ -264,7 +264,7 @@ private:
                               : weighted * e;
         }
 
-        /* At most what any symbol adds */
+        /* A lower bound of what any symbol adds */
         MP_FN float least_distance(int level, remainder u) const
         {
             return distance(
