@@ -112,8 +112,8 @@ public:
     }
 
 private:
-    /* Ask for the first rows of a chunk, of which nothing will be read before the present
-     * one is done. */
+    /* Ask for the first rows of the next chunk. Nothing else reads them before the
+     * present one is done. */
     MP_FN static void prefetch(const batch& all, unsigned long long chunk)
     {
 #ifdef __CUDA_ARCH__

@@ -194,7 +194,7 @@ public:
         }
     }
 
-    /* Compute H^H y and |y|^2 of up to 8 vectors, of which count exist. */
+    /* Compute H^H y and |y|^2 of `count` vectors, at most 8. */
     MP_FN void compute_matched(int count)
     {
         float2 next[blocks][own_rows], next_y[own_rows];
