@@ -543,11 +543,12 @@ def test_block(period, backend, device, monkeypatch):
 @pytest.mark.parametrize("name, own, num_tx, num_rx", [
     ("zf", {}, 16, 64), ("mmse", {}, 16, 16), ("mmsepic", {}, 12, 12), ("ep", {}, 8, 8),
     ("ep", {}, 16, 64), ("nway", {}, 12, 12), ("fpfsd", {}, 16, 16), ("kbest", {}, 8, 8),
-    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8)])
-def test_block_of_many_antennas(name, own, num_tx, num_rx, period):
-    """A team of threads has each vector; calls of several sizes follow each other."""
-    common = {"num_tx": num_tx, "num_rx": num_rx, "symbols_per_channel": period} | own
-    y, h, noise_var, bits = problem(14 * 150, num_tx, num_rx, "qam16", 20, period)
+    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8), ("softsphere", {"constellation": "qam64"}, 4, 4)])
+def test_blocks_with_teams_of_threads(name, own, num_tx, num_rx, period):
+    """Several threads share the work for each vector; calls of several sizes follow each other."""
+    common = {"constellation": "qam16", "num_tx": num_tx, "num_rx": num_rx,
+              "symbols_per_channel": period} | own
+    y, h, noise_var, bits = problem(14 * 150, num_tx, num_rx, common["constellation"], 20, period)
     random = np.random.default_rng(4).normal(0, 2, bits.shape).astype(np.float32)
     for prior in (None, random) if detectors.REGISTRY[name].SUPPORTS_PRIOR else (None,):
         played = {}
