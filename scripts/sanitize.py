@@ -31,6 +31,10 @@ SUMMARY = re.compile(r"(?:ERROR SUMMARY: (?=\d+ error)|RACECHECK SUMMARY: (?=\d+
 # Sizes at which a thread's arrays are too large for local memory.
 LARGE = {"zf": {"num_tx": 64, "num_rx": 64}, "mmse": {"num_tx": 64, "num_rx": 64},
          "kbest": {"num_tx": 12, "num_rx": 12, "k": 256}}
+# Transmit and receive antennas for which a team of threads has each vector. With twice as many
+# receive antennas as layers, tensor cores multiply the matrices.
+TEAMS = {name: ((8, 8), (8, 16), (12, 12), (16, 40)) for name in (
+    "zf", "mmse", "mmsepic", "ep", "nway", "fpfsd", "kbest", "sfsd", "hfsd")}
 LIMIT_SECONDS = 150
 
 
@@ -84,6 +88,11 @@ def kinds(name):
     yield "5x5 QPSK", {"num_tx": 5, "num_rx": 5, "constellation": "qpsk"}, 70, 1, ()
     if name in ("sd", "omap", "mla", "kbest"):
         yield "4x4 16-QAM", {}, 70, 1, ()
+    for num_tx, num_rx in TEAMS.get(name, ()):
+        for period in (1, PERIOD):
+            yield (f"{num_rx}x{num_tx} 16-QAM, {period} vectors per matrix",
+                   {"num_tx": num_tx, "num_rx": num_rx}, 5 * PERIOD, period,
+                   ("prior",) * kind.SUPPORTS_PRIOR)
     if name in LARGE:
         yield "large", LARGE[name] | {"constellation": "qam16"}, 66, 1, ()
 
