@@ -32,7 +32,9 @@ struct stretch {
 
 /* A frame with a preamble and valid signal fields */
 struct followed {
-    std::int64_t start, window; /* positions in the stream */
+    /* Positions in the stream: of the window of the short field that led to it, of the
+     * frame, and of the window of the long field */
+    std::int64_t found, start, window;
     double cfo;
     std::int64_t part; /* a bit for each part of 20 MHz */
     std::uint8_t kind; /* wifi_signal_kind */
@@ -85,8 +87,9 @@ public:
                 "Follower");
     }
 
-    /* Append the frames of a stretch in their order. Return the number of preambles. The
-     * caller must not hold Python's lock. */
+    /* Append the frames of a stretch in the order of the windows that led to them. Two
+     * windows may lead to the same frame, in stretches of their own. Return the number of
+     * preambles. The caller must not hold Python's lock. */
     std::int64_t
     run(const stretch& s, const std::string& isa, std::vector<followed>& found) const
     {
@@ -103,8 +106,8 @@ public:
                         again.push_back(*next);
             attempts = std::move(again);
         }
-        std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-            return a.start < b.start;
+        std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+            return a.found < b.found;
         });
         return preambles;
     }
@@ -274,7 +277,8 @@ private:
                 continue;
             const std::size_t one = some[i];
             const std::int64_t base = a.base[one] + s.origin;
-            followed f{ base + a.start[one],
+            followed f{ base,
+                        base + a.start[one],
                         base + a.window[one],
                         a.cfo[one],
                         part,

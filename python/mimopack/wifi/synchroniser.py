@@ -43,7 +43,7 @@ _EARLIER = 16
 _SKIP = training.L_STF + 80
 # Samples per search, doubled at higher sample rates. Frames found together are decoded in batches.
 _SLICE = 1 << 17
-# Maximum number of nested preambles whose samples are kept at a time.
+# Maximum number of nested frames at a time.
 _MOST_INSIDE = 8
 
 
@@ -177,6 +177,7 @@ class Synchroniser:
         self._last = -1 << 40    # start of the last preamble
         self._pending = []    # (preamble, header, end, inside)
         self._busy = 0        # end of the last frame that is not nested
+        self._nested = []     # ends of the nested frames at the last preamble
 
     def process(self, samples):
         """Process the next samples.
@@ -296,10 +297,13 @@ class Synchroniser:
         self._last = preamble.start
         end = preamble.start + header.num_samples * self.scale
         inside = preamble.start < self._busy - self._block
-        if inside and sum(one[3] for one in self._pending) >= _MOST_INSIDE:
+        self._nested = [one for one in self._nested if one > preamble.start]
+        if inside and len(self._nested) >= _MOST_INSIDE:
             self.left_out += 1
             return
-        if not inside:
+        if inside:
+            self._nested.append(end)
+        else:
             self._busy = end
         self._pending.append((preamble, header, end, inside))
 
