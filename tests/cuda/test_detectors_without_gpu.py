@@ -444,7 +444,8 @@ def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_
 
 @pytest.mark.parametrize("name, period", [
     ("zf", 1), ("ep", 1), ("zf", 14), ("ep", 14), ("mmsepic", 1), ("mmsepic", 14), ("mmse", 14),
-    ("nway", 1), ("nway", 14), ("fpfsd", 14), ("kbest", 1), ("kbest", 14)])
+    ("nway", 1), ("nway", 14), ("fpfsd", 14), ("kbest", 1), ("kbest", 14), ("sfsd", 1),
+    ("sfsd", 14)])
 def test_teams_repeat_nearly_dependent_columns_in_double_precision(name, period, tmp_path):
     llr, cpu, exact = nearly_dependent(name, tmp_path, 3e-4, period)
     there = np.arange(len(llr)) // period % 3 == 0
