@@ -23,12 +23,11 @@ class team_factor
     using gram_of_h = team_gram_of<Real>;
     static constexpr int nt = asked::num_tx, threads = gram_of_h::threads;
     /* A column of which less than this share of its energy is left is too much for Real.
-     */
+     * Tensor cores cost two bits. */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
-    static constexpr Real unit =
-        gram_of_h::tiled ? 4 : 1; /* tensor cores cost two bits */
+    static constexpr Real unit = gram_of_h::tiled ? 4 : 1;
     static constexpr Real least_share = unit * (is_float ? 1e-5 : 1e-12),
-                          least_share_on_top = unit * (is_float ? 1e-6 : 1e-14);
+                          least_share_on_top = unit * (is_float ? 1e-7 : 1e-14);
 
 public:
     struct storage {

@@ -222,17 +222,10 @@ template <bool SOFT>
 constexpr bool team_fits()
 {
     if constexpr (fits_team_from(is_usual<SOFT>() ? 6 : 4) && asked::num_tx <= 16)
-        return team_fixed_sphere<asked::width, SOFT, float>::possible;
+        return team_fixed_sphere<asked::width, SOFT>::possible;
     else
         return false;
 }
-
-/* The team's form in double precision, or void */
-template <bool SOFT>
-struct fixed_sphere_again
-    : again_if<often_dependent && team_fixed_sphere<asked::width, SOFT, double>::possible,
-               team_fixed_sphere<asked::width, SOFT, double>> {
-};
 
 /* HFSD, or soft: SFSD */
 template <bool SOFT>
@@ -244,8 +237,7 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     if constexpr (usual && fits_registers)
         return fixed_sphere_in_registers<nt, nr, asked::width, SOFT>(a, asked::points);
     else if constexpr (team_fits<SOFT>())
-        return team_kernel<team_fixed_sphere<asked::width, SOFT, float>,
-                           typename fixed_sphere_again<SOFT>::type>();
+        return team_kernel<team_fixed_sphere<asked::width, SOFT>>();
     else
         return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(
             a,

@@ -5,9 +5,7 @@
  * A thread completes a path of the full expansion, then another one. Then the team
  * follows its best paths from the root, several at a time: at each level below the
  * expanded ones, a thread flips a bit of a path and completes the branch. Whenever shared
- * memory is full of candidates, each thread takes the bits of its layer from them.
- *
- * Real: type of the linear algebra and of what a path leaves of v */
+ * memory is full of candidates, each thread takes the bits of its layer from them. */
 #pragma once
 #include "common/soft_symbols.h"
 #include "cuda/by_teams.h"
@@ -25,36 +23,31 @@ struct path_key {
     MP_FN friend path_key max(path_key a, path_key b) { return b.v < a.v ? a : b; }
 };
 
-template <int WIDTH, bool SOFT, class Real>
+template <int WIDTH, bool SOFT>
 class team_fixed_sphere
 {
-    using complex = complex_of<Real>;
-    using factor = team_factor<Real>;
-    using gram_of_h = team_gram_of<Real>;
-    static constexpr int nt = asked::num_tx, top = nt - 1, threads = gram_of_h::threads;
+    static constexpr int nt = asked::num_tx, top = nt - 1, threads = team_gram::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     static constexpr int levels = fsd_options(asked::options()).levels;
     static constexpr int lowest = nt - levels; /* of the expanded levels */
     static constexpr int num_paths = SOFT ? fsd_options(asked::options()).num_paths : 1;
     static constexpr unsigned expanded = 1u << bits * levels; /* paths */
 
-    /* Candidates in shared memory, and paths of the expansion at a time. Double
-     * precision, which is rare, needs the memory for matrices. */
-    static constexpr int room = gram_of_h::shares ? 64 : 32;
+    /* Candidates in shared memory, and paths of the expansion at a time */
+    static constexpr int room = 64;
     static constexpr int batch = expanded > room                ? room
                                  : expanded > unsigned(threads) ? expanded
                                                                 : threads;
 
     /* Paths that the team extends at a time, and the threads of each, one for a bit or
      * for several */
-    static constexpr int paths_at_once(int most)
+    static constexpr int paths_at_once(int most = threads)
     {
         return most > 1 && (most > num_paths || threads / most < bits)
                    ? paths_at_once(most / 2)
                    : most;
     }
-    static constexpr int together = gram_of_h::shares ? paths_at_once(threads) : 1,
-                         of_path = threads / together;
+    static constexpr int together = paths_at_once(), of_path = threads / together;
 
     using candidates = team_candidates<WIDTH, room>;
     static constexpr int words = candidates::words;
@@ -65,19 +58,19 @@ public:
     static constexpr int axes = 0;
 
     struct storage {
-        typename factor::storage system;
+        team_factor<float>::storage system;
         typename candidates::storage found;
         /* v_i - sum_{j>l} c_ij l_j of the paths at a level l; rows begin in different
          * banks. */
-        complex residual[together][nt + 1];
+        float2 residual[together][nt + 1];
         unsigned best[path_list::size]; /* numbers of the best paths */
         /* What a prior adds to the metrics of a level's axes */
         float cost[asked::has_prior ? nt : 1][asked::has_prior ? 2 : 1][side];
     };
 
-    static constexpr bool possible = teams_fit_shared<storage, Real>();
+    static constexpr bool possible = teams_fit_shared<storage, float>();
 
-    MP_FN team_fixed_sphere(const gram_of_h& gram, storage& s)
+    MP_FN team_fixed_sphere(const team_gram& gram, storage& s)
         : d_system(gram, s.system), d_at(s), d_found(s.found)
     {
     }
@@ -92,11 +85,11 @@ public:
     {
         const bool good = d_system.sort_by_amplification(levels, d_column);
         if (!asked::matrix_each)
-            d_system.factorise(in_order(), complex{ 0, 0 });
+            d_system.factorise(in_order(), float2{ 0.0f, 0.0f });
         return good;
     }
 
-    MP_FN bool detect(complex matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
         if (asked::matrix_each)
             d_system.factorise(in_order(), matched);
@@ -124,7 +117,7 @@ public:
     }
 
 private:
-    factor d_system;
+    team_factor<float> d_system;
     storage& d_at;
     candidates d_found;
     int d_column; /* of the thread's layer */
@@ -165,11 +158,11 @@ private:
         }
 
         /* The one nearest to u */
-        MP_FN explicit point(complex u)
+        MP_FN explicit point(float2 u)
         {
             lane re, im;
-            const lane k_re = slice(as_lane(u.x), side, re);
-            const lane k_im = slice(as_lane(u.y), side, im);
+            const lane k_re = slice(lane(u.x), side, re);
+            const lane k_im = slice(lane(u.y), side, im);
             at = float2{ re.v, im.v };
             const float number = fmaf(k_im.v - rounding_offset, side, k_re.v);
             word = __float_as_uint(number) & (size - 1);
@@ -177,27 +170,25 @@ private:
     };
 
     /* Add a level's symbol to a metric. */
-    MP_FN void add(int level, complex u, point x, float& metric) const
+    MP_FN void add(int level, float2 u, point x, float& metric) const
     {
-        const float re = as_lane(u.x - x.at.x).v, im = as_lane(u.y - x.at.y).v;
-        const float w = as_lane(d_at.system.w[level]).v;
-        metric = fmaf(w, fmaf(re, re, im * im), metric);
+        const float re = u.x - x.at.x, im = u.y - x.at.y;
+        metric = fmaf(d_at.system.w[level], fmaf(re, re, im * im), metric);
         if constexpr (asked::has_prior)
             metric += d_at.cost[level][0][x.word & (side - 1)] +
                       d_at.cost[level][1][x.word >> WIDTH];
     }
 
     /* a -= c x */
-    MP_FN static void subtract(complex c, float2 x, complex& a)
+    MP_FN static void subtract(float2 c, float2 x, float2& a)
     {
-        const Real re = x.x, im = x.y;
-        a.x = multiply_add(-c.x, re, multiply_add(c.y, im, a.x));
-        a.y = multiply_add(-c.x, im, multiply_add(-c.y, re, a.y));
+        a.x = fmaf(-c.x, x.x, fmaf(c.y, x.y, a.x));
+        a.y = fmaf(-c.x, x.y, fmaf(-c.y, x.x, a.y));
     }
 
     /* Give a path its symbol at a level. u: what the levels above leave of v */
     MP_FN void
-    enter(int level, point x, complex* u, float& metric, unsigned* symbols) const
+    enter(int level, point x, float2* u, float& metric, unsigned* symbols) const
     {
         add(level, u[level], x, metric);
         symbols[candidates::word_index(level)] |= x.word << candidates::shift(level);
@@ -207,7 +198,7 @@ private:
     }
 
     /* Complete a path below a level by SIC. */
-    MP_FN void complete(int level, complex* u, float& metric, unsigned* symbols) const
+    MP_FN void complete(int level, float2* u, float& metric, unsigned* symbols) const
     {
         MP_UNROLL
         for (int i = lowest - 1; i >= 0; --i)
@@ -233,7 +224,7 @@ private:
 #pragma unroll 1
             for (int place = rank(); place < batch; place += threads) {
                 const unsigned path = first + place;
-                complex u[nt];
+                float2 u[nt];
                 float metric = 0.0f;
                 unsigned symbols[words];
                 MP_UNROLL
@@ -275,7 +266,7 @@ private:
     {
         constexpr int branches = together * bits; /* of a level */
         const int of_team = rank() / of_path, in_path = rank() % of_path;
-        complex* const residual = d_at.residual[of_team];
+        float2* const residual = d_at.residual[of_team];
         int filled = 0;
 #pragma unroll 1
         for (int first = 0; first < num_paths; first += together) {
@@ -291,7 +282,7 @@ private:
             __syncwarp();
 #pragma unroll 1
             for (int level = top; level >= 0; --level) {
-                const complex u = residual[level];
+                const float2 u = residual[level];
                 const point x = level < lowest ? point(u) : point(digit(path, level));
                 if (SOFT && level < lowest) {
                     if (filled + branches > room) {
@@ -333,7 +324,7 @@ private:
     /* Complete the branch of a path that has another symbol at a level. */
     MP_FN void branch(int level,
                       point x,
-                      const complex* residual,
+                      const float2* residual,
                       float metric,
                       const unsigned* above,
                       int place) const
@@ -344,7 +335,7 @@ private:
         for (int w = 0; w < words; ++w)
             symbols[w] = above[w];
         append(level, x.word, symbols);
-        complex u[nt];
+        float2 u[nt];
         MP_UNROLL
         for (int i = 0; i < lowest - 1; ++i)
             if (i < level) {
