@@ -78,7 +78,7 @@ FIGURES = (
     ("SNR that the detector N-way saves over MMSE, HT MCS 27",
      "wifi-detectors-error-rates-2core-epyc.json", gain),
     ("N-way, 4x4 16-QAM, coded bits", "cpu-2core-epyc.json", detector),
-    ("the same on a GPU", "gpu-h200.json", detector),
+    ("the same on a GPU", "gpu-detectors-h200.json", detector),
     ("speed of K-best (K = 16) over Sionna's, per thread", "cpu-2core-epyc.json", peer),
     ("LDPC decoder, (2304, 1152), 20 iterations, coded bits", "codes-2core-epyc.json", decoder),
     ("the same on a GPU", "gpu-codes-h200.json", decoder),
