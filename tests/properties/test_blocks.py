@@ -106,6 +106,7 @@ def test_each_vector_leaves_the_channel_with_its_matrix(data):
 @given(data=st.data())
 @fewer(1)
 def test_the_channel_of_samples_does_not_depend_on_calls(data):
+    """Up to rounding: how NumPy rounds depends on where an array begins in memory."""
     num_tx, num_rx = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     n = data.draw(st.integers(1, 3000))
     rng = np.random.default_rng(data.draw(SEEDS))
@@ -122,4 +123,4 @@ def test_the_channel_of_samples_does_not_depend_on_calls(data):
     cut = run([data.draw(st.none() | st.integers(1, 500)) for _ in range(num_tx)])
     assert len(whole) == len(cut)
     for one, other in zip(whole, cut, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -119,6 +119,13 @@ def test_what_once_failed_is_a_usage_error(line, air, monkeypatch):
     assert result.output.splitlines()[-1].startswith("Error: "), result.output
 
 
+def test_a_name_of_a_file_that_is_not_utf8_is_printed(air, monkeypatch):
+    """It once ended in a traceback."""
+    monkeypatch.chdir(air)
+    result = CliRunner().invoke(main, ["sim", *SHORT["sim"], "-o", "\udcff"])
+    assert result.exit_code == 0 and "\\udcff" in result.output
+
+
 @given(given=st.lists(VALUES | st.sampled_from(["--help", "-h", "--version", "bench"]),
                       min_size=1, max_size=3))
 @fewer(1)

@@ -168,6 +168,14 @@ def test_no_number_of_float32_makes_a_nan(family, alist, data):
     assert decoder.bits.max(initial=0) <= 1
 
 
+def test_what_once_became_infinite():
+    """Sums of the largest numbers of float32, in the reference."""
+    decoder = coding.get("nr:1:2").decoder(backend="reference")
+    llr = np.full((1, decoder.num_bits), 3.4e38, np.float32)
+    llr[0, 0] = 0
+    assert np.isfinite(decoder.decode(llr)).all()
+
+
 @every_family
 @given(data=st.data())
 @fewer(2)

@@ -6,6 +6,7 @@ The module of a subcommand is imported only when the subcommand runs. Help is th
 ``doctor`` works even if GNU Radio or NumPy cannot be imported.
 """
 
+import sys
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -37,8 +38,16 @@ def _printable_errors():
         raise
 
 
+def _escape_what_cannot_be_encoded():
+    """Let names of files that are not UTF-8 be printed."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
 class _LazyGroup(click.Group):
     def main(self, *args, **options):
+        _escape_what_cannot_be_encoded()
         with exiting():
             return super().main(*args, **options)
 

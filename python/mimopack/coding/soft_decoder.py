@@ -7,6 +7,8 @@ import numpy as np
 from ..checks import array, flag
 from .placed_decoder import PlacedDecoder
 
+_MOST = float(np.finfo(np.float32).max)
+
 
 class SoftDecoder(PlacedDecoder):
     """A decoder with soft output that may keep its messages between calls.
@@ -105,8 +107,9 @@ class SoftDecoder(PlacedDecoder):
             given = llr[usable].astype(float)
             out[...] = 0    # may be the same array as llr
             if usable.size:
-                out[usable], messages[usable], found[usable], taken[usable] = self._reference(
+                llr, messages[usable], found[usable], taken[usable] = self._reference(
                     given, messages[usable])
+                out[usable] = np.clip(llr, -_MOST, _MOST)
         self.found, self.iterations_taken = found, taken
         return out
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import _core, detectors
 from ..checks import flag, integer, positive, thread_count
-from ..cuda import device
 from .decoder import FAILED, Begun, FrameDecoder, Settings
 from .frame_detectors import FrameDetectors, is_function
 from .iterations import FEEDBACK_SCALE
@@ -72,7 +71,8 @@ class Receiver:
         threads: number of threads that search samples and decode frames, up to
             ``checks.MOST_THREADS``; 0 uses all cores. Frames are returned in the order of the
             stream in any case. Use more than 1 if frames occupy most of the time. With 1, a
-            detector uses all cores for large batches. With a GPU, the receiver always uses 1.
+            detector uses all cores for large batches. With more, backend "auto" means "cpu", and
+            "cuda" reduces them to 1: a GPU needs larger batches than several threads get.
         clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
             ``seconds``; None leaves ``seconds`` empty.
 
@@ -99,8 +99,9 @@ class Receiver:
         threads = thread_count(threads) or len(os.sched_getaffinity(0))
         if backend == "cuda":    # fail now, not at each frame
             detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
-        if backend in ("auto", "cuda") and device.count():
             threads = 1
+        elif backend == "auto" and threads > 1:
+            backend = "cpu"
         self._threads, self._backend = threads, backend
         self._detector_threads = int(threads > 1)    # 0: all cores, where a batch is large
         settings = Settings(
