@@ -20,6 +20,13 @@ from distributed import Client
 from gnuradio.mimopack.sim.campaign import Campaign
 
 
+def seconds(walltime):
+    """Return the seconds of a walltime [DAYS-]HH:MM:SS."""
+    days, _, clock = walltime.rpartition("-")
+    hours, minutes, rest = map(int, clock.split(":"))
+    return 3600 * (24 * int(days or 0) + hours) + 60 * minutes + rest
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -27,7 +34,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=4, help="most jobs at a time")
     parser.add_argument("--cores", type=int, default=8, help="cores of a job")
     parser.add_argument("--memory", default="16GB", help="memory of a job")
-    parser.add_argument("--walltime", default="04:00:00")
+    parser.add_argument("--walltime", default="04:00:00", help="[DAYS-]HH:MM:SS")
     parser.add_argument("--partition")
     parser.add_argument("--interface", help="network interface that the jobs reach, such as ib0")
     parser.add_argument("--script", action="store_true", help="only print the script of a job")
@@ -37,7 +44,8 @@ def main():
             queue=arguments.partition, cores=arguments.cores, processes=arguments.cores,
             memory=arguments.memory, walltime=arguments.walltime, interface=arguments.interface,
             # A worker leaves before SLURM kills it, and hands on what it has.
-            worker_extra_args=["--lifetime", "230m", "--lifetime-stagger", "5m"],
+            worker_extra_args=["--lifetime", f"{int(0.9 * seconds(arguments.walltime))}s",
+                               "--lifetime-stagger", "1m"],
             silence_logs=logging.ERROR) as cluster:
         if arguments.script:
             print(cluster.job_script())

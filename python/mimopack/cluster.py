@@ -298,9 +298,16 @@ class Cluster:
         fetching.add_done_callback(lambda ended: self._back.put((tasks, ended)))
 
     def _failed(self, task):
-        """Try a task once more, on a worker that was checked; else raise its exception."""
+        """Try a task once more, on a worker that was checked; else raise its exception.
+
+        A task that has ended several workers is not tried again.
+        """
+        exception = task.future.exception()
+        if isinstance(exception, _distributed().scheduler.KilledWorker):
+            raise ConnectionError(f"workers ended one after another with the same task, the last "
+                                  f"one at {exception.last_worker.address}: its log may say why")
         if task.again:
-            raise task.future.exception()
+            raise exception
         self._look(now=True)
         accepted = tuple(self._accepted())
         self._start(task._replace(again=bool(accepted), bound=accepted))

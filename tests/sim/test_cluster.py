@@ -17,7 +17,7 @@ from gnuradio.mimopack import cluster, detectors, identity, sim
 from gnuradio.mimopack.files import locked
 from gnuradio.mimopack.sim import simulation as simulation_module
 from limits import small_files
-from own_detectors import OwnLoud, OwnPrior, OwnZf
+from own_detectors import OwnDeadly, OwnLoud, OwnPrior, OwnZf
 
 LINK = sim.Link(2, 2, "qam16", "wifi:648:1/2")
 DETECTORS = ["mmse", "mmsepic:iterations=3"]
@@ -202,6 +202,16 @@ class TestTasks:
     def test_an_error_of_a_detector_ends_the_run(self, lasting):
         with pytest.raises(ValueError, match="own_loud.detect: failed with .*too loud"):
             sim.Simulation(LINK, [OwnLoud], client=lasting).run(*RUN)
+
+    def test_a_task_that_ends_workers_ends_the_run(self, tmp_path):
+        ended = tmp_path / "ended"
+        with Processes(tmp_path / "cluster", allowed=1) as processes:
+            processes.workers("a", "b", "c")
+            with Client(processes.address) as client, pytest.raises(
+                    ConnectionError, match="workers ended one after another"):
+                sim.Simulation(LINK, [OwnDeadly(2, 2, "qam16", str(ended))], batch=16,
+                               client=client).run([9], 1, 16)
+        assert ended.read_text() == 2 * "ended\n"
 
     def test_own_detectors(self, lasting):
         """Objects and classes go to the workers with their parameters."""

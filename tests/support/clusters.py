@@ -32,11 +32,13 @@ class Processes:
         folder: new folder for the files of the cluster.
         options: options of all processes.
         patience: seconds after which the scheduler gives up a worker that does not answer.
+        allowed: number of workers that a task may end.
     """
 
-    def __init__(self, folder, *options, patience=60):
+    def __init__(self, folder, *options, patience=60, allowed=3):
         folder.mkdir()
-        self.folder, self._options, self._patience = folder, options, patience
+        self.folder, self._options = folder, options
+        self._patience, self._allowed = patience, allowed
         self.processes = {}
         self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", self._file,
                     path=BARE)
@@ -65,6 +67,7 @@ class Processes:
     def _start(self, name, *arguments, kind="scheduler", path=None):
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(sys.path if path is None else path),
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(self._allowed),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{self._patience}s"}
         with open(self.folder / f"{name}.log", "w") as log:
             self.processes[name] = subprocess.Popen(
