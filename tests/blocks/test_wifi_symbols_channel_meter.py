@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks for displays: symbols of each stream, the channel, the meter."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -89,3 +90,18 @@ def test_meter_counts_frames_and_keeps_the_last():
     assert snr[-1] == pytest.approx(wanted[1:], abs=1e-3)
     assert np.all(evm[-1, :2] < -20)
     assert block.history() == pytest.approx(np.array([snr[-1], evm[-1], lost[-1]]))
+
+
+def test_meter_tells_the_rate_of_each_kind(monkeypatch):
+    block = mimopack.wifi_meter(3)
+    assert block.rates() == "no frame in the last two seconds"
+    told = [{"format": "ht", "mcs": 15, "num_mpdus": 4, "num_mpdus_ok": 3},
+            {"format": "ht", "mcs": 15, "num_mpdus": 0, "num_mpdus_ok": 0},
+            {"format": "non-ht", "mcs": 54.0, "num_mpdus": 1, "num_mpdus_ok": 1},
+            {"num_mpdus": 0, "num_mpdus_ok": 0}]
+    view(block, [pmt.to_pmt(one) for one in told], [blocks.null_sink(12) for _ in range(3)])
+    assert block.rates() == ("ht MCS 15: 1/s, FCS 75 %; non-ht 54: 0.5/s, FCS 100 %; "
+                             "unknown: 0.5/s, no MPDU")
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3)
+    assert block.rates() == "no frame in the last two seconds"

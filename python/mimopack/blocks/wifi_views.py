@@ -22,6 +22,8 @@ from .wifi_pmt import lookup
 # Maximum number of messages that wait for a display. A newer one replaces the oldest.
 _MOST = 50
 _MAX_POINTS = 10**6
+# Of the rates in words: the time that they are counted over, the most frames, and the most kinds.
+_RECENT_SECONDS, _MOST_RECENT, _MOST_KINDS = 2.0, 100_000, 3
 _WIDTHS = (64, 128, 256)    # number of subcarriers at 20, 40 and 80 MHz
 
 
@@ -193,6 +195,13 @@ class wifi_channel_view(message_source):
         self._choosing.done()
 
 
+def _count(message, name):
+    value = scalar(name, lookup(message, name))
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name}: got {value!r}, must be a number")
+    return value
+
+
 class wifi_meter(message_source):
     """Count Wi-Fi frames, and output the last ones as curves.
 
@@ -205,7 +214,8 @@ class wifi_meter(message_source):
         output 1: error vector magnitude of the worst stream in dB.
         output 2: 1 for a lost frame (no MPDU with a correct FCS), else 0.
 
-    The method ``text`` returns the totals as one line, for GNU Radio's Function Probe.
+    For GNU Radio's Function Probe, the method ``text`` returns the totals as one line, and
+    ``rates`` the frames per second of each kind.
 
     Args:
         length: number of frames shown, 1..100000.
@@ -219,6 +229,7 @@ class wifi_meter(message_source):
         self._history = deque(np.zeros((length, 3), np.float32), maxlen=length)
         self._lost = self._mpdus = 0
         self._formats = {}
+        self._recent = deque(maxlen=_MOST_RECENT)    # (time, kind, MPDUs, those with correct FCS)
         message_source.__init__(self, "wifi_meter", "frames", [(np.float32, length)] * 3
                                 if length > 1 else [np.float32] * 3, _MOST, newest=True)
 
@@ -241,15 +252,29 @@ class wifi_meter(message_source):
         return (f"{self.frames()} frames ({kinds or 'none'}), {self._lost} lost ({share:.1f} %), "
                 f"{self._mpdus} MPDUs")
 
+    def rates(self):
+        """Return the frames per second of the three most frequent formats and MCSs as one line.
+
+        The last two seconds count. FCS is the share of MPDUs with a correct FCS.
+        """
+        begin, kinds = time.monotonic() - _RECENT_SECONDS, {}
+        for at, kind, *mpdus in list(self._recent):
+            if at > begin:
+                kinds.setdefault(kind, []).append(mpdus)
+        lines = []
+        for kind, frames in sorted(kinds.items(), key=lambda one: (-len(one[1]), one[0])):
+            found, good = np.sum(frames, axis=0)
+            share = f"FCS {100 * good / found:.3g} %" if found else "no MPDU"
+            lines.append(f"{kind}: {len(frames) / _RECENT_SECONDS:g}/s, {share}")
+        return "; ".join(lines[:_MOST_KINDS]) or "no frame in the last two seconds"
+
     def history(self):
         """Return the curves as an array (3, length)."""
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
         _is_dictionary(message)
-        mpdus = scalar("num_mpdus_ok", lookup(message, "num_mpdus_ok"))
-        if isinstance(mpdus, bool) or not isinstance(mpdus, int) or mpdus < 0:
-            raise ValueError(f"num_mpdus_ok: got {mpdus!r}, must be a number")
+        mpdus, found = (_count(message, name) for name in ("num_mpdus_ok", "num_mpdus"))
         snr_db = pmt.dict_ref(message, pmt.intern("snr_db"), pmt.PMT_NIL)
         evm_db = pmt.dict_ref(message, pmt.intern("evm_db"), pmt.PMT_NIL)
         worst = max(pmt.f64vector_elements(evm_db), default=0.0) if pmt.is_f64vector(evm_db) else 0
@@ -261,6 +286,10 @@ class wifi_meter(message_source):
         if len(self._formats) > 100:
             self._formats.clear()
         self._formats[name] = self._formats.get(name, 0) + 1
+        mcs, kind = pmt.dict_ref(message, pmt.intern("mcs"), pmt.PMT_NIL), name
+        if pmt.is_integer(mcs) or pmt.is_real(mcs):
+            kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{to_python(mcs):g}"
+        self._recent.append((time.monotonic(), kind, found, mpdus))
         self._lost += mpdus == 0
         self._mpdus += mpdus
         self._history.append(np.nan_to_num(values))
