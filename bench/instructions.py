@@ -38,7 +38,7 @@ def run_all():
         data = Data(case.setting, CHUNKS * case.setting.per_channel)
         detector.detect(data.y, data.h, case.setting.noise_var)
         subprocess.run(["callgrind_control", "--dump", str(os.getpid())], check=True,
-                       stdout=subprocess.DEVNULL)
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def executed(folder):

@@ -146,6 +146,19 @@ def metric_precision(results):
          for row in results["results"]])]
 
 
+def instructions(results):
+    """Return how many instructions run for each one that the limit counts, by size and points."""
+    found, places = {}, {}
+    for row in results["results"]:
+        size = f"{row['num_rx']}x{row['num_tx']}"
+        place = size if row["constellation"] == "qam16" else f"{size} {NAMES[row['constellation']]}"
+        places[place] = None
+        found.setdefault(spelled(row["label"]), {})[place] = row["ratio"]
+    return [Table(["detector", *places],
+                  [[label, *(number(ratios.get(place)) for place in places)]
+                   for label, ratios in found.items()])]
+
+
 def near_ml(results):
     """Return the SNR that each detector needs, and its speed, and the picture of both."""
     speeds = {backend: {row["receiver"]: row["mbit_per_s"] for row in results.get(backend, ())}
@@ -167,7 +180,7 @@ def near_ml(results):
 
 OTHERS = {kind.__name__: kind for kind in (
     gpu_picture, gpu_profile, recording_frames, psd_distribution, psd_by_snr, softsphere_losses,
-    softsphere_nodes, metric_precision, near_ml)} | papers.FROM_FILE
+    softsphere_nodes, metric_precision, instructions, near_ml)} | papers.FROM_FILE
 FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 
 
