@@ -102,6 +102,17 @@ def test_the_limit_of_llrs(backend):
     np.testing.assert_array_equal(found[2], found[3])
 
 
+@pytest.mark.parametrize("assumed", [1e-3, 1e-6, 1e-8, 1e-12])
+def test_far_more_noise_than_assumed(assumed):
+    """All metrics are then far above the limit of LLRs, which is less than their last digit."""
+    y, h, _, bits = problem(300, 4, 4, "qam16", 15, 1)
+    found, exact = (detectors.SoftSphere(4, 4, "qam16", backend=backend).detect(y, h, assumed)
+                    for backend in ("cpu", "reference"))
+    at_limit = np.abs(exact) == 10
+    assert np.mean(at_limit) > 0.98
+    np.testing.assert_allclose(found[at_limit], exact[at_limit], rtol=1e-5)
+
+
 def test_the_limit_of_llrs_shortens_searches():
     """Nodes of the reference."""
     points = constellation.get("qam16")

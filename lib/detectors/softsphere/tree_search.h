@@ -158,18 +158,22 @@ private:
         d_level[d_nt].below = below;
     }
 
-    /* Lower the hypotheses to the clipping: an LLR beyond it need not be exact. */
+    /* Lower the hypotheses to the clipping: an LLR beyond it need not be exact. They stay
+     * above the least metric by more than its last digit, however little noise there is.
+     * Seeds give columns metrics of their own, which differ by rounding. */
     MP_CALLED void tighten()
     {
-        float least = no_metric;
-        for (int c = 0; c < d_nt; ++c)
+        constexpr float digits = 1e-6f;
+        for (int c = 0; c < d_nt; ++c) {
+            hypotheses& own = d_p.hypothesis[c];
+            float least = no_metric;
             for (int h = 0; h < 2 * bits; ++h)
-                if (d_p.hypothesis[c][h] < least)
-                    least = d_p.hypothesis[c][h];
-        for (int c = 0; c < d_nt; ++c)
+                if (own[h] < least)
+                    least = own[h];
+            const F above(least + digits * least);
             for (int h = 0; h < hypotheses::length; h += F::width)
-                d_p.hypothesis[c].store(
-                    h, min(d_p.hypothesis[c].load(h), F(least) + d_p.slack[c].load(h)));
+                own.store(h, min(own.load(h), above + d_p.slack[c].load(h)));
+        }
     }
 
     /* Search depth first. last_levels() handles everything below level 3. */
