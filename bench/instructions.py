@@ -28,7 +28,7 @@ from suites.limits import instructions_per_vector
 ISA, LANES = "avx2", 8
 DRIVER = f"*mimopack::{ISA}::drive<*"    # runs a batch, or a thread's part of it
 CHUNKS = 4 * LANES    # of a batch: vectors with the same matrix
-TOTAL = re.compile(r"^(?:totals|summary): (\d+) (\d+) (\d+)", re.MULTILINE)
+TOTAL = re.compile(r"^(?:totals|summary): (\d+)$", re.MULTILINE)
 
 
 def run_all():
@@ -42,27 +42,23 @@ def run_all():
 
 
 def executed(folder):
-    """Return (instructions, reads of memory, writes) of each case."""
-    subprocess.run(["valgrind", "--tool=callgrind", "--cache-sim=yes", f"--toggle-collect={DRIVER}",
+    """Return the number of instructions that each case executed."""
+    subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect={DRIVER}",
                     f"--callgrind-out-file={folder}/count", sys.executable, __file__, "--run"],
                    check=True)
     dumps = sorted(Path(folder).glob("count.*"), key=lambda file: int(file.suffix[1:]))
-    return [tuple(map(int, TOTAL.findall(file.read_text())[-1])) for file in dumps]
+    return [int(TOTAL.findall(file.read_text())[-1]) for file in dumps]
 
 
-def row(case, counts):
-    """Return a row of the result: executed and counted instructions for a vector in each lane.
-
-    Reads and writes are the accesses to memory of the executed instructions.
-    """
+def row(case, count):
+    """Return a row of the result: executed and counted instructions for a vector in each lane."""
     setting = case.setting
     data = Data(setting, CHUNKS * setting.per_channel)
-    mine, reads, writes = (count * LANES / data.vectors for count in counts)
+    mine = count * LANES / data.vectors
     counted = instructions_per_vector(case.create(threads=1, isa=ISA, backend="cpu"), data, LANES)
     return {"label": case.label, "num_tx": setting.num_tx, "num_rx": setting.num_rx,
             "constellation": setting.points.name, "symbols_per_channel": setting.per_channel,
-            "executed": mine, "reads": reads, "writes": writes, "counted": counted,
-            "ratio": mine / counted}
+            "executed": mine, "counted": counted, "ratio": mine / counted}
 
 
 def main():
@@ -78,8 +74,7 @@ def main():
     rows = [row(*one) for one in zip(cases(), counts, strict=True)]
     for one in rows:
         print(f"{one['label']:<26} {one['num_rx']}x{one['num_tx']} {one['constellation']:<6} "
-              f"{one['ratio']:.2f}, reads {one['reads'] / one['counted']:.2f}, "
-              f"writes {one['writes'] / one['counted']:.2f}")
+              f"{one['ratio']:.2f}")
     if arguments.output:
         arguments.output.write_text(json.dumps({
             "what": "instructions that detectors execute, counted by callgrind",
