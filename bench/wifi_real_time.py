@@ -4,13 +4,14 @@
 """Measure the speed of the Wi-Fi receiver with several threads, by wall-clock time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_real_time.py [--case NAME]
-        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--arrays] [--piece 131072]
+        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--sigmf | --arrays] [--piece 131072]
         [--output FILE.json]
 
 The loads are those of bench/wifi.py, and some with frames of several formats at 10 % airtime. Each
 load repeats for --seconds seconds. A flowgraph with GNU Radio's default scheduler takes the samples
-from vector sources and sends the PDUs to GNU Radio's message_debug. --arrays measures the receiver
-without GNU Radio, in pieces of --piece samples. The receiver has its default options and detects on
+from vector sources and sends the PDUs to GNU Radio's message_debug. --sigmf plays a recording of 16
+bits instead, with sigmf_multichannel_source. --arrays measures the receiver without GNU Radio, in
+pieces of --piece samples. The receiver has its default options and detects on
 the CPU. The first second of a round is not counted, because decoders and tables are made then. The
 numbers of threads take turns. Each figure is the median of the rounds. All frames must decode.
 
@@ -20,6 +21,7 @@ receiver, and in "others" for all else, such as copies, PDUs and the sources.
 
 import argparse
 import json
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -27,6 +29,7 @@ from pathlib import Path
 import numpy as np
 import wifi as loads
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.recording import write
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, mac
 
 WARM_UP = 1.0
@@ -59,8 +62,19 @@ def load(name):
     return loads.simulate(case, 100), 100 if case.format_of else 0, case.sample_rate
 
 
-def in_a_flowgraph(samples, rate, threads, seconds):
-    """Return (multiple of real time, CPU seconds of each stage per second of samples)."""
+def recorded(samples, rate, folder):
+    """Write samples as a recording of 16 bits at a third of full scale; return its path."""
+    peak = np.abs(samples.view(np.float32)).max()
+    write(folder / "load", samples * np.float32(1 / (3 * peak)), rate, datatype="ci16_le",
+          description="simulated", overwrite=True)
+    return folder / "load"
+
+
+def in_a_flowgraph(samples, rate, threads, seconds, recording=None):
+    """Return (multiple of real time, CPU seconds of each stage per second of samples).
+
+    The samples come from vector sources, or from a recording with this path.
+    """
     from gnuradio import blocks, gr, mimopack
 
     top = gr.top_block()
@@ -68,8 +82,13 @@ def in_a_flowgraph(samples, rate, threads, seconds):
     statuses = []    # (CPU seconds of the process, status) of each second
     receiver.listen(None, lambda told: statuses.append((time.process_time(), told)))
     pdus = blocks.message_debug()
-    for port, antenna in enumerate(samples):
-        top.connect(blocks.vector_source_c(antenna.tolist(), True), (receiver, port))
+    if recording:
+        source = mimopack.sigmf_multichannel_source(recording, repeat=True)
+        outputs = [(source, port) for port in range(len(samples))]
+    else:
+        outputs = [blocks.vector_source_c(antenna.tolist(), True) for antenna in samples]
+    for port, output in enumerate(outputs):
+        top.connect(output, (receiver, port))
     top.msg_connect(receiver, "out", pdus, "store")
     top.start()
     time.sleep(WARM_UP)
@@ -134,14 +153,17 @@ def main():
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--arrays", action="store_true", help="without GNU Radio")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--sigmf", action="store_true", help="play a recording of 16 bits")
+    ways.add_argument("--arrays", action="store_true", help="without GNU Radio")
     parser.add_argument("--piece", type=int, default=1 << 17, help="samples per call, for arrays")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     threads = [int(one) for one in arguments.threads.split(",")]
-    results = []
+    results, folder = [], tempfile.TemporaryDirectory()
     for name in [one for one in (*loads.CASES, *MIXED) if arguments.case in one]:
         samples, frames, rate = load(name)
+        recording = recorded(samples, rate, Path(folder.name)) if arguments.sigmf else None
         runs, stages = {count: [] for count in threads}, {count: [] for count in threads}
         for _ in range(arguments.rounds):
             for count in threads:
@@ -149,7 +171,7 @@ def main():
                     runs[count].append(on_arrays(samples, frames, rate, count, arguments.piece,
                                                  arguments.seconds))
                     continue
-                found, taken = in_a_flowgraph(samples, rate, count, arguments.seconds)
+                found, taken = in_a_flowgraph(samples, rate, count, arguments.seconds, recording)
                 runs[count].append(found)
                 stages[count].append(taken)
         found = {str(count): round(float(np.median(run)), 4) for count, run in runs.items()}
@@ -163,7 +185,8 @@ def main():
         arguments.output.write_text(json.dumps(
             {"what": "Wi-Fi receiver, times real time by wall clock and threads",
              "machine": describe(), "detector": Receiver().detector,
-             "in": "arrays" if arguments.arrays else "a flowgraph",
+             "in": ("arrays" if arguments.arrays else "a flowgraph that plays SigMF"
+                    if arguments.sigmf else "a flowgraph"),
              "piece": arguments.piece if arguments.arrays else None,
              "seconds": arguments.seconds, "rounds": arguments.rounds, "gap_s": loads.GAP,
              "results": results}, indent=1) + "\n", encoding="utf-8")
