@@ -213,7 +213,8 @@ class wifi_receiver(sample_block):
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
-            iterations=iterations, threshold=threshold, threads=threads, clock=_clock(backend))
+            iterations=iterations, threshold=threshold, threads=threads,
+            clock=_clock(backend, threads))
         sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
             engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
             buffer_seconds))
@@ -372,14 +373,15 @@ class _ReceiverSink(DetectorChoice, SampleSink):
                             self.timeline.time(frame.start))
 
 
-def _clock(backend):
+def _clock(backend, threads):
     """Return the clock of a receiver's stages.
 
     The time of a stage is CPU time of the thread. Time spent waiting for the interpreter lock or a
     processor would count for a random stage. With a GPU it is wall-clock time, since a thread that
     waits for a GPU sleeps.
     """
-    return time.perf_counter if backend != "cpu" and device.count() else time.thread_time
+    on_gpu = backend == "cuda" or backend == "auto" and threads == 1 and device.count()
+    return time.perf_counter if on_gpu else time.thread_time
 
 
 def _counts_of(engine):
