@@ -23,7 +23,7 @@ SIZES = ((8, 8), (12, 12), (16, 16), (16, 64), (16, 128), (32, 256))    # (layer
 # Detectors that search. One full level makes M paths for sfsd; its default for 16 layers is three.
 SEARCHES = (("nway", {}), ("fpfsd", {}), ("kbest", {"k": 16}), ("sfsd", {"levels": 1}))
 LONG_SEARCHES = (("kbest", {"k": 64}), ("kbest", {"k": 256}), ("sfsd", {"levels": 2}), ("sfsd", {}))
-OTHER_POINTS = ("qpsk", "qam64", "qam256")
+OTHER_POINTS = ("qpsk", "qam64", "qam256", "qam1024")
 HOST_BYTES = 2**26    # of channel matrices in a batch
 DEVICE_BYTES = 2**29
 SIONNA_SETTING, SIONNA_METHODS = Setting(16, 64), ("mmsepic", "ep")
@@ -37,11 +37,11 @@ def cases():
     square, tall = Setting(16, 16), Setting(16, 64)
     return [
         *(Case(name, {}, setting) for name in DETECTORS for pair in both for setting in pair),
-        *(Case(*search, setting) for search in SEARCHES for pair in both
-          for setting in pair if setting.num_tx <= 16),
+        *(Case(*search, setting) for search in SEARCHES for pair in both for setting in pair),
         *(Case(*search, square) for search in LONG_SEARCHES),
         *(Case(*search, replace(setting, constellation=points)) for search in SEARCHES
-          for setting in (square, tall) for points in OTHER_POINTS)]
+          for setting in (square, tall) for points in OTHER_POINTS),
+        *(Case(name, {}, replace(tall, constellation="qam1024")) for name in DETECTORS)]
 
 
 def vectors(setting, most, room):

@@ -31,6 +31,7 @@ public:
     static constexpr int side = code::side;
     static constexpr int bits = code::count;
     static constexpr float magic = rounding_offset;
+    static constexpr int most_layers = NT ? NT : 32;
 
     MP_FN sic_tree(arena<F>& a, const constellation& c, int nt, int nr)
         : d_nt(nt),
@@ -277,7 +278,7 @@ private:
                 const F change = (k.as_word() ^ code::flip(b)).as_float() - k;
                 const F error = e[axis] - change;
                 const F metric = fma(w[level] * error, error, rest);
-                F residual[2 * (NT ? NT : 16)];
+                F residual[2 * most_layers];
                 MP_UNROLL
                 for (int i = 0; i < level; ++i) {
                     const F c_re = c[2 * (i * nt + level)],

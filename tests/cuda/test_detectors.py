@@ -97,7 +97,8 @@ def test_many_antennas(name, num_tx, num_rx, points):
 
 @pytest.mark.parametrize("num_tx, num_rx, points", [
     (4, 32, "qam64"), (9, 11, "qpsk"), (12, 12, "qam16"), (12, 24, "wlan_qam64"),
-    (16, 16, "qam16"), (16, 64, "qam256"), (16, 256, "qam16")])
+    (16, 16, "qam16"), (16, 64, "qam256"), (16, 256, "qam16"), (20, 24, "qpsk"),
+    (32, 256, "qam16")])
 @pytest.mark.parametrize("name, own", [
     ("nway", {}), ("nway", {"llr_method": "logsum"}), ("fpfsd", {}), ("kbest", {"k": 16}),
     ("kbest", {"k": 4}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1}),

@@ -48,6 +48,7 @@ OTHERS = [
 LARGE = [
     ("nway", {"num_tx": 16, "num_rx": 256, "constellation": "qam256"}),
     ("fpfsd", {"num_tx": 16, "num_rx": 16}), ("kbest", {"num_tx": 16, "num_rx": 64}),
+    ("nway", {"num_tx": 32, "num_rx": 256}), ("sfsd", {"num_tx": 32, "num_rx": 256, "levels": 1}),
     ("kbest", {"num_tx": 12, "num_rx": 32, "k": 256, "constellation": "qam64"}),
     ("sfsd", {"num_tx": 16, "num_rx": 128, "constellation": "qam64"}),
     ("hfsd", {"num_tx": 12, "num_rx": 12}),

@@ -33,7 +33,8 @@ def test_reference(name, num_tx, num_rx, points, snr_db, period):
 @pytest.mark.parametrize("num_tx, num_rx, points, snr_db", [
     (9, 17, "qpsk", 10), (12, 12, "wlan_qam16", 20), (16, 16, "qam16", 22), (16, 32, "qam64", 20),
     (16, 64, "qam16", 5), (16, 128, "wlan_qam64", 15), (12, 24, "qam256", 28),
-    (5, 256, "qam1024", 30)])
+    (5, 256, "qam1024", 30), (16, 64, "wlan_qam1024", 25), (17, 18, "qpsk", 10),
+    (24, 32, "qam64", 30), (32, 40, "qam16", 25), (32, 256, "qam16", 5)])
 @every_search
 @pytest.mark.parametrize("period", [1, 3])
 def test_searches_equal_the_reference(name, own, num_tx, num_rx, points, snr_db, period):

@@ -109,12 +109,12 @@ def detector_arguments(draw, name, search=SMALL_TREE, most_tx=6):
 
 @st.composite
 def large_arguments(draw, name):
-    """Draw keyword arguments of a search detector for 7 to 16 layers and up to 256 antennas.
+    """Draw keyword arguments of a search detector for 7 to 32 layers and up to 256 antennas.
 
     LLRs are max-log: beyond 80, log-sum LLRs of the reference and of the other backends differ.
     """
     cls = detectors.REGISTRY[name]
-    num_tx = draw(st.integers(7, 16))
+    num_tx = draw(st.integers(7, 32))
     num_rx = draw(st.sampled_from([num_tx, num_tx + 1, 2 * num_tx - 1, 2 * num_tx, 64, 256]))
     own = {p.name: draw(_parameter(p, num_tx)) for p in cls.PARAMETERS
            if p.name not in ("levels", "llr_method")}

@@ -215,9 +215,16 @@ def test_the_strongest_is_bounded(unknowns, rows, constellation, name):
     assert detector.candidates <= 8192
 
 
-@pytest.mark.parametrize("threads, each", [(0, 1), (1, 0), (2, 1)])
+@pytest.mark.parametrize("threads, each", [(1, 0), (2, 1)])
 def test_detectors_do_not_compete_with_the_receivers_threads(threads, each):
     assert strongest("cpu", threads)(2, 2, "wlan_qam16").threads == each
+
+
+@pytest.mark.parametrize("given, threads, used", [
+    ("auto", 1, "auto"), ("auto", 2, "cpu"), ("reference", 2, "reference")])
+def test_several_threads_leave_the_gpu_alone(given, threads, used):
+    """A GPU needs larger batches than several threads get."""
+    assert strongest(given, threads)(2, 2, "wlan_qam16").backend == used
 
 
 @pytest.mark.parametrize("format_of, streams, name", [

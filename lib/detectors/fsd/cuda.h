@@ -221,7 +221,7 @@ constexpr bool is_usual()
 template <bool SOFT>
 constexpr bool team_fits()
 {
-    if constexpr (fits_team_from(is_usual<SOFT>() ? 6 : 4) && asked::num_tx <= 16)
+    if constexpr (fits_team_from(is_usual<SOFT>() ? 6 : 4))
         return team_fixed_sphere<asked::width, SOFT>::possible;
     else
         return false;

@@ -240,7 +240,7 @@ private:
             const F e = v[2 * top + 1] - F(static_cast<float>(k));
             im_part[k] = fma(w * e, e, d_tree.cost(top, 1, k));
         }
-        F base[2 * (NT ? NT : 16)];
+        F base[2 * tree::most_layers];
         for (int k_re = 0; k_re < side; ++k_re) {
             const F level(static_cast<float>(k_re));
             const F e = v[2 * top] - level;

@@ -465,7 +465,7 @@ template <int WIDTH, int K>
 constexpr bool array_team_fits()
 {
     if constexpr (fits_team_from(layers_for_array_team<WIDTH, K>()) &&
-                  asked::num_tx > 4 && asked::num_tx <= 16 && WIDTH > 0 && K >= 8)
+                  asked::num_tx > 4 && WIDTH > 0 && K >= 8)
         return array_kbest<WIDTH, K, float>::possible;
     else
         return false;

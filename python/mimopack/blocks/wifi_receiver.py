@@ -14,7 +14,7 @@ from ..checks import flag
 from ..cuda import device
 from ..detectors import registered
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
-from ..wifi.frame_detectors import label_of
+from ..wifi.frame_detectors import label_of, shared_out
 from .message_stream import Listening
 from .settings import Controlled
 from .streams import BlockLog
@@ -380,8 +380,8 @@ def _clock(backend, threads):
     processor would count for a random stage. With a GPU it is wall-clock time, since a thread that
     waits for a GPU sleeps.
     """
-    on_gpu = backend == "cuda" or backend == "auto" and threads == 1 and device.count()
-    return time.perf_counter if on_gpu else time.thread_time
+    may_use_gpu = shared_out(backend, threads)[0] in ("auto", "cuda")
+    return time.perf_counter if may_use_gpu and device.count() else time.thread_time
 
 
 def _counts_of(engine):

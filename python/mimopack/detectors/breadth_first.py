@@ -36,6 +36,7 @@ class KBest(Detector):
 
     name = "kbest"
     summary = "K-best: breadth-first search with k survivors"
+    MAX_TX = 32
     SUPPORTS_PRIOR = True
     PARAMETERS = (
         Parameter("k", "Survivors k", 16, "int",

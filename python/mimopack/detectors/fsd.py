@@ -11,6 +11,7 @@ from .parameters import Parameter
 
 class _FixedSphere(Detector):
     family = "fsd"
+    MAX_TX = 32
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}

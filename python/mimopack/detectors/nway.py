@@ -35,6 +35,7 @@ class NWay(Detector):
 
     name = "nway"
     summary = "N-way detector: N greedy tree searches, near max-log for N = nt"
+    MAX_TX = 32
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (
@@ -77,6 +78,7 @@ class FPFSD(Detector):
     name = "fpfsd"
     family = "nway"
     summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
+    MAX_TX = 32
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (LLR_METHOD,)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import detectors
 from ..constellation import get as get_constellation
 from ..detectors.exhaustive import sliced_candidates
-from .frame_detectors import can_iterate
+from .frame_detectors import can_iterate, shared_out
 
 # Name that stands for the automatic choice.
 AUTO = "auto"
@@ -213,10 +213,10 @@ def strongest(backend="auto", threads=1):
     candidates, it makes an N-way detector.
 
     Args:
-        backend: backend of the detectors, see ``backends``.
-        threads: number of threads of the receiver; 0 means all cores. With 1, each detector uses
-            all cores. Otherwise each detector uses one thread.
+        backend, threads: see ``wifi.Receiver``.
     """
+    backend, _, each = shared_out(backend, threads)
+
     def make(unknowns, rows, constellation, **options):
         points = get_constellation(constellation)
         if unknowns == 1:    # MMSE is maximum ratio combining, which is exact
@@ -227,7 +227,7 @@ def strongest(backend="auto", threads=1):
         else:
             kind = detectors.NWay
         return kind(num_tx=unknowns, num_rx=rows, constellation=constellation, backend=backend,
-                    threads=int(threads != 1), **options)
+                    threads=each, **options)
 
     return make
 

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Make the MIMO detectors of a receiver, for the size of each frame."""
 
+import os
 from itertools import product
 
 from .. import detectors
-from ..checks import integer, positive
+from ..checks import integer, positive, thread_count
 from ..constellation import get as get_constellation
 from ..detectors.choosing import check_fit, check_tells, recipe
 from .iterations import FEEDBACK_SCALE
@@ -17,6 +18,20 @@ _SET_HERE = ("extrinsic", "llr_type", "llr_scale")
 # Numbers of streams and constellations of the frames that a detector's parameters may suit.
 _SIZES = 4, 3, 2
 _CONSTELLATIONS = "wlan_qpsk", "wlan_qam16", "wlan_qam64", "wlan_qam256"
+
+
+def shared_out(backend, threads):
+    """Return (backend, threads of the receiver, threads of each detector).
+
+    The arguments are those of :class:`receiver.Receiver`. 0 threads of a detector are all cores,
+    for large batches.
+    """
+    threads = thread_count(threads) or len(os.sched_getaffinity(0))
+    if backend == "cuda":
+        threads = 1
+    elif backend == "auto" and threads > 1:
+        backend = "cpu"
+    return backend, threads, int(threads > 1)
 
 
 class FrameDetectors:

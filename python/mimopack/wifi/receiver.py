@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Receive frames from samples of several antennas; the core of the blocks and the command line."""
 
-import os
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
@@ -10,9 +9,9 @@ from queue import SimpleQueue
 import numpy as np
 
 from .. import _core, detectors
-from ..checks import flag, integer, positive, thread_count
+from ..checks import flag, integer, positive
 from .decoder import FAILED, Begun, FrameDecoder, Settings
-from .frame_detectors import FrameDetectors, is_function
+from .frame_detectors import FrameDetectors, is_function, shared_out
 from .iterations import FEEDBACK_SCALE
 from .laps import Laps
 from .synchroniser import Synchroniser
@@ -96,14 +95,10 @@ class Receiver:
         self.num_rx, self.sample_rate = num_rx, self._sync.sample_rate
         self.frequency = None if frequency is None else positive("frequency", frequency)
         self._iterations = integer("iterations", iterations, 1, 1000)
-        threads = thread_count(threads) or len(os.sched_getaffinity(0))
+        self._backend, threads, self._detector_threads = shared_out(backend, threads)
+        self._threads = threads
         if backend == "cuda":    # fail now, not at each frame
             detectors.MMSE(num_tx=1, num_rx=num_rx, backend=backend)
-            threads = 1
-        elif backend == "auto" and threads > 1:
-            backend = "cpu"
-        self._threads, self._backend = threads, backend
-        self._detector_threads = int(threads > 1)    # 0: all cores, where a batch is large
         settings = Settings(
             num_rx, self.sample_rate, self._sync.scale, self.frequency,
             smoothing=flag("smoothing", smoothing), passes=integer("passes", passes, 1, 100),
