@@ -20,7 +20,8 @@ COUNTERPARTS = {
     "FULL_ENUM_MAXLOG": "mla", "FULL_ENUM_LOGMAP": "omap", "ZF_LOGMAP": "zf",
     "kbest16": "kbest(k=16)", "kbest64": "kbest(k=64)", "ep": "ep", "mmsepic": "mmsepic",
     "lmmse": "mmse"}
-NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QAM", "": ""}
+NAMES = {"qpsk": "QPSK", "qam16": "16-QAM", "qam64": "64-QAM", "qam256": "256-QAM",
+         "qam1024": "1024-QAM", "": ""}
 ISA_NAMES = {"avx512": "AVX-512", "avx2": "AVX2"}
 
 
