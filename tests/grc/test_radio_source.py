@@ -40,7 +40,7 @@ def test_a_compiled_flowgraph_receives(companion, tmp_path):
 
 
 @pytest.mark.parametrize(("parameter", "value", "said"), [
-    ("device", "lime", "driver="), ("frequency", "-1.0", "frequency > 0"),
+    ("device", "lime", "'=' in device"), ("frequency", "-1.0", "frequency > 0"),
     ("num_rx", "0", "num_rx"), ("sample_rate", "0.0", "sample_rate > 0"),
     ("bandwidth", "0", "bandwidth > 0")])
 def test_companion_refuses(companion, tmp_path, parameter, value, said):
