@@ -9,7 +9,7 @@
 import argparse
 import time
 
-from gnuradio import blocks, gr, mimopack, soapy
+from gnuradio import blocks, gr, mimopack
 
 
 class wifi_live_view_headless(gr.top_block):
@@ -17,11 +17,7 @@ class wifi_live_view_headless(gr.top_block):
 
     def __init__(self, device, frequency, rate, gain, antennas, detector):
         gr.top_block.__init__(self, "Wi-Fi live view")
-        self.source = soapy.source(device, "fc32", antennas, "", "", [""], [""])
-        for channel in range(antennas):
-            self.source.set_sample_rate(channel, rate)
-            self.source.set_frequency(channel, frequency)
-            self.source.set_gain(channel, gain)
+        self.source = mimopack.radio_source(device, frequency, antennas, rate, gain)
         self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, detector=detector,
                                                threads=0, overload="drop")
         for channel in range(antennas):

@@ -48,6 +48,14 @@ def traffic(tmp_path_factory):
 
 
 @pytest.fixture
+def usrp(sky, monkeypatch):
+    """Let gr-uhd's source be ``usrp.Usrp``, a stand-in that needs no device."""
+    from usrp import put_in_place
+
+    put_in_place(sky, monkeypatch)
+
+
+@pytest.fixture
 def slow_nway(monkeypatch):
     """Make the N-way detector too slow for real time."""
     monkeypatch.setitem(detectors.REGISTRY, "nway", SlowNWay)

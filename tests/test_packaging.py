@@ -173,7 +173,8 @@ def test_examples_and_documentation_are_installed(tmp_path):
     examples = tmp_path / "share/gnuradio/examples/mimopack"
     assert os.access(examples / "recordings/make_traffic.py", os.X_OK)
     wanted = {path.name for path in (ROOT / "examples").glob("*.grc")}
-    wanted |= {name.replace(".grc", "_headless.py") for name in wanted}
+    # Flowgraphs for two and for four antennas share their version without windows.
+    wanted |= {f"{name.removesuffix('.grc').removesuffix('_4')}_headless.py" for name in wanted}
     assert {path.name for path in examples.iterdir()} == wanted | {"recordings", "detector"}
     done = subprocess.run(
         [sys.executable, examples / "wifi_recording_headless.py"], cwd=tmp_path, text=True,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write sample rates, and make text from untrusted sources safe for a terminal."""
+"""Write counts and sample rates, and make text from untrusted sources safe for a terminal."""
 
 import unicodedata
 
@@ -9,6 +9,11 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 _LOW = 1e5    # sample rate below which the unit is not MS/s
+
+
+def plural(count, noun):
+    """Return a count with its noun, as "1 frame" or "2 frames"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def rate_in_words(rate):

@@ -52,7 +52,8 @@ def twins(tmp_path, monkeypatch):
 
 
 def test_the_table_has_every_block():
-    assert sorted(ALL) == sorted(blocks.__all__)
+    # radio_source needs a radio, and never ends: see test_radio_source.py.
+    assert sorted([*ALL, "radio_source"]) == sorted(blocks.__all__)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -16,7 +16,7 @@ from source_tree import PACKAGES, ROOT
     ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
     ("wifi_live_soapy", ["foo"], "device: got 'foo', must be driver=NAME"),
-    ("wifi_live_soapy", ["driver=foo"], "device: no device for 'driver=foo'; SoapySDRUtil"),
+    ("wifi_live_soapy", ["driver=foo"], "device: no device for 'driver=foo': is it plugged in"),
     ("wifi_live_uhd", ["type=foo"], "address: UHD finds no device 'type=foo'; uhd_find_devices"),
     ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
     ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])

@@ -18,6 +18,8 @@ BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
 _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
+# Names of clocks and times of UHD: the device knows those that it has.
+_SOURCES = ["None", *(f'"{name}"' for name in ("internal", "external", "gpsdo", "mimo"))]
 # Values that the code accepts, for each menu of a hand-written block. A function checks one value
 # if there is no list.
 ACCEPTED = {
@@ -26,8 +28,10 @@ ACCEPTED = {
     "bad_fcs": ("False", "True"),
     "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
     "clip": ("True", "False"),
+    "clock_source": _SOURCES,
     "code": coding.get,
     "coding": lambda name: wifi.HT(0, 1, coding=name),
+    "correction": ("True", "False"),
     "datatype": recording.DATATYPES,
     "detector": detectors.REGISTRY,
     ("mimopack_wifi_receiver", "detector"): ("auto", *detectors.REGISTRY),
@@ -48,6 +52,7 @@ ACCEPTED = {
     "short_gi": ("False", "True"),
     "smoothing": ("True", "False"),
     "stbc": lambda extra: wifi.HT(8, 1, stbc=int(extra)),
+    "time_source": _SOURCES,
     "time_tags": ("True", "False"),
     "timestamp": ("True", "False"),
     "whitening": wifi.whitening.WHITENINGS,

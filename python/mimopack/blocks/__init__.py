@@ -23,6 +23,7 @@ from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
 from .llr_meter import llr_meter
 from .mimo_channel import mimo_channel
+from .radio_source import radio_source
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
@@ -54,6 +55,7 @@ __all__ = [
     "iterative_receiver",
     "llr_meter",
     "mimo_channel",
+    "radio_source",
     "rayleigh_channel",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",

@@ -11,7 +11,7 @@ from .. import _runtime
 
 
 class hierarchical_block(gr.hier_block2):
-    """Hierarchical block with complex inputs and message ports.
+    """Hierarchical block with complex inputs or outputs, and message ports.
 
     In GNU Radio 3.10, a hierarchical block that connects a message port of its own holds references
     to itself: in its list of blocks, and in its message connections, which ``disconnect_all`` does
@@ -22,24 +22,36 @@ class hierarchical_block(gr.hier_block2):
 
     Args:
         name: name of the block.
-        num_inputs: number of inputs.
+        num_inputs, num_outputs: numbers of inputs and outputs.
     """
 
-    def __init__(self, name, num_inputs):
-        signatures = (gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
-                      gr.io_signature(0, 0, 0))
+    def __init__(self, name, num_inputs, num_outputs=0):
+        signatures = [gr.io_signature(count, count, gr.sizeof_gr_complex)
+                      for count in (num_inputs, num_outputs)]
         # GNU Radio's own C++ object would overflow the stack.
         made = _runtime.hierarchy(name, *signatures)
         if hasattr(gr.hier_block2, "__getattr__"):    # GNU Radio 3.10.5
             self._impl = made
         else:    # GNU Radio 3.10.12
             gr.hier_block2.__init__(self, name, *signatures, underlying_impl=made)
-        self._num_inputs, self._connected = num_inputs, []
+        self._num_inputs, self._num_outputs, self._connected = num_inputs, num_outputs, []
 
     def connect_inputs(self, block, started):
         """Connect all inputs to the inputs of a block; ``started`` is set when the block starts."""
         for port in range(self._num_inputs):
             self.connect((self, port), (block, port))
+        self._contain(block, started)
+
+    def connect_outputs(self, block):
+        """Connect all outputs to the outputs of a block, which holds a device.
+
+        The device is given back with the Python object, even if it has not run.
+        """
+        for port in range(self._num_outputs):
+            self.connect((block, port), (self, port))
+        self._contain(block, None)
+
+    def _contain(self, block, started):
         self._impl.contain(block.to_basic_block())
         # At the interpreter's end, GNU Radio may already be gone.
         weakref.finalize(self, _free, self._impl, started, self._connected).atexit = False
@@ -54,7 +66,7 @@ class hierarchical_block(gr.hier_block2):
 def _free(hierarchy, started, connected):
     # A flowgraph that has not run has no buffers. It may still start, and then tell its user to
     # keep a reference to the block.
-    if not started.is_set():
+    if started is not None and not started.is_set():
         return
     for ends in connected:
         # An input is cut, and then not found among the outputs.

@@ -4,17 +4,13 @@
 
 import sys
 import time
-from types import SimpleNamespace
 
-import numpy as np
-import pmt
 import pytest
 import soapy_driver as driver
-from gnuradio import blocks, gr
-from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.wifi.radio import RadioSettings, open_radio
 from gnuradio.mimopack.recording.timeline import between
-from wifi_sky import FREQUENCY, LOST, RATE, frames_of, invoke, middle_of, on_air, spawn
+from usrp import Usrp
+from wifi_sky import FREQUENCY, LOST, RATE, frames_of, invoke, on_air, spawn
 
 
 def test_a_clock_is_set_at_a_pulse(sky, tmp_path):
@@ -91,75 +87,6 @@ def test_a_library_that_is_missing_is_named(monkeypatch, module, device):
     monkeypatch.setitem(sys.modules, f"gnuradio.{module}", None)
     result = invoke("--radio", device, "--frequency", "5.18G")
     assert result.exit_code == 2 and f"--radio: gr-{module} is missing" in result.output
-
-
-class Usrp(gr.sync_block):
-    """Stand-in for gr-uhd's source of a device with two channels; it loses samples in a frame."""
-
-    made = None
-
-    def __init__(self, address, stream_args):
-        channels = list(stream_args.channels)
-        if len(channels) > 2:
-            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
-        gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
-        self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
-        Usrp.made = self
-
-    def __getattr__(self, name):
-        if name not in self.real:
-            return gr.sync_block.__getattr__(self, name)
-        answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
-                   "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
-                   "time_sources": ["internal", "external"],
-                   "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
-                   "bandwidth_range": SimpleNamespace(start=lambda: 2e5, stop=lambda: 56e6),
-                   "bandwidth": 18e6}
-
-        def call(*arguments):
-            self.calls.append((name, *arguments))
-            return answers.get(name.removeprefix("get_"))
-        return call
-
-    def get_time_now(self):
-        return self.uhd.time_spec(self.clock)
-
-    def set_time_now(self, spec):
-        self.clock = spec.get_real_secs()
-
-    def set_start_time(self, spec):
-        self.begins = spec
-
-    def work(self, _inputs, outputs):
-        """Output the samples, except for a gap after which UHD tags the time again."""
-        if self.position in (0, self.gap):
-            sample = self.position + LOST * bool(self.position)
-            spec = self.begins + self.uhd.time_spec(sample / RATE)
-            for port in range(len(outputs)):
-                self.add_item_tag(port, self.nitems_written(port), pmt.intern("rx_time"),
-                                  pmt.make_tuple(pmt.from_uint64(int(spec.get_full_secs())),
-                                                 pmt.from_double(spec.get_frac_secs())))
-        end = self.gap if self.position < self.gap else self.samples.shape[1]
-        count = min(len(outputs[0]), end - self.position)
-        for port, output in enumerate(outputs):
-            output[:count] = self.samples[port, self.position:self.position + count]
-        self.position += count
-        return count or -1
-
-
-@pytest.fixture
-def usrp(sky, monkeypatch):
-    uhd = pytest.importorskip("gnuradio.uhd")
-    gap = middle_of(sky, 4)
-    samples = recording.Reader(sky.path).read()
-    # Only methods of gr-uhd may be called.
-    own = set(dir(uhd.usrp_source)) - set(dir(blocks.head))
-    monkeypatch.setattr(Usrp, "real", own, raising=False)
-    monkeypatch.setattr(Usrp, "uhd", uhd, raising=False)
-    monkeypatch.setattr(Usrp, "gap", gap, raising=False)
-    monkeypatch.setattr(Usrp, "samples", np.delete(samples, np.s_[gap:gap + LOST], axis=1),
-                        raising=False)
-    monkeypatch.setattr(uhd, "usrp_source", Usrp)
 
 
 @pytest.mark.parametrize("device", ["driver=uhd,serial=F5", "uhd,serial=F5"])

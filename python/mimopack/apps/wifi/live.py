@@ -19,7 +19,7 @@ from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
 from .opening import refuse
-from .radio import describe
+from .radio import describe, naming_options
 from .summary import Summary
 from .words import duration, plural
 
@@ -168,7 +168,7 @@ class Live:
             KeyboardInterrupt: Ctrl-C was pressed. Results so far are kept.
             RuntimeError: the radio sends no more samples.
         """
-        with interrupt.allowed():
+        with interrupt.allowed(), naming_options():
             warning = self._radio.prepare()
         if warning:
             self._warn(warning)

@@ -4,6 +4,7 @@
 
 import click
 
+from ...text import plural
 from ...wifi import mac
 
 # Names of MAC frames by type and subtype: IEEE 802.11-2020, Table 9-1.
@@ -21,11 +22,6 @@ _MAC_FRAMES = {
 _TYPES = ("Management", "Control", "Data", "Extension")
 _WRONG_FCS, _NO_MPDU = "wrong frame check sequence", "no MPDU found in the A-MPDU"
 _MISSING = "MPDUs missing in the A-MPDU: part of it was not received"
-
-
-def plural(count, noun):
-    """Return a count with its noun, as "1 frame" or "2 frames"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(samples, sample_rate):

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block: receive with several antennas of a radio, through SoapySDR or UHD."""
+
+import threading
+import weakref
+
+from ..checks import flag, integer, number, positive
+from .hierarchy import hierarchical_block
+from .radio import RadioSettings, open_radio
+from .recording_stream import message_taker
+from .settings import Controlled
+from .streams import BlockLog
+
+_MOST_ANTENNAS = 64
+
+
+class radio_source(Controlled, hierarchical_block):
+    """Receive with several antennas of a radio, through SoapySDR (gr-soapy) or UHD (gr-uhd).
+
+    All antennas have the same frequency, sample rate and filters. The block sets the device's clock
+    to the host's time when it is made. Then the tags rx_time are in seconds since 1970. With a
+    ``time_source`` that gives a pulse per second, and with several USRPs, the clock is set at a
+    pulse, which takes up to two seconds. When the flowgraph starts, the device starts the samples
+    of all antennas at the same time.
+
+    Ports:
+        out 0 to num_rx - 1: complex: the samples of each antenna. Full scale is 1.
+        message in ``control``: dictionary with the keys ``frequency`` (in Hz) and ``gain`` (in dB
+            for all antennas, or "auto"), or a pair of one key and its value.
+
+    Tags: those of the inner block ``source``, on each output: rx_time (a tuple of whole seconds and
+    a fraction), rx_rate (samples per second) and rx_freq (centre frequency in Hz). gr-soapy tags
+    the first sample, and the first one after an overflow. gr-uhd also tags the first one after a
+    change.
+
+    Keep a reference to the block: the device is given back when Python frees it. The block logs
+    what the device does not do as asked: it has no clock, or its filters have another bandwidth.
+
+    Args:
+        device: ``driver=NAME``, with further arguments of SoapySDR after commas, as in
+            "driver=lime,serial=0009". ``driver=uhd``, with a device address of UHD after a comma,
+            selects gr-uhd.
+        frequency: centre frequency in Hz.
+        num_rx: number of antennas, 1..64.
+        sample_rate: sample rate in samples per second.
+        gain: gain in dB, or a sequence with one for each antenna; "auto" lets the device control
+            it; None keeps the device's.
+        bandwidth: bandwidth of the analogue filters in Hz; None keeps the device's.
+        antenna_names: name of the port of all antennas, such as "RX2", or a sequence with one for
+            each antenna; None keeps the device's.
+        clock_source: name of the reference clock, such as "external"; None keeps the device's.
+        time_source: name of the source of time, such as "gpsdo"; None keeps the device's.
+        correction: whether the device corrects DC offset and IQ imbalance, if it can.
+
+    Attributes:
+        source: the inner block, ``soapy.source`` or ``uhd.usrp_source``, for further settings.
+
+    Raises:
+        ValueError: an argument is not as above, the device cannot be opened, or it does not have a
+            setting.
+    """
+
+    CONTROLS = ("frequency", "gain")
+
+    def __init__(self, device, frequency, num_rx=1, sample_rate=20e6, gain=None, bandwidth=None,
+                 antenna_names=None, clock_source=None, time_source=None, correction=True):
+        settings = RadioSettings(
+            device=_text("device", device),
+            frequency=positive("frequency", frequency),
+            sample_rate=positive("sample_rate", sample_rate),
+            num_rx=integer("num_rx", num_rx, 1, _MOST_ANTENNAS),
+            gain=_gains(gain),
+            bandwidth=None if bandwidth is None else positive("bandwidth", bandwidth),
+            antenna_names=None if antenna_names is None else tuple(
+                _text("antenna_names", name) for name in _each(antenna_names)),
+            clock_source=None if clock_source is None else _text("clock_source", clock_source),
+            time_source=None if time_source is None else _text("time_source", time_source),
+            correction=flag("correction", correction))
+        self._radio, self._lock = open_radio(settings), threading.Lock()
+        self.source = self._radio.source
+        hierarchical_block.__init__(self, "radio_source", 0, settings.num_rx)
+        self.connect_outputs(self.source)
+        # Without references to itself, the block gives the device back as soon as it is unused.
+        this = weakref.proxy(self)
+        self._log = BlockLog(this)
+        self._taker = message_taker("control", lambda message: this._on_control(message),
+                                    lambda: None, self._log)
+        self.message_port_register_hier_in("control")
+        self.msg_connect(self, "control", self._taker, "control")
+        # GNU Radio does not tell a hierarchical block that it starts, so set the clock here. The
+        # inner block starts all antennas together.
+        warning = self._radio.set_clock()
+        for line in (*self._radio.notes, *([warning] if warning else [])):
+            self._log.warn(None, line)
+
+    def frequency(self):
+        """Return the centre frequency in Hz."""
+        return self._radio.settings.frequency
+
+    def set_frequency(self, frequency):
+        """Tune all antennas to a frequency in Hz.
+
+        Raises:
+            ValueError: the device does not have the frequency. It keeps its present one.
+        """
+        frequency = positive("frequency", frequency)
+        with self._lock:
+            self._radio.set_frequency(frequency)
+
+    def gain(self):
+        """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""
+        return self._radio.settings.gain
+
+    def set_gain(self, gain):
+        """Set the gain, as the argument ``gain``; None leaves it as it is.
+
+        Raises:
+            ValueError: the device does not have the gain. It keeps its present one.
+        """
+        gain = _gains(gain)
+        with self._lock:
+            self._radio.set_gain(gain)
+
+
+def _each(values):
+    """Return a sequence of values, of which one may be given alone."""
+    return values if isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) else [values]
+
+
+def _text(name, value):
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: got {value!r}, must be a text")
+    return value
+
+
+def _gains(gain):
+    """Check gains; return a tuple, "auto" or None."""
+    if gain is None or isinstance(gain, str) and gain == "auto":
+        return gain
+    if isinstance(gain, str):
+        raise ValueError(f"gain: got {gain!r}, must be dB, such as 30, or 'auto'")
+    return tuple(number("gain", one) for one in _each(gain))

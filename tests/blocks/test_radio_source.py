@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""radio_source with gr-soapy and the driver of soapy/, and with a stand-in for a USRP.
+
+The block never ends by itself, unlike those in support/every_block.py.
+"""
+
+import itertools
+import time
+import weakref
+
+import numpy as np
+import pmt
+import pytest
+import soapy_driver as driver
+from every_block import Talker
+from flowgraphs import until
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack import recording
+from usrp import Usrp
+from wifi_blocks import HOSTILE
+from wifi_sky import FREQUENCY, LOST, RATE
+
+TUNABLE = "driver=mimopack,loopback=rayleigh,channels=4"
+# Devices with other serial numbers are others.
+SERIALS = itertools.count()
+
+
+@pytest.fixture
+def air(tmp_path):
+    """Recording of four ramps."""
+    path = recording.write(tmp_path / "air", driver.ramp(4) / 2**16, 20e6, frequency=5.18e9)
+    return f"driver=mimopack,recording={path}"
+
+
+def make(device=TUNABLE, frequency=5.18e9, num_rx=4, **settings):
+    if device == TUNABLE:
+        device += f",serial={next(SERIALS)}"
+    return mimopack.radio_source(device, frequency, num_rx, **settings)
+
+
+def receive(source, count, ports=4):
+    """Return samples (ports, count) and the tags of each port as {key: [(offset, value)]}."""
+    top, sinks = gr.top_block(), [blocks.vector_sink_c() for _ in range(ports)]
+    for port, sink in enumerate(sinks):
+        top.connect((source, port), blocks.head(gr.sizeof_gr_complex, count), sink)
+    driver.run(top, lambda: all(len(sink.data()) >= count for sink in sinks))
+    tags = [{} for _ in sinks]
+    for found, sink in zip(tags, sinks, strict=True):
+        for tag in sink.tags():
+            found.setdefault(pmt.symbol_to_string(tag.key), []).append(
+                (tag.offset, pmt.to_python(tag.value)))
+    return np.array([sink.data()[:count] for sink in sinks]), tags
+
+
+def running(source, ports=4):
+    """Return a flowgraph that discards the samples."""
+    top = gr.top_block()
+    for port in range(ports):
+        top.connect((source, port), blocks.null_sink(gr.sizeof_gr_complex))
+    return top
+
+
+def talk(source, messages, count):
+    """Send messages to a running block until it has taken or refused ``count`` of them."""
+    top, talker, taken = running(source), Talker(messages, True), []
+    on_control = source._taker._function
+    source._taker._function = lambda message: (on_control(message), taken.append(message))
+    top.msg_connect(talker, "out", source, "control")
+    driver.run(top, lambda: len(taken) == count)
+    assert len(taken) == count
+
+
+def test_four_antennas_are_aligned_and_tags_pass(air):
+    source = make(air)
+    made = time.time()
+    time.sleep(0.3)
+    samples, tags = receive(source, 20000)
+    np.testing.assert_array_equal(samples, (driver.ramp(4)[:, :20000] / 2**16).astype(np.complex64))
+    for found in tags:
+        assert found["rx_rate"] == [(0, 20e6)] and found["rx_freq"] == [(0, 5.18e9)]
+        (offset, (seconds, fraction)), = found["rx_time"]
+        # The clock was set before the start.
+        assert offset == 0 and made + 0.25 < seconds + fraction < time.time()
+
+
+def test_a_loss_is_tagged(air):
+    """gr-soapy sends the time again after an overflow."""
+    _, tags = receive(make(f"{air},overflow_at=10000,overflow_samples=500"), 20000)
+    for found in tags:
+        (_, begun), (offset, again) = found["rx_time"]
+        gap = (again[0] - begun[0]) + (again[1] - begun[1]) - offset / 20e6
+        assert gap * 20e6 == pytest.approx(500, abs=1)
+
+
+def test_settings_reach_the_device():
+    source = make(gain=[10, 20, 30, 40], bandwidth=18e6, antenna_names="RX",
+                  clock_source="external", time_source="internal", correction=False).source
+    assert [source.get_gain(channel) for channel in range(4)] == [10, 20, 30, 40]
+    assert source.get_clock_source() == "external" and source.get_time_source() == "internal"
+    for channel in range(4):
+        assert source.get_frequency(channel) == 5.18e9
+        assert source.get_sample_rate(channel) == 20e6
+        assert source.get_bandwidth(channel) == 18e6
+        assert source.get_antenna(channel) == "RX"
+        assert not source.get_dc_offset_mode(channel)
+        assert not source.get_iq_balance_mode(channel)
+
+
+@pytest.mark.parametrize("given", [30, 30.0, np.float32(30), [30], (30,), np.array([30.0])])
+def test_one_gain_is_that_of_all(given):
+    source = make(gain=given)
+    assert source.gain() == (30.0,)
+    assert [source.source.get_gain(channel) for channel in range(4)] == [30] * 4
+
+
+@pytest.mark.parametrize("settings, said", [
+    ({"device": 3}, "device: got 3, must be a text"),
+    ({"device": ""}, "device: got '', must be driver=NAME"),
+    ({"device": "lime"}, "device: got 'lime', must be driver=NAME"),
+    ({"device": "driver=none_such"}, "device: no device for 'driver=none_such'"),
+    ({"frequency": 0}, "frequency: got 0.0, must be positive and finite"),
+    ({"frequency": "5.18e9"}, "frequency: got '5.18e9', must be a number"),
+    ({"num_rx": 0}, "num_rx: got 0, allowed are 1 to 64"),
+    ({"num_rx": 5}, "num_rx: got 5, the device has 4"),
+    ({"sample_rate": 0}, "sample_rate: got 0.0, must be positive and finite"),
+    ({"gain": 100}, "gain: got 100 dB, the device has 0 to 80 dB"),
+    ({"gain": [10, 20]}, "gain: got 2 values, must be 1 or one for each of 4 antennas"),
+    ({"gain": "loud"}, "gain: got 'loud', must be dB, such as 30, or 'auto'"),
+    ({"gain": "auto"}, "gain: the device has no automatic gain"),
+    ({"gain": [[1, 2]]}, r"gain: got [1, 2], must be a number"),
+    ({"gain": True}, "gain: got True, must be a number"),
+    ({"bandwidth": 0}, "bandwidth: got 0.0, must be positive and finite"),
+    ({"bandwidth": 2e9}, "bandwidth: got 2000 MHz, the device has 0 to 1000 MHz"),
+    ({"antenna_names": "RX2"}, "antenna_names: got 'RX2', the device has RX"),
+    ({"antenna_names": ["RX", 3, "RX", "RX"]}, "antenna_names: got 3, must be a text"),
+    ({"clock_source": "gps"}, "clock_source: got 'gps', the device has internal, external"),
+    ({"time_source": 1}, "time_source: got 1, must be a text"),
+    ({"correction": 1}, "correction: got 1, must be True or False")])
+def test_a_wrong_argument_is_refused_by_its_name(settings, said):
+    with pytest.raises(ValueError) as caught:
+        make(**settings)
+    assert str(caught.value).startswith(said)
+
+
+def test_the_rate_of_a_recording_cannot_change(air):
+    with pytest.raises(ValueError, match="^sample_rate: Unsupported sample rate"):
+        make(air, sample_rate=40e6)
+
+
+def test_frequency_and_gain_change_while_the_block_runs():
+    source = make(gain=10)
+    top = running(source)
+    top.start()
+    try:
+        source.set_frequency(2.412e9)
+        source.set_gain([1, 2, 3, 4])
+        until(lambda: source.source.nitems_written(0) > 0)
+    finally:
+        top.stop()
+        top.wait()
+    assert source.frequency() == 2.412e9 and source.gain() == (1, 2, 3, 4)
+    assert [source.source.get_frequency(channel) for channel in range(4)] == [2.412e9] * 4
+    assert [source.source.get_gain(channel) for channel in range(4)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name, value, said", [
+    ("frequency", 1e14, "frequency: frequency: got 1e+14, allowed is 0 to "),
+    ("frequency", np.nan, "frequency: got nan, must be positive and finite"),
+    ("gain", [5, 6, 7, 100], "gain: got 100 dB, the device has 0 to 80 dB"),
+    ("gain", "auto", "gain: the device has no automatic gain"),
+    ("gain", [1, 2], "gain: got 2 values, must be 1 or one for each of 4 antennas")])
+def test_a_refused_setting_changes_nothing(name, value, said):
+    source = make(gain=[1, 2, 3, 4])
+    with pytest.raises(ValueError) as caught:
+        getattr(source, f"set_{name}")(value)
+    assert str(caught.value).startswith(said)
+    assert source.frequency() == 5.18e9 and source.gain() == (1, 2, 3, 4)
+    assert [source.source.get_frequency(channel) for channel in range(4)] == [5.18e9] * 4
+    assert [source.source.get_gain(channel) for channel in range(4)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("device, refused", [(TUNABLE, [5, 6, 7, 100]), (TUNABLE, "auto"),
+                                              ("driver=uhd", [5, 100])])
+def test_a_refused_gain_leaves_that_of_the_device(usrp, device, refused):
+    source = make(device, FREQUENCY, 2 if device == "driver=uhd" else 4)
+    with pytest.raises(ValueError, match="^gain: "):
+        source.set_gain(refused)
+    assert source.gain() is None
+    if device == TUNABLE:
+        assert [source.source.get_gain(channel) for channel in range(4)] == [0] * 4
+    else:
+        assert not any(call[0] == "set_gain" for call in source.source.calls)
+
+
+def test_messages_change_frequency_and_gain():
+    source = make(gain=10)
+    talk(source, [pmt.to_pmt({"frequency": 2.412e9, "gain": 20}),
+                  pmt.cons(pmt.intern("gain"), pmt.from_double(33.5))], 2)
+    assert source.frequency() == 2.412e9 and source.gain() == (33.5,)
+    assert source.source.get_frequency(3) == 2.412e9 and source.source.get_gain(3) == 33.5
+    assert source.refused_settings() == 0
+
+
+def test_hostile_messages_change_nothing():
+    source = make(gain=10)
+    bad = [*HOSTILE.values(), pmt.to_pmt({"frequency": 2.412e9, "gain": 100}),
+           *(pmt.cons(pmt.intern(name), value) for name in ("frequency", "gain")
+             for value in (pmt.intern("x"), pmt.PMT_T, HOSTILE["deep"], pmt.from_double(np.nan)))]
+    talk(source, bad, len(bad))
+    assert source.refused_settings() == len(bad)
+    assert source.frequency() == 5.18e9 and source.gain() == (10,)
+    assert source.source.get_frequency(3) == 5.18e9 and source.source.get_gain(3) == 10
+
+
+def test_the_block_goes_on_in_another_flowgraph(air):
+    source = make(f"{air},repeat=1")
+    for _ in range(2):
+        samples, tags = receive(source, 2000)
+        assert samples.shape == (4, 2000) and all("rx_time" in found for found in tags)
+        np.testing.assert_array_equal(samples.imag, np.arange(4)[:, None]
+                                      * np.full(2000, 2.0**-16))
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_discarded_block_gives_the_device_back(air, runs):
+    """Equal arguments give the same device as long as it is open."""
+    source = make(air, gain=30)
+    assert make(air).source.get_gain(0) == 30
+    if runs:
+        receive(source, 1000)
+    gone = weakref.ref(source)
+    del source
+    assert gone() is None
+    assert make(air).source.get_gain(0) == 0
+
+
+def test_log_level_affinity_and_alias(capfd):
+    source = make()
+    source.set_log_level("error")
+    assert source.log_level() == "error" and source.source.log_level() == "error"
+    source.set_processor_affinity([0])
+    assert source.processor_affinity() == [0]
+    source.unset_processor_affinity()
+    source.set_log_level("info")
+    source.set_block_alias("north")
+    assert source.alias() == "north"
+    talk(source, [pmt.PMT_T], 1)
+    assert "north :warning: control message refused" in capfd.readouterr().out
+
+
+def test_what_the_device_does_not_do_is_logged(monkeypatch, capfd):
+    def refuses(self, *_):
+        raise RuntimeError("not implemented")
+
+    monkeypatch.setattr(driver.soapy.source, "set_hardware_time", refuses)
+    make()
+    assert "times are its own: not implemented" in capfd.readouterr().out
+    monkeypatch.setattr(driver.soapy.source, "has_hardware_time", lambda self, _: False)
+    make()
+    assert "the device has no clock" in capfd.readouterr().out
+
+
+def test_the_clock_is_set_at_a_pulse(air):
+    source = make(air, time_source="external")
+    _, tags = receive(source, 1000)
+    (_, (seconds, fraction)), = tags[0]["rx_time"]
+    assert abs(seconds + fraction - time.time()) < 1
+
+
+def test_a_usrp(usrp):
+    before = time.time()
+    source = make("driver=uhd,serial=F5", FREQUENCY, 2, gain=[30, 40], antenna_names="RX2",
+                  clock_source="external")
+    inner = source.source
+    assert inner is Usrp.made and inner.address == "serial=F5"
+    assert before < inner.clock < time.time()
+    assert ("set_clock_source", "external", 0) in inner.calls
+    # gr-uhd itself starts all channels together, as soon as the flowgraph starts.
+    assert inner.begins is None
+    for channel in range(2):
+        for call in (("set_antenna", "RX2", channel), ("set_center_freq", FREQUENCY, channel),
+                     ("set_gain", (30.0, 40.0)[channel], channel),
+                     ("set_auto_dc_offset", True, channel), ("set_auto_iq_balance", True, channel)):
+            assert call in inner.calls
+    samples, tags = receive(source, inner.gap + 100, 2)
+    np.testing.assert_array_equal(samples, inner.samples[:, :inner.gap + 100])
+    for found in tags:
+        (first, begun), (offset, again) = found["rx_time"]
+        assert (first, offset) == (0, inner.gap)
+        gap = (again[0] - begun[0]) + (again[1] - begun[1]) - offset / RATE
+        assert gap * RATE == pytest.approx(LOST, abs=1)
+
+
+def test_the_gain_of_a_usrp_changes(usrp):
+    source = make("driver=uhd", FREQUENCY, 2, gain="auto")
+    calls = source.source.calls
+    assert ("set_rx_agc", True, 1) in calls
+    del calls[:]
+    source.set_gain(20)
+    assert [call for call in calls if call[0].startswith("set_")] == [
+        ("set_rx_agc", False, 0), ("set_gain", 20.0, 0),
+        ("set_rx_agc", False, 1), ("set_gain", 20.0, 1)]
+    with pytest.raises(ValueError, match="frequency: got 5200 MHz, the device is at 5180 MHz"):
+        source.set_frequency(5.2e9)
+    assert source.frequency() == FREQUENCY
+    assert [call for call in calls if call[0] == "set_center_freq"] == [
+        ("set_center_freq", frequency, channel) for frequency in (5.2e9, FREQUENCY)
+        for channel in range(2)]

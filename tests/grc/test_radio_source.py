@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""radio_source in GNU Radio Companion: a flowgraph compiles and receives, bad parameters do not."""
+
+import numpy as np
+import pytest
+import soapy_driver as driver
+from flowgraphs import block, run, save
+from gnuradio.mimopack import recording
+
+
+def flowgraph(folder, **parameters):
+    """Return blocks and connections: three antennas of the driver into files."""
+    path = recording.write(folder / "air", driver.ramp(3) / 2**16, 20e6, frequency=5.18e9)
+    settings = {"device": f"driver=mimopack,recording={path}", "frequency": "frequency",
+                "num_rx": "3", "sample_rate": "20e6", "gain": "gain",
+                "antenna_names": '["RX"] * 3', "clock_source": '"external"', **parameters}
+    blocks = [block("frequency", "variable", value="5.18e9"), block("gain", "variable", value="30"),
+              block("radio", "mimopack_radio_source", **settings)]
+    connections = []
+    for port in map(str, range(3)):
+        blocks += [block(f"head_{port}", "blocks_head", type="complex", num_items="20000"),
+                   block(f"sink_{port}", "blocks_file_sink", type="complex",
+                         file=str(folder / port))]
+        connections += [["radio", port, f"head_{port}", "0"],
+                        [f"head_{port}", "0", f"sink_{port}", "0"]]
+    return blocks, connections
+
+
+def test_a_compiled_flowgraph_receives(companion, tmp_path):
+    script = companion.compiled(save(tmp_path, *flowgraph(tmp_path)), tmp_path)
+    made = script.read_text()
+    assert "self.radio.set_frequency(self.frequency)" in made
+    assert "self.radio.set_gain(self.gain)" in made
+    run(script, tmp_path)
+    for port in range(3):
+        np.testing.assert_array_equal(
+            np.fromfile(tmp_path / str(port), np.complex64),
+            (driver.ramp(3)[port, :20000] / 2**16).astype(np.complex64))
+
+
+@pytest.mark.parametrize(("parameter", "value", "said"), [
+    ("device", "lime", "'=' in device"), ("frequency", "-1.0", "frequency > 0"),
+    ("num_rx", "0", "num_rx"), ("sample_rate", "0.0", "sample_rate > 0"),
+    ("bandwidth", "0", "bandwidth > 0")])
+def test_companion_refuses(companion, tmp_path, parameter, value, said):
+    refusals = companion.refusals(
+        save(tmp_path, *flowgraph(tmp_path, **{parameter: value})), tmp_path)
+    assert 'Assertion "' in refusals and said in refusals
