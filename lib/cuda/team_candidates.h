@@ -52,21 +52,22 @@ public:
             d_at.symbols[w][place] = gray_codes<WIDTH>(symbols[w]);
     }
 
-    /* Take the bits of the thread's layer, which is at this level, from the first `count`
+    /* Take the bits of the thread's layer, which is at this level, from `count`
      * candidates. */
-    MP_FN void collect(int rank, int level, int count)
+    MP_FN void collect(int rank, int level, int count, int first = 0)
     {
         __syncwarp();
+        const float* const metrics = d_at.metric + first;
         float best = no_metric;
         unsigned number = 0;
         for (int c = rank; c < count; c += threads) {
-            number = d_at.metric[c] < best ? c : number;
-            best = fminf(best, d_at.metric[c]);
+            number = metrics[c] < best ? c : number;
+            best = fminf(best, metrics[c]);
         }
         const float own = best;
         best = over_team<threads>(best, [](float a, float b) { return fminf(a, b); });
         number = team_least<threads>(own > best ? count - 1u : number);
-        const unsigned* const symbols = d_at.symbols[word_index(level)];
+        const unsigned* const symbols = d_at.symbols[word_index(level)] + first;
         const unsigned chosen = symbols[number] >> shift(level);
         float other[bits];
         MP_UNROLL
@@ -75,7 +76,7 @@ public:
 #pragma unroll 4
         for (int c = 0; c < count; ++c) {
             const unsigned differs = (symbols[c] >> shift(level)) ^ chosen;
-            const float metric = d_at.metric[c];
+            const float metric = metrics[c];
             MP_UNROLL
             for (int b = 0; b < bits; ++b)
                 if (differs >> symbol_bits<WIDTH>::place(b) & 1)

@@ -324,7 +324,8 @@ static_assert(team_fits<asked::width, column_order::rotate>());
     ("fpfsd", {"num_tx": 16, "num_rx": 16}, 1),
     ("fpfsd", {"num_tx": 12, "num_rx": 32, "constellation": "qam256"}, 1),
     ("nway", {"num_tx": 32, "num_rx": 64}, 1), ("nway", {"num_tx": 32, "num_rx": 64}, 14),
-    ("fpfsd", {"num_tx": 20, "num_rx": 40, "constellation": "qpsk"}, 14)])
+    ("fpfsd", {"num_tx": 20, "num_rx": 40, "constellation": "qpsk"}, 14),
+    ("nway", {"num_tx": 5, "num_rx": 20, "constellation": "wlan_qam1024"}, 14)])
 def test_passes_by_teams(name, own, period, tmp_path):
     """From parts of a warp to half of one; a thread follows a candidate or two, or none.
 

@@ -12,7 +12,7 @@ template <int WIDTH, column_order ORDER>
 constexpr bool team_fits()
 {
     constexpr nway_options o = asked::options();
-    if constexpr (fits_team && WIDTH <= 4 && !asked::has_prior && !o.llr_method)
+    if constexpr (fits_team && !asked::has_prior && !o.llr_method)
         return team_nway<WIDTH, ORDER, float>::possible;
     else
         return false;

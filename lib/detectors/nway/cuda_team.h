@@ -5,7 +5,8 @@
  *
  * Each pass has a system of its own (see cuda/team_factor.h), which vectors with the same
  * matrix share. Then a thread follows candidates, and finally it takes the bits of its
- * layer from all candidates. */
+ * layer from all candidates. Fewer candidates than threads are followed for several
+ * vectors at once. */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/team_candidates.h"
@@ -23,15 +24,23 @@ class team_nway
     using gram_of_h = team_gram_of<Real>;
     static constexpr int nt = asked::num_tx, top = nt - 1, threads = gram_of_h::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
-    using candidates = team_candidates<WIDTH, size>;
-    static constexpr int words = candidates::words;
+    /* Candidates of a vector in shared memory at a time */
+    static constexpr int batch = size <= 256 ? size : 128;
     /* Candidates that a thread follows at once */
     static constexpr int together = size >= 2 * threads ? 2 : 1;
+    /* Vectors of a group that the threads follow at once */
+    static constexpr int vectors_at_once(int group)
+    {
+        return group > 1 && size < threads ? threads / size : 1;
+    }
 
     /* Of a pass; levels are those of its order. GROUP: see below */
     template <int GROUP>
     struct storage_of {
+        static constexpr int at_once = vectors_at_once(GROUP);
+        using candidates = team_candidates<WIDTH, at_once * batch>;
         typename factor::storage system;
+        complex v[at_once][at_once > 1 ? nt : 1]; /* of each vector */
         typename candidates::storage found;
         float best[GROUP][GROUP > 1 ? candidates::record_size : 1][threads];
     };
@@ -41,6 +50,9 @@ class team_nway
     /* Vectors that go through the passes together, so that they share the systems */
     static constexpr int most = gram_of_h::vectors;
     static constexpr int group = gram_of_h::shares && fits<most> ? most : 1;
+    static constexpr int at_once = vectors_at_once(group);
+    using candidates = typename storage_of<group>::candidates;
+    static constexpr int words = candidates::words;
 
 public:
     static constexpr int axes = 0;
@@ -117,48 +129,82 @@ private:
             d_found.put_aside(d_at.best[n], gram.rank);
 #pragma unroll 1
         for (int pass = 0; pass < passes(); ++pass) {
+            for (int n = 0; n < count; n += at_once) {
+                const int those = count - n < at_once ? count - n : at_once;
 #pragma unroll 1
-            for (int n = 0; n < count; ++n) {
-                const complex matched = gram.at.matched[gram.vector + n][gram.layer()];
-                if (n == 0)
-                    factorise(pass, matched);
-                else
-                    d_system.solve([=](int column) { return layer_of(column, pass); },
-                                   matched);
+                for (int m = 0; m < those; ++m)
+                    set_system(pass, n + m, m);
 #pragma unroll 1
-                for (int first = gram.rank; first < size; first += together * threads)
-                    follow(first);
-                if (group > 1)
-                    d_found.take_up(d_at.best[n], gram.rank);
-                d_found.collect(gram.rank, column_place(ORDER, d_column, pass, nt), size);
-                if (group > 1)
-                    d_found.put_aside(d_at.best[n], gram.rank);
+                for (int first = 0; first < size; first += batch)
+                    follow_batch(pass, first, n, those);
             }
         }
     }
 
-    /* Compute the candidates with these symbols on top: first, and so on. */
-    MP_FN void follow(int first)
+    /* Set a pass's system for a vector of the group, with the first one also its matrix.
+     * place: among the vectors that are followed at once */
+    MP_FN void set_system(int pass, int vector, int place)
+    {
+        const auto& gram = d_system.gram;
+        const complex matched = gram.at.matched[gram.vector + vector][gram.layer()];
+        if (vector == 0)
+            factorise(pass, matched);
+        else
+            d_system.solve([=](int column) { return layer_of(column, pass); }, matched);
+        if constexpr (at_once > 1) {
+            __syncwarp();
+            if (gram.has_layer())
+                d_at.v[place][gram.rank] = d_at.system.v[gram.rank];
+            __syncwarp();
+        }
+    }
+
+    /* Take the bits from candidates of `those` vectors, of which n is the first. */
+    MP_FN void follow_batch(int pass, int first, int n, int those)
+    {
+        const int rank = d_system.gram.rank,
+                  level = column_place(ORDER, d_column, pass, nt);
+        if constexpr (at_once > 1) {
+            const int m = rank / size;
+            follow(d_at.v[m < those ? m : 0], rank % size, rank);
+        } else {
+#pragma unroll 1
+            for (int c = rank; c < batch; c += together * threads)
+                follow(d_at.system.v, first + c, c);
+        }
+#pragma unroll 1
+        for (int m = 0; m < those; ++m) {
+            if (group > 1)
+                d_found.take_up(d_at.best[n + m], rank);
+            d_found.collect(rank, level, batch, m * batch);
+            if (group > 1)
+                d_found.put_aside(d_at.best[n + m], rank);
+        }
+    }
+
+    /* Compute the candidates with these symbols on top: number, and so on. They go to
+     * `place`, and so on. */
+    MP_FN void follow(const complex* v, int number, int place)
     {
         float re[together][nt], im[together][nt], metric[together];
         unsigned symbols[together][words];
         MP_UNROLL
         for (int n = 0; n < together; ++n) {
-            const int number = first + n * threads;
+            const int symbol = number + n * threads;
             metric[n] = 0.0f;
             MP_UNROLL
             for (int w = 0; w < words; ++w)
                 symbols[n][w] = 0;
-            re[n][top] = axis_level<WIDTH>(number >> WIDTH);
-            im[n][top] = axis_level<WIDTH>(number & (side - 1));
-            add(top, d_at.system.v[top], re[n][top], im[n][top], metric[n], symbols[n]);
+            re[n][top] = axis_level<WIDTH>(symbol >> WIDTH);
+            im[n][top] = axis_level<WIDTH>(symbol & (side - 1));
+            add(top, v[top], re[n][top], im[n][top], metric[n], symbols[n]);
         }
         MP_UNROLL
         for (int i = top - 1; i >= 0; --i) {
             complex u[together];
             MP_UNROLL
             for (int n = 0; n < together; ++n)
-                u[n] = d_at.system.v[i];
+                u[n] = v[i];
             MP_UNROLL
             for (int j = top; j > i; --j) {
                 const complex c = d_at.system.c[i][j];
@@ -181,7 +227,7 @@ private:
         }
         MP_UNROLL
         for (int n = 0; n < together; ++n)
-            d_found.put(first + n * threads, metric[n], symbols[n]);
+            d_found.put(place + n * threads, metric[n], symbols[n]);
     }
 
     /* Add a level's symbol to a candidate. */

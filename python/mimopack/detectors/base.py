@@ -70,6 +70,9 @@ class Detector(Placed):
     UNEQUAL_TIME = False
     IN_PYTHON = False           # a user's class in Python, without kernels (see ``own``)
     GPU_THREADS = 64            # per block
+    # Above this number of layers a block has half as many threads: shared memory has no room for
+    # two teams of them.
+    MOST_TX_OF_TWO_TEAMS = 64
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, backend="auto", threads=0,
                  device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **own):
@@ -371,7 +374,7 @@ class Detector(Placed):
 
     def gpu_threads(self):
         """Return the number of threads per block on a GPU."""
-        return self.GPU_THREADS
+        return self.GPU_THREADS // (2 if self.num_tx > self.MOST_TX_OF_TWO_TEAMS else 1)
 
     def plan(self):
         """Describe the detector for the C++ and CUDA backends.

@@ -37,6 +37,7 @@ class KBest(Detector):
     name = "kbest"
     summary = "K-best: breadth-first search with k survivors"
     MAX_TX = 32
+    MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     PARAMETERS = (
         Parameter("k", "Survivors k", 16, "int",
@@ -59,7 +60,7 @@ class KBest(Detector):
     def gpu_threads(self):
         # Shared memory has no room for more threads.
         large = self.constellation.size > 16 and self.constellation.square_qam is not None
-        return self.GPU_THREADS // 2 if large and 8 < self.k <= 16 else self.GPU_THREADS
+        return self.GPU_THREADS // 2 if large and 8 < self.k <= 16 else super().gpu_threads()
 
 
 class Trellis(Detector):

@@ -12,6 +12,7 @@ from .parameters import Parameter
 class _FixedSphere(Detector):
     family = "fsd"
     MAX_TX = 32
+    MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
