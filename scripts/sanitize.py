@@ -33,8 +33,11 @@ LARGE = {"zf": {"num_tx": 64, "num_rx": 64}, "mmse": {"num_tx": 64, "num_rx": 64
          "kbest": {"num_tx": 12, "num_rx": 12, "k": 256}}
 # Transmit and receive antennas for which a team of threads has each vector. With twice as many
 # receive antennas as layers, tensor cores multiply the matrices.
-TEAMS = {name: ((8, 8), (8, 16), (12, 12), (16, 40)) for name in (
-    "zf", "mmse", "mmsepic", "ep", "nway", "fpfsd", "kbest", "sfsd", "hfsd")}
+TEAMS = {name: ((8, 8), (8, 16), (12, 12), (16, 40)) for name in ("zf", "mmse", "mmsepic", "ep")}
+TEAMS |= {name: (*TEAMS["zf"], (24, 48)) for name in ("nway", "fpfsd", "kbest", "sfsd", "hfsd")}
+# Teams of these take no a-priori LLRs. They follow candidates of several vectors at once, one
+# vector's, or a part of them, by their number.
+PASSES, FEW_AND_MANY = ("nway", "fpfsd"), ("qpsk", "qam1024")
 LIMIT_SECONDS = 150
 
 
@@ -91,8 +94,13 @@ def kinds(name):
     for num_tx, num_rx in TEAMS.get(name, ()):
         for period in (1, PERIOD):
             yield (f"{num_rx}x{num_tx} 16-QAM, {period} vectors per matrix",
-                   {"num_tx": num_tx, "num_rx": num_rx}, 5 * PERIOD, period,
-                   ("prior",) * kind.SUPPORTS_PRIOR)
+                   {"num_tx": num_tx, "num_rx": num_rx}
+                   | ({"levels": 1} if name in ("sfsd", "hfsd") and num_tx > 16 else {}),
+                   5 * PERIOD, period,
+                   ("prior",) if kind.SUPPORTS_PRIOR and name not in PASSES else ())
+    for points in FEW_AND_MANY if name in PASSES else ():
+        yield (f"20x10 {points}", {"num_tx": 10, "num_rx": 20, "constellation": points}, 2 * PERIOD,
+               PERIOD, ())
     if name in LARGE:
         yield "large", LARGE[name] | {"constellation": "qam16"}, 66, 1, ()
 
