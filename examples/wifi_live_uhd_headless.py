@@ -32,8 +32,11 @@ class wifi_live_uhd_headless(gr.top_block):
             for board in range(self.source.get_num_mboards()):
                 self.source.set_clock_source("external", board)
                 self.source.set_time_source("external", board)
-            self.source.set_time_unknown_pps(uhd.time_spec(int(time.time()) + 1))
-            time.sleep(1.1)
+            # Begin in the middle of a second. UHD waits for the next pulse, and then lets the
+            # devices set their clocks at the one after it.
+            time.sleep((0.5 - time.time()) % 1)
+            self.source.set_time_unknown_pps(uhd.time_spec(int(time.time()) + 2))
+            time.sleep(0.2)
         else:
             self.source.set_time_now(uhd.time_spec(time.time()))
         self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, overload="drop")

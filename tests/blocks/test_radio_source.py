@@ -292,6 +292,13 @@ def test_a_usrp(usrp):
         assert gap * RATE == pytest.approx(LOST, abs=1)
 
 
+@pytest.mark.parametrize("boards, time_source", [(1, "external"), (2, None)])
+def test_the_clock_of_a_usrp_is_set_at_a_pulse(usrp, monkeypatch, boards, time_source):
+    monkeypatch.setattr(Usrp, "boards", boards)
+    inner = make("driver=uhd", FREQUENCY, 2, time_source=time_source).source
+    assert inner.behind == 0 and 0 < time.time() - inner.clock < 1
+
+
 def test_the_gain_of_a_usrp_changes(usrp):
     source = make("driver=uhd", FREQUENCY, 2, gain="auto")
     calls = source.source.calls

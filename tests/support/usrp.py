@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-in for a USRP: gr-uhd's source without a device."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ from wifi_sky import FREQUENCY, LOST, RATE, middle_of
 class Usrp(gr.sync_block):
     """Stand-in for gr-uhd's source of a device with two channels; it loses samples in a frame."""
 
-    made = None
+    made, boards = None, 1
 
     def __init__(self, address, stream_args):
         channels = list(stream_args.channels)
@@ -23,13 +24,13 @@ class Usrp(gr.sync_block):
             raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
         gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
         self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
-        self.begins = None
+        self.begins, self.behind = None, 0.0
         Usrp.made = self
 
     def __getattr__(self, name):
         if name not in self.real:
             return gr.sync_block.__getattr__(self, name)
-        answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
+        answers = {"num_mboards": self.boards, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
                    "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
                    "time_sources": ["internal", "external"],
                    "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
@@ -46,6 +47,17 @@ class Usrp(gr.sync_block):
 
     def set_time_now(self, spec):
         self.clock = spec.get_real_secs()
+
+    def set_time_unknown_pps(self, spec):
+        """Set the clock as multi_usrp.cpp of UHD does, with pulses at whole seconds.
+
+        UHD waits for a pulse, and lets the clock be set at the next one. ``behind`` is then the
+        host's time minus that of the device.
+        """
+        pulse = int(time.time()) + 1
+        time.sleep(pulse - time.time())
+        self.clock, self.behind = spec.get_real_secs(), pulse + 1 - spec.get_real_secs()
+        time.sleep(1)
 
     def set_start_time(self, spec):
         self.begins = spec

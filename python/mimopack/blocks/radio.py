@@ -403,9 +403,11 @@ class UhdRadio(_Radio):
         source, uhd = self.source, self._uhd
         if self._pulses:
             with _naming("time_source"):
-                second = _before_a_pulse()
-                source.set_time_unknown_pps(uhd.time_spec(second + 1))
-                _after_a_pulse(second + 1)
+                # UHD waits for the next pulse, and then lets the device set its clock at the one
+                # after it.
+                second = _before_a_pulse() + 2
+                source.set_time_unknown_pps(uhd.time_spec(second))
+                _after_a_pulse(second)
         else:
             source.set_time_now(uhd.time_spec(time.time()))
         return ""
