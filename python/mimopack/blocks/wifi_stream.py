@@ -372,6 +372,15 @@ class sample_block(hierarchical_block):
         """Return the number of messages at port ``control`` that were refused."""
         return self._sink.refused_settings()
 
+    @property
+    def control(self):
+        """The methods ``set_...`` without exceptions, for callbacks: ``control.set_NAME(value)``.
+
+        An exception in a callback of Qt would end the process. A value that the block refuses is
+        logged and counted by ``refused_settings()``, and the setting stays as it is.
+        """
+        return self._sink.control
+
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
         return self._sink.frequency()
