@@ -16,12 +16,10 @@ from wifi_sky import FREQUENCY, LOST, RATE, middle_of
 class Usrp(gr.sync_block):
     """Stand-in for gr-uhd's source of a device with two channels; it loses samples in a frame."""
 
-    made, boards = None, 1
+    made, boards, locked = None, 1, True
 
     def __init__(self, address, stream_args):
         channels = list(stream_args.channels)
-        if len(channels) > 2:
-            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
         gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
         self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
         self.begins, self.behind = None, 0.0
@@ -41,6 +39,19 @@ class Usrp(gr.sync_block):
             self.calls.append((name, *arguments))
             return answers.get(name.removeprefix("get_"))
         return call
+
+    def set_samp_rate(self, rate):
+        """Refuse channels that the device does not have, as gr-uhd does only here."""
+        self.calls.append(("set_samp_rate", rate))
+        if self.output_signature().max_streams() > 2:
+            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range for "
+                               "configured RX frontends")
+
+    def get_mboard_sensor_names(self, _board=0):
+        return ["ref_locked"]
+
+    def get_mboard_sensor(self, _name, _board=0):
+        return SimpleNamespace(to_bool=lambda: self.locked)
 
     def get_time_now(self):
         return self.uhd.time_spec(self.clock)
