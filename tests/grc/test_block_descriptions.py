@@ -19,7 +19,8 @@ GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
 _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
 # Names of clocks and times of UHD: the device knows those that it has.
-_SOURCES = ["None", *(f'"{name}"' for name in ("internal", "external", "gpsdo", "mimo"))]
+# Not "mimo": all devices get the same source, and only the second one may take it from the first.
+_SOURCES = ["None", *(f'"{name}"' for name in ("internal", "external", "gpsdo"))]
 # Values that the code accepts, for each menu of a hand-written block. A function checks one value
 # if there is no list.
 ACCEPTED = {

@@ -58,7 +58,7 @@ def test_a_refused_value_of_a_variable_is_only_logged(companion, tmp_path, capfd
 
 
 @pytest.mark.parametrize(("parameter", "value", "said"), [
-    ("device", "lime", "'=' in device"), ("frequency", "-1.0", "frequency > 0"),
+    ("device", "serial=F5", "'driver=' in device"), ("frequency", "-1.0", "frequency > 0"),
     ("num_rx", "0", "num_rx"), ("sample_rate", "0.0", "sample_rate > 0"),
     ("bandwidth", "0", "bandwidth > 0")])
 def test_companion_refuses(companion, tmp_path, parameter, value, said):

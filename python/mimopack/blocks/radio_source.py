@@ -23,7 +23,7 @@ class radio_source(Controlled, hierarchical_block):
     All antennas have the same frequency, sample rate and filters. The block sets the device's clock
     to the host's time when it is made. Then the tags rx_time are in seconds since 1970. With a
     ``time_source`` that gives a pulse per second, and with several USRPs, the clock is set at a
-    pulse, which takes up to two seconds. When the flowgraph starts, the device starts the samples
+    pulse, which takes up to three seconds. When the flowgraph starts, the device starts the samples
     of all antennas at the same time.
 
     Ports:
