@@ -72,7 +72,7 @@ def _request(message, names, others):
     return request
 
 
-class _Setters:
+class Setters:
     """Setters of a block that log what the block refuses."""
 
     def __init__(self, block):
@@ -113,7 +113,7 @@ class Controlled:
         An exception in a callback of Qt would end the process. A value that the block refuses is
         logged and counted by ``refused_settings()``, and the setting stays as it is.
         """
-        return _Setters(self)
+        return Setters(self)
 
     def _register_control(self):
         self.message_port_register_in(CONTROL)
