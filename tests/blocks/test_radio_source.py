@@ -205,8 +205,9 @@ def test_a_setting_reaches_the_device_again():
 
 
 @pytest.mark.parametrize("refused", [
-    {"gain": 10, "frequency": -1}, {"frequency": 2.412e9, "gain": 100},
-    {"gain": 10, "frequency": 1e14}, {"gain": 10, "mood": 3}])
+    {"gain": 10, "frequency": -1}, {"frequency": -1, "gain": 10},
+    {"gain": 10, "frequency": 1e14}, {"frequency": 1e14, "gain": 10},
+    {"frequency": 2.412e9, "gain": 100}, {"gain": 10, "mood": 3}])
 def test_a_refused_message_leaves_the_gain_of_the_device(refused):
     source = make()
     message = pmt.make_dict()
