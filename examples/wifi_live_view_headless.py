@@ -7,6 +7,7 @@
 """
 
 import argparse
+import re
 import time
 
 from gnuradio import blocks, gr, mimopack
@@ -15,9 +16,10 @@ from gnuradio import blocks, gr, mimopack
 class wifi_live_view_headless(gr.top_block):
     """Flowgraph with radio, receiver, and the blocks that compute figures from frames."""
 
-    def __init__(self, device, frequency, rate, gain, antennas, detector):
+    def __init__(self, device, frequency, rate, gain, antennas, detector, antenna_names=None):
         gr.top_block.__init__(self, "Wi-Fi live view")
-        self.source = mimopack.radio_source(device, frequency, antennas, rate, gain)
+        self.source = mimopack.radio_source(device, frequency, antennas, rate, gain,
+                                             antenna_names=antenna_names)
         self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, detector=detector,
                                                threads=0, overload="drop")
         for channel in range(antennas):
@@ -49,27 +51,35 @@ class wifi_live_view_headless(gr.top_block):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("device", help="SoapySDR device, such as driver=lime, or "
+    parser.add_argument("device", help="SoapySDR device, such as driver=bladerf, or "
                         "driver=mimopack,recording=FILE,repeat=1")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=0, help="dB, default 0")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
+    parser.add_argument("--antenna-names", type=lambda names: names.split(","),
+                        help="ports of the device, one for all antennas or one for each, such as "
+                        "RX2,TX/RX; default: unchanged")
     parser.add_argument("--detector", default="nway", help="default nway")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
     options = parser.parse_args()
     try:
         graph = wifi_live_view_headless(options.device, options.frequency, options.rate,
-                                        options.gain, options.antennas, options.detector)
+                                        options.gain, options.antennas, options.detector,
+                                        options.antenna_names)
     except (ValueError, OSError, RuntimeError) as error:
-        parser.error(str(error))
+        parser.error(re.sub("^num_rx: ", "--antennas: ", str(error)))
     graph.start()
     end = time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        time.sleep(max(0, min(1, end - time.monotonic())))
-        print("\n".join(graph.lines()), flush=True)
-    graph.stop()
-    graph.wait()
+    try:
+        while time.monotonic() < end:
+            time.sleep(max(0, min(1, end - time.monotonic())))
+            print("\n".join(graph.lines()), flush=True)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        graph.stop()
+        graph.wait()
 
 
 if __name__ == "__main__":

@@ -188,7 +188,8 @@ def block_yaml(detector):
         "templates": {
             "imports": "from gnuradio import mimopack",
             "make": f"mimopack.{name}(\n    " + ",\n    ".join(arguments) + ")",
-            "callbacks": ["set_noise_var(${noise_var})", "set_threads(${threads})"]},
+            "callbacks": ["control.set_noise_var(${noise_var})",
+                          "control.set_threads(${threads})"]},
         "documentation": documentation(detector, parameters),
         "file_format": 1,
     }

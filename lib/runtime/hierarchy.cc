@@ -31,15 +31,20 @@ public:
     hierarchy(const std::string& name,
               gr::io_signature::sptr inputs,
               gr::io_signature::sptr outputs)
-        : gr::hier_block2(name, std::move(inputs), std::move(outputs))
+        : gr::hier_block2(name, std::move(inputs), std::move(outputs)), d_registered(name)
     {
     }
+
+    // GNU Radio's registry finds the block by the name that it was made with.
+    ~hierarchy() override { d_name = d_registered; }
 
     void contain(const gr::basic_block_sptr& block)
     {
         if (std::find(d_inner.begin(), d_inner.end(), block) == d_inner.end())
             d_inner.push_back(block);
     }
+
+    void rename(const std::string& name) { d_name = name; }
 
     void set_processor_affinity(const std::vector<int>& mask) override
     {
@@ -71,6 +76,7 @@ public:
 
 private:
     std::vector<gr::basic_block_sptr> d_inner;
+    const std::string d_registered;
 };
 
 } // namespace
@@ -99,5 +105,9 @@ Args:
         .def("contain",
              &hierarchy::contain,
              py::arg("block"),
-             "Add an inner block. The first one tells log level and affinity.");
+             "Add an inner block. The first one tells log level and affinity.")
+        .def("rename",
+             &hierarchy::rename,
+             py::arg("name"),
+             "Change the name, which stands in the errors of a flowgraph.");
 }

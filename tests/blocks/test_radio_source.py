@@ -118,6 +118,7 @@ def test_one_gain_is_that_of_all(given):
     ({"device": 3}, "device: got 3, must be a text"),
     ({"device": ""}, "device: got '', must be driver=NAME"),
     ({"device": "lime"}, "device: got 'lime', must be driver=NAME"),
+    ({"device": "serial=F5,addr=1"}, "device: got 'serial=F5,addr=1', must be driver=NAME"),
     ({"device": "driver=none_such"}, "device: no device for 'driver=none_such'"),
     ({"frequency": 0}, "frequency: got 0.0, must be positive and finite"),
     ({"frequency": "5.18e9"}, "frequency: got '5.18e9', must be a number"),
@@ -165,7 +166,7 @@ def test_frequency_and_gain_change_while_the_block_runs():
 
 
 @pytest.mark.parametrize("name, value, said", [
-    ("frequency", 1e14, "frequency: frequency: got 1e+14, allowed is 0 to "),
+    ("frequency", 1e14, "frequency: got 1e+14, allowed is 0 to "),
     ("frequency", np.nan, "frequency: got nan, must be positive and finite"),
     ("gain", [5, 6, 7, 100], "gain: got 100 dB, the device has 0 to 80 dB"),
     ("gain", "auto", "gain: the device has no automatic gain"),
@@ -193,18 +194,46 @@ def test_a_refused_gain_leaves_that_of_the_device(usrp, device, refused):
         assert not any(call[0] == "set_gain" for call in source.source.calls)
 
 
+def test_a_setting_reaches_the_device_again():
+    """The inner block may have changed it."""
+    source = make(gain=10)
+    source.source.set_gain(2, 20)
+    source.source.set_frequency(2, 2.412e9)
+    source.set_gain(10)
+    source.set_frequency(5.18e9)
+    assert source.source.get_gain(2) == 10 and source.source.get_frequency(2) == 5.18e9
+
+
+@pytest.mark.parametrize("refused", [
+    {"gain": 10, "frequency": -1}, {"frequency": 2.412e9, "gain": 100},
+    {"gain": 10, "frequency": 1e14}, {"gain": 10, "mood": 3}])
+def test_a_refused_message_leaves_the_gain_of_the_device(refused):
+    source = make()
+    message = pmt.make_dict()
+    for name, value in refused.items():
+        message = pmt.dict_add(message, pmt.intern(name), pmt.to_pmt(value))
+    talk(source, [message], 1)
+    assert source.refused_settings() == 1 and source.gain() is None
+    assert [source.source.get_gain(channel) for channel in range(4)] == [0] * 4
+    assert [source.source.get_frequency(channel) for channel in range(4)] == [5.18e9] * 4
+
+
 def test_messages_change_frequency_and_gain():
     source = make(gain=10)
     talk(source, [pmt.to_pmt({"frequency": 2.412e9, "gain": 20}),
                   pmt.cons(pmt.intern("gain"), pmt.from_double(33.5))], 2)
     assert source.frequency() == 2.412e9 and source.gain() == (33.5,)
     assert source.source.get_frequency(3) == 2.412e9 and source.source.get_gain(3) == 33.5
+    # A display of GNU Radio names the frequency freq.
+    talk(source, [pmt.cons(pmt.intern("freq"), pmt.from_double(2.437e9))], 1)
+    assert source.frequency() == 2.437e9
     assert source.refused_settings() == 0
 
 
 def test_hostile_messages_change_nothing():
     source = make(gain=10)
     bad = [*HOSTILE.values(), pmt.to_pmt({"frequency": 2.412e9, "gain": 100}),
+           pmt.to_pmt({"frequency": 2.412e9, "freq": 2.412e9}),
            *(pmt.cons(pmt.intern(name), value) for name in ("frequency", "gain")
              for value in (pmt.intern("x"), pmt.PMT_T, HOSTILE["deep"], pmt.from_double(np.nan)))]
     talk(source, bad, len(bad))
@@ -225,14 +254,41 @@ def test_the_block_goes_on_in_another_flowgraph(air):
 @pytest.mark.parametrize("runs", [False, True])
 def test_a_discarded_block_gives_the_device_back(air, runs):
     """Equal arguments give the same device as long as it is open."""
+    def gain_of_the_device():
+        return driver.soapy.source(air, "fc32", 1, "", "", [""], [""]).get_gain(0)
+
     source = make(air, gain=30)
-    assert make(air).source.get_gain(0) == 30
+    assert gain_of_the_device() == 30
     if runs:
         receive(source, 1000)
     gone = weakref.ref(source)
     del source
     assert gone() is None
+    assert gain_of_the_device() == 0
     assert make(air).source.get_gain(0) == 0
+
+
+def test_two_blocks_on_one_device_are_refused(air):
+    """Such a flowgraph would hang when it starts."""
+    first, device = make(air, num_rx=2), air.replace("driver=mimopack,", "")
+    for same in (air, f"soapy,{air}", f"{device}, driver=mimopack"):
+        with pytest.raises(ValueError, match="^device: .* is in use by another radio_source .*num"):
+            make(same, num_rx=2)
+    other = make(f"{air},serial=other")
+    del first
+    assert make(air) is not other
+    # A block that is refused later does not keep the device.
+    del other
+    with pytest.raises(ValueError, match="^gain: "):
+        make(air, gain=100)
+    make(air)
+
+
+def test_a_flowgraph_with_a_freed_block_says_so(air):
+    top, sink = gr.top_block(), blocks.null_sink(gr.sizeof_gr_complex)
+    top.connect(make(air, num_rx=1), sink)
+    with pytest.raises(RuntimeError, match="'radio_source, which Python freed because nothing ref"):
+        top.start()
 
 
 def test_log_level_affinity_and_alias(capfd):
@@ -259,6 +315,21 @@ def test_what_the_device_does_not_do_is_logged(monkeypatch, capfd):
     monkeypatch.setattr(driver.soapy.source, "has_hardware_time", lambda self, _: False)
     make()
     assert "the device has no clock" in capfd.readouterr().out
+
+
+def test_a_driver_that_is_not_found_has_a_hint(monkeypatch):
+    def finds_nothing(*_):
+        raise ValueError("source: no match")
+
+    monkeypatch.setattr(driver.soapy, "source", finds_nothing)
+    with pytest.raises(ValueError, match="^device: no device for .* in SOAPY_SDR_PLUGIN_PATH"):
+        make()
+
+
+def test_an_unlocked_reference_is_logged(usrp, monkeypatch, capfd):
+    monkeypatch.setattr(Usrp, "locked", False)
+    make("driver=uhd", FREQUENCY, 2, clock_source="external")
+    assert "board 0 is not locked to its reference clock, 'external'" in capfd.readouterr().out
 
 
 def test_the_clock_is_set_at_a_pulse(air):
@@ -290,6 +361,13 @@ def test_a_usrp(usrp):
         assert (first, offset) == (0, inner.gap)
         gap = (again[0] - begun[0]) + (again[1] - begun[1]) - offset / RATE
         assert gap * RATE == pytest.approx(LOST, abs=1)
+
+
+@pytest.mark.parametrize("boards, time_source", [(1, "external"), (2, None)])
+def test_the_clock_of_a_usrp_is_set_at_a_pulse(usrp, monkeypatch, boards, time_source):
+    monkeypatch.setattr(Usrp, "boards", boards)
+    inner = make("driver=uhd", FREQUENCY, 2, time_source=time_source).source
+    assert inner.behind == 0 and 0 < time.time() - inner.clock < 1
 
 
 def test_the_gain_of_a_usrp_changes(usrp):

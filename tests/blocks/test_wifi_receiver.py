@@ -149,6 +149,20 @@ def test_csi_is_the_channel():
     assert 10 * np.log10(info["noise"] * 64) == pytest.approx(10 * np.log10(2e-8), abs=2)
 
 
+def test_callbacks_log_what_the_receiver_refuses(capfd):
+    receiver = mimopack.wifi_receiver(2, detector="mmse", frequency=5.18e9)
+    receiver.control.set_detector("foo")
+    receiver.control.set_threshold(2)
+    receiver.control.set_frequency(-1)
+    assert receiver.refused_settings() == 3
+    assert (receiver.detector(), receiver.frequency()) == ("mmse", 5.18e9)
+    assert "setting refused: detector: got 'foo'" in capfd.readouterr().out
+    receiver.control.set_detector("zf")
+    assert receiver.detector() == "zf"
+    with pytest.raises(AttributeError):
+        receiver.control.set_foo(1)
+
+
 def test_control_messages_and_setters():
     samples, sent = mixed(count=4)
     refused = [pmt.to_pmt({"detector": "best"}), pmt.to_pmt({"threshold": 2.0}), pmt.PMT_T,

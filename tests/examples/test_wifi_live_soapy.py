@@ -25,7 +25,9 @@ DIFFERENCES = {
     "soapy": {
         ("options", "description"):
             "Receives Wi-Fi with four antennas of a radio, through SoapySDR.",
-        ("options", "title"): "Wi-Fi live (SoapySDR, four antennas)"},
+        ("options", "title"): "Wi-Fi live (SoapySDR, four antennas)",
+        # A LimeSDR has two antennas and ends at 3.8 GHz.
+        ("driver", "value"): "uhd", ("antenna", "value"): "RX2", ("frequency", "value"): "5.18e9"},
     "uhd": {
         ("options", "description"): "Receives Wi-Fi with four antennas of USRPs, through UHD.",
         ("options", "title"): "Wi-Fi live (UHD, four antennas)",
@@ -90,7 +92,8 @@ from PyQt5 import Qt
 name, device, capture, antennas = *sys.argv[1:4], int(sys.argv[4])
 made = importlib.import_module(name)
 application = Qt.QApplication(sys.argv)
-graph = getattr(made, name)(driver="mimopack", device=device, antenna="RX", capture=capture)
+graph = getattr(made, name)(driver="mimopack", device=device, antenna="RX", capture=capture,
+                            frequency=5.18e9)
 made.snippets_main_after_init(graph)
 views = [getattr(graph, f"points_{stream}") for stream in range(antennas)]
 def seen():

@@ -4,10 +4,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
+import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
+from flowgraphs import until
 from source_tree import PACKAGES, ROOT
 
 WATCH = """
@@ -62,11 +66,41 @@ def test_the_example_without_windows_tells_all(traffic, tmp_path):
         assert re.search(f"^{line}$", done.stdout, re.M), line
 
 
-def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path):
+@pytest.mark.parametrize("example", ["soapy", "view"])
+def test_ctrl_c_ends_an_example_without_windows(traffic, tmp_path, example):
+    process = subprocess.Popen(
+        [sys.executable, ROOT / f"examples/wifi_live_{example}_headless.py",
+         f"driver=mimopack,recording={traffic},repeat=1,speed=0.1", "--seconds", "60",
+         "--antenna-names", "RX,RX"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        if example == "view":
+            process.stdout.readline()    # the figures of the first second
+        else:
+            until((tmp_path / "wifi_live_soapy.pcap").exists)
+            time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, output
+    assert "Traceback" not in output and "terminate" not in output
+    if example == "soapy":
+        assert "'decoded': " in output
+
+
+@pytest.mark.parametrize("example, arguments, said", [
+    ("view", ["--detector", "foo"], "detector: got 'foo'"),
+    ("view", ["--antennas", "5"], "--antennas: got 5, the device has 4"),
+    ("soapy", ["--antennas", "5"], "--antennas: got 5, the device has 4"),
+    ("soapy", ["--antenna-names", "RX,RX2"], "antenna_names: got 'RX2', the device has RX"),
+    ("view", ["--antenna-names", "RX2"], "antenna_names: got 'RX2', the device has RX")])
+def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, example, arguments, said):
     done = subprocess.run(
-        [sys.executable, ROOT / "examples/wifi_live_view_headless.py",
-         "driver=mimopack,loopback=identity", "--detector", "foo"], cwd=tmp_path,
+        [sys.executable, ROOT / f"examples/wifi_live_{example}_headless.py",
+         "driver=mimopack,loopback=rayleigh,channels=4", *arguments], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True,
         timeout=60)
     assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert "error: detector: got 'foo'" in done.stderr
+    assert f"error: {said}" in done.stderr

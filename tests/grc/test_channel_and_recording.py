@@ -30,8 +30,8 @@ def test_a_flowgraph_compiles_and_runs(companion, tmp_path):
     played = recording.write(tmp_path / "in", samples, 1e6)
     script = companion.compiled(save(tmp_path, *flowgraph(played, tmp_path / "out")), tmp_path)
     text = script.read_text()
-    assert "self.channel.set_cfo(self.cfo)" in text
-    assert "self.channel.set_snr_db(self.snr)" in text
+    assert "self.channel.control.set_cfo(self.cfo)" in text
+    assert "self.channel.control.set_snr_db(self.snr)" in text
     run(script, tmp_path)
     reader = recording.Reader(tmp_path / "out")
     assert (reader.num_channels, reader.num_samples) == (3, 5000)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """radio_source in GNU Radio Companion: a flowgraph compiles and receives, bad parameters do not."""
 
+import runpy
+
 import numpy as np
 import pytest
 import soapy_driver as driver
@@ -30,8 +32,8 @@ def flowgraph(folder, **parameters):
 def test_a_compiled_flowgraph_receives(companion, tmp_path):
     script = companion.compiled(save(tmp_path, *flowgraph(tmp_path)), tmp_path)
     made = script.read_text()
-    assert "self.radio.set_frequency(self.frequency)" in made
-    assert "self.radio.set_gain(self.gain)" in made
+    assert "self.radio.control.set_frequency(self.frequency)" in made
+    assert "self.radio.control.set_gain(self.gain)" in made
     run(script, tmp_path)
     for port in range(3):
         np.testing.assert_array_equal(
@@ -39,8 +41,24 @@ def test_a_compiled_flowgraph_receives(companion, tmp_path):
             (driver.ramp(3)[port, :20000] / 2**16).astype(np.complex64))
 
 
+def test_a_refused_value_of_a_variable_is_only_logged(companion, tmp_path, capfd):
+    """An exception in the slot of a slider would end the process."""
+    script = companion.compiled(save(tmp_path, *flowgraph(tmp_path)), tmp_path)
+    graph = runpy.run_path(str(script))["generated"]()
+    graph.set_gain(100)
+    graph.set_frequency(-1)
+    graph.set_gain("loud")
+    assert graph.radio.refused_settings() == 3
+    assert graph.radio.gain() == (30,) and graph.radio.frequency() == 5.18e9
+    assert graph.radio.source.get_gain(2) == 30
+    assert ("setting refused: gain: got 100 dB, the device has 0 to 80 dB"
+            in capfd.readouterr().out)
+    graph.set_gain(31)
+    assert graph.radio.gain() == (31,)
+
+
 @pytest.mark.parametrize(("parameter", "value", "said"), [
-    ("device", "lime", "'=' in device"), ("frequency", "-1.0", "frequency > 0"),
+    ("device", "serial=F5", "'driver=' in device"), ("frequency", "-1.0", "frequency > 0"),
     ("num_rx", "0", "num_rx"), ("sample_rate", "0.0", "sample_rate > 0"),
     ("bandwidth", "0", "bandwidth > 0")])
 def test_companion_refuses(companion, tmp_path, parameter, value, said):

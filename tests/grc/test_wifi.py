@@ -98,7 +98,7 @@ def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
         *[["response", str(i), f"db_{i}", "0"] for i in range(4)],
         *[["meter", str(i), f"curve_{i}", "0"] for i in range(3)]]
     script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
-    assert "self.decoder.set_detector(self.detector)" in script.read_text()
+    assert "self.decoder.control.set_detector(self.detector)" in script.read_text()
     printed = run(ended(script), tmp_path)
     assert ast.literal_eval(printed.split("counts ")[-1])["frames"] >= 5
     assert (tmp_path / "points").stat().st_size > 8 * 5 * 50

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-in for a USRP: gr-uhd's source without a device."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,21 +16,19 @@ from wifi_sky import FREQUENCY, LOST, RATE, middle_of
 class Usrp(gr.sync_block):
     """Stand-in for gr-uhd's source of a device with two channels; it loses samples in a frame."""
 
-    made = None
+    made, boards, locked = None, 1, True
 
     def __init__(self, address, stream_args):
         channels = list(stream_args.channels)
-        if len(channels) > 2:
-            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range")
         gr.sync_block.__init__(self, "usrp_source", None, [np.complex64] * len(channels))
         self.address, self.calls, self.position, self.clock = address, [], 0, 0.0
-        self.begins = None
+        self.begins, self.behind = None, 0.0
         Usrp.made = self
 
     def __getattr__(self, name):
         if name not in self.real:
             return gr.sync_block.__getattr__(self, name)
-        answers = {"num_mboards": 1, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
+        answers = {"num_mboards": self.boards, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
                    "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
                    "time_sources": ["internal", "external"],
                    "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
@@ -41,11 +40,35 @@ class Usrp(gr.sync_block):
             return answers.get(name.removeprefix("get_"))
         return call
 
+    def set_samp_rate(self, rate):
+        """Refuse channels that the device does not have, as gr-uhd does only here."""
+        self.calls.append(("set_samp_rate", rate))
+        if self.output_signature().max_streams() > 2:
+            raise RuntimeError("LookupError: IndexError: multi_usrp: RX channel 2 out of range for "
+                               "configured RX frontends")
+
+    def get_mboard_sensor_names(self, _board=0):
+        return ["ref_locked"]
+
+    def get_mboard_sensor(self, _name, _board=0):
+        return SimpleNamespace(to_bool=lambda: self.locked)
+
     def get_time_now(self):
         return self.uhd.time_spec(self.clock)
 
     def set_time_now(self, spec):
         self.clock = spec.get_real_secs()
+
+    def set_time_unknown_pps(self, spec):
+        """Set the clock as multi_usrp.cpp of UHD does, with pulses at whole seconds.
+
+        UHD waits for a pulse, and lets the clock be set at the next one. ``behind`` is then the
+        host's time minus that of the device.
+        """
+        pulse = int(time.time()) + 1
+        time.sleep(pulse - time.time())
+        self.clock, self.behind = spec.get_real_secs(), pulse + 1 - spec.get_real_secs()
+        time.sleep(1)
 
     def set_start_time(self, spec):
         self.begins = spec

@@ -68,6 +68,8 @@ def _free(hierarchy, started, connected):
     # keep a reference to the block.
     if started is not None and not started.is_set():
         return
+    # A flowgraph with this block does not start any more. Its error has the block's name.
+    hierarchy.rename(f"{hierarchy.name()}, which Python freed because nothing refers to it")
     for ends in connected:
         # An input is cut, and then not found among the outputs.
         with suppress(RuntimeError):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Open and set up a radio through gr-soapy or gr-uhd."""
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from ..text import plural
 
 _RATE_TOLERANCE = 1e-4
 _TUNING_TOLERANCE = 1e3    # Hz
+_LOCKING = 1.0    # seconds for a device to lock to its reference clock
 
 
 @dataclass(frozen=True)
@@ -62,19 +64,26 @@ def open_radio(settings):
         ValueError: the device cannot be opened, or does not have a setting. The message begins with
             the name of the setting.
     """
-    parts = [part.strip() for part in settings.device.split(",") if part.strip()]
-    if parts[:1] and parts[0] in ("uhd", "driver=uhd"):
-        return UhdRadio(settings, ",".join(parts[1:]))
-    if parts[:1] == ["soapy"]:
-        parts = parts[1:]
-    # SoapySDR ignores a single word as if there were no argument, and opens whichever device is
-    # first.
-    for part in parts or [settings.device]:
-        if "=" not in part:
-            raise ValueError(
-                f"device: got {part!r}, must be driver=NAME, such as driver=lime, with further "
-                "arguments of SoapySDR after commas; or driver=uhd for UHD's own")
+    kind, *parts = device_parts(settings.device)
+    if kind == "uhd":
+        return UhdRadio(settings, ",".join(parts))
+    # SoapySDR ignores a single word as if there were no argument. Without a driver, it opens
+    # whichever device is first.
+    words = [part for part in parts if "=" not in part]
+    if words or not any(re.match(r"driver *= *\S", part) for part in parts):
+        raise ValueError(
+            f"device: got {(words or [settings.device])[0]!r}, must be driver=NAME, such as "
+            "driver=lime, with further arguments of SoapySDR after commas; or driver=uhd for "
+            "UHD's own")
     return SoapyRadio(settings, ",".join(parts))
+
+
+def device_parts(device):
+    """Return "uhd" or "soapy", and each of the device's arguments."""
+    parts = [part.strip() for part in device.split(",") if part.strip()]
+    if parts[:1] and parts[0] in ("uhd", "driver=uhd"):
+        return ["uhd", *parts[1:]]
+    return parts if parts[:1] == ["soapy"] else ["soapy", *parts]
 
 
 class _Radio:
@@ -107,25 +116,32 @@ class _Radio:
         """Centre frequency in Hz."""
         return self.settings.frequency
 
-    def set_frequency(self, frequency):
-        """Tune all antennas.
+    def change(self, **settings):
+        """Change frequency, gain or both while the radio runs.
+
+        Args:
+            frequency: in Hz.
+            gain: a tuple of values in dB, "auto", or None to leave it as it is.
 
         Raises:
-            ValueError: the device does not have the frequency. It keeps its present one.
+            ValueError: the device does not have a setting. It keeps all its present ones.
         """
-        def tune():
-            self._tune()
-            self._check_tuning()
-
-        self._change(tune, frequency=frequency)
-
-    def set_gain(self, gain):
-        """Set the gain: a tuple of values in dB, "auto", or None to leave it as it is.
-
-        Raises:
-            ValueError: the device does not have the gain. It keeps its present one.
-        """
-        self._change(self._set_gains, gain=gain)
+        before, self.settings = self.settings, replace(self.settings, **settings)
+        done = []
+        try:
+            if "gain" in settings:
+                self._check_gains()
+            # The gain comes last: a gain that the device chose itself could not be put back.
+            for name, apply in (("frequency", self._retune), ("gain", self._set_gains)):
+                if name in settings:
+                    done.append(apply)
+                    apply()
+        except ValueError:
+            self.settings = before
+            for apply in done:
+                with suppress(ValueError):
+                    apply()
+            raise
 
     def set_clock(self):
         """Set the device's clock.
@@ -146,17 +162,9 @@ class _Radio:
         """
         return self.set_clock()
 
-    def _change(self, apply, **changes):
-        before, self.settings = self.settings, replace(self.settings, **changes)
-        if self.settings == before:
-            return
-        try:
-            apply()
-        except ValueError:
-            self.settings = before
-            with suppress(ValueError):
-                apply()
-            raise
+    def _retune(self):
+        self._tune()
+        self._check_tuning()
 
     def _channels(self):
         return range(self.num_channels)
@@ -201,7 +209,9 @@ class _Radio:
 
 
 def _reason(error):
-    return str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    """Return the last line of an error's text, without the names of UHD's exceptions."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return re.sub(r"^(\w+Error: )+(?=.)", "", lines[-1])
 
 
 class _naming:
@@ -215,7 +225,8 @@ class _naming:
 
     def __exit__(self, kind, error, _traceback):
         if kind is not None and issubclass(kind, (RuntimeError, ValueError, IndexError, KeyError)):
-            raise ValueError(f"{self._name}: {_reason(error).removeprefix('source: ')}") from error
+            reason = _reason(error).removeprefix("source: ").removeprefix(f"{self._name}: ")
+            raise ValueError(f"{self._name}: {reason}") from error
 
 
 class SoapyRadio(_Radio):
@@ -256,6 +267,7 @@ class SoapyRadio(_Radio):
             with _naming("antenna_names"):
                 source.set_antenna(channel, name)
         self._tune()
+        self._check_gains()
         self._set_gains()
         if settings.bandwidth is not None:
             for channel in self._channels():
@@ -306,29 +318,28 @@ class SoapyRadio(_Radio):
 
     def _set_gains(self):
         gain, source = self.settings.gain, self.source
-        if gain is None:
-            return
-        if gain == "auto":
-            if not all(map(source.has_gain_mode, self._channels())):
-                raise ValueError("gain: the device has no automatic gain, give the gain in dB")
-            for channel in self._channels():
-                with _naming("gain"):
-                    source.set_gain_mode(channel, True)
-            return
-        gains = self.settings.each("gain", gain)
-        for channel, one in enumerate(gains):
-            allowed = source.get_gain_range(channel)
-            self._gain_within(one, allowed.minimum(), allowed.maximum())
-        for channel, one in enumerate(gains):
+        for channel in () if gain is None else self._channels():
             with _naming("gain"):
-                source.set_gain_mode(channel, False)
-                source.set_gain(channel, one)
+                source.set_gain_mode(channel, gain == "auto")
+                if gain != "auto":
+                    source.set_gain(channel, self.settings.each("gain", gain)[channel])
+
+    def _check_gains(self):
+        gain, source = self.settings.gain, self.source
+        if gain == "auto" and not all(map(source.has_gain_mode, self._channels())):
+            raise ValueError("gain: the device has no automatic gain, give the gain in dB")
+        if gain not in (None, "auto"):
+            for channel, one in enumerate(self.settings.each("gain", gain)):
+                allowed = source.get_gain_range(channel)
+                self._gain_within(one, allowed.minimum(), allowed.maximum())
 
     def _refuse_opening(self, arguments, reason):
         if "no match" in reason:
-            raise ValueError(
-                f"device: no device for {arguments!r}: is it plugged in, and its SoapySDR module "
-                "installed? SoapySDRUtil --find lists the devices, --info the modules")
+            hint = ("is the folder of its SoapySDR module in SOAPY_SDR_PLUGIN_PATH?"
+                    if "driver=mimopack" in arguments else
+                    "is it plugged in, and its SoapySDR module installed?")
+            raise ValueError(f"device: no device for {arguments!r}: {hint} SoapySDRUtil --find "
+                             "lists the devices, --info the modules")
         if "channels available" in reason:
             most = "".join(filter(str.isdigit, reason))
             raise ValueError(f"num_rx: got {self.num_channels}, the device has {most}")
@@ -371,8 +382,14 @@ class UhdRadio(_Radio):
                     self._choice(name, value, allowed(board))
                     with _naming(name):
                         apply(value, board)
-        with _naming("sample_rate"):
-            source.set_samp_rate(self.sample_rate)
+        try:
+            with _naming("sample_rate"):
+                source.set_samp_rate(self.sample_rate)
+        except ValueError as error:
+            # gr-uhd has looked only at the first antenna so far.
+            if "channel" in str(error).lower() and "out of range" in str(error).lower():
+                self._refuse_number(_reason(error.__cause__))
+            raise
         if settings.antenna_names is not None:
             for channel, name in enumerate(settings.each("antenna_names",
                                                          settings.antenna_names)):
@@ -398,14 +415,17 @@ class UhdRadio(_Radio):
             self._note_bandwidth(source.get_bandwidth(0))
         self._check_rates([source.get_samp_rate()])
         self._check_tuning()
+        self._check_reference(boards)
 
     def set_clock(self):
         source, uhd = self.source, self._uhd
         if self._pulses:
             with _naming("time_source"):
-                second = _before_a_pulse()
-                source.set_time_unknown_pps(uhd.time_spec(second + 1))
-                _after_a_pulse(second + 1)
+                # UHD waits for the next pulse, and then lets the device set its clock at the one
+                # after it.
+                second = _before_a_pulse() + 2
+                source.set_time_unknown_pps(uhd.time_spec(second))
+                _after_a_pulse(second)
         else:
             source.set_time_now(uhd.time_spec(time.time()))
         return ""
@@ -415,6 +435,23 @@ class UhdRadio(_Radio):
         # Start all channels at the same sample.
         self.source.set_start_time(self.source.get_time_now() + self._uhd.time_spec(0.5))
         return warning
+
+    def _check_reference(self, boards):
+        """Note boards that do not lock to their reference clock within a second."""
+        clock = self.settings.clock_source
+        if clock in (None, "internal"):
+            return
+        unlocked = [board for board in boards
+                    if "ref_locked" in self.source.get_mboard_sensor_names(board)]
+        end = time.monotonic() + _LOCKING
+        while True:
+            unlocked = [board for board in unlocked
+                        if not self.source.get_mboard_sensor("ref_locked", board).to_bool()]
+            if not unlocked or time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        self.notes += [f"board {board} is not locked to its reference clock, {clock!r}: is it "
+                       "connected?" for board in unlocked]
 
     def _tune(self):
         for channel in self._channels():
@@ -428,9 +465,11 @@ class UhdRadio(_Radio):
         self._check_frequencies([self.source.get_center_freq(channel)
                                  for channel in self._channels()])
 
-    def _set_gains(self):
+    def _check_gains(self):
         for channel in self._channels():
             self._check_gain(channel)
+
+    def _set_gains(self):
         for channel in self._channels():
             self._set_gain(channel)
 
@@ -462,8 +501,11 @@ class UhdRadio(_Radio):
                 "plugged in, and are its images installed (uhd_images_downloader)? "
                 "uhd_find_devices lists the devices")
         if "channel" in text.lower():
-            raise ValueError(f"num_rx: got {self.num_channels}, the device has fewer: {reason}")
+            self._refuse_number(reason)
         raise ValueError(f"device: {reason}")
+
+    def _refuse_number(self, reason):
+        raise ValueError(f"num_rx: got {self.num_channels}, the device has fewer: {reason}")
 
 
 def _before_a_pulse():

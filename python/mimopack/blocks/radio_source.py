@@ -7,12 +7,14 @@ import weakref
 
 from ..checks import flag, integer, number, positive
 from .hierarchy import hierarchical_block
-from .radio import RadioSettings, open_radio
+from .radio import RadioSettings, device_parts, open_radio
 from .recording_stream import message_taker
 from .settings import Controlled
 from .streams import BlockLog
 
 _MOST_ANTENNAS = 64
+# {arguments of a device: the block that has it}
+_IN_USE = weakref.WeakValueDictionary()
 
 
 class radio_source(Controlled, hierarchical_block):
@@ -21,21 +23,26 @@ class radio_source(Controlled, hierarchical_block):
     All antennas have the same frequency, sample rate and filters. The block sets the device's clock
     to the host's time when it is made. Then the tags rx_time are in seconds since 1970. With a
     ``time_source`` that gives a pulse per second, and with several USRPs, the clock is set at a
-    pulse, which takes up to two seconds. When the flowgraph starts, the device starts the samples
+    pulse, which takes up to three seconds. When the flowgraph starts, the device starts the samples
     of all antennas at the same time.
 
     Ports:
         out 0 to num_rx - 1: complex: the samples of each antenna. Full scale is 1.
-        message in ``control``: dictionary with the keys ``frequency`` (in Hz) and ``gain`` (in dB
-            for all antennas, or "auto"), or a pair of one key and its value.
+        message in ``control``: dictionary with the keys ``frequency`` or ``freq`` (in Hz) and
+            ``gain`` (in dB for all antennas, or "auto"), or a pair of one key and its value. A
+            click into a QT GUI Frequency Sink sends such a pair.
 
     Tags: those of the inner block ``source``, on each output: rx_time (a tuple of whole seconds and
     a fraction), rx_rate (samples per second) and rx_freq (centre frequency in Hz). gr-soapy tags
     the first sample, and the first one after an overflow. gr-uhd also tags the first one after a
     change.
 
-    Keep a reference to the block: the device is given back when Python frees it. The block logs
-    what the device does not do as asked: it has no clock, or its filters have another bandwidth.
+    Keep a reference to the block: the device is given back when Python frees it. A flowgraph with
+    the freed block does not start. Two blocks cannot have one device.
+
+    The block logs what the device does not do as asked: it has no clock, its filters have another
+    bandwidth, or a USRP is not locked to its reference clock. If the radio is unplugged, gr-soapy
+    logs "Soapy source error: STREAM_ERROR" repeatedly, and the flowgraph does not end by itself.
 
     Args:
         device: ``driver=NAME``, with further arguments of SoapySDR after commas, as in
@@ -61,7 +68,8 @@ class radio_source(Controlled, hierarchical_block):
             setting.
     """
 
-    CONTROLS = ("frequency", "gain")
+    # GNU Radio's displays and radios call the frequency freq.
+    CONTROLS, OTHER_NAMES = ("frequency", "gain"), {"freq": "frequency"}
 
     def __init__(self, device, frequency, num_rx=1, sample_rate=20e6, gain=None, bandwidth=None,
                  antenna_names=None, clock_source=None, time_source=None, correction=True):
@@ -77,6 +85,12 @@ class radio_source(Controlled, hierarchical_block):
             clock_source=None if clock_source is None else _text("clock_source", clock_source),
             time_source=None if time_source is None else _text("time_source", time_source),
             correction=flag("correction", correction))
+        arguments = frozenset(device_parts(settings.device))
+        # With two blocks on one device, the flowgraph would hang when it starts.
+        if arguments in _IN_USE:
+            raise ValueError(
+                f"device: {settings.device!r} is in use by another radio_source of this program; "
+                "num_rx gives one block several antennas, and del frees a block")
         self._radio, self._lock = open_radio(settings), threading.Lock()
         self.source = self._radio.source
         hierarchical_block.__init__(self, "radio_source", 0, settings.num_rx)
@@ -93,6 +107,7 @@ class radio_source(Controlled, hierarchical_block):
         warning = self._radio.set_clock()
         for line in (*self._radio.notes, *([warning] if warning else [])):
             self._log.warn(None, line)
+        _IN_USE[arguments] = self
 
     def frequency(self):
         """Return the centre frequency in Hz."""
@@ -104,9 +119,7 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the frequency. It keeps its present one.
         """
-        frequency = positive("frequency", frequency)
-        with self._lock:
-            self._radio.set_frequency(frequency)
+        self._apply({"frequency": frequency})
 
     def gain(self):
         """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""
@@ -118,9 +131,17 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the gain. It keeps its present one.
         """
-        gain = _gains(gain)
+        self._apply({"gain": gain})
+
+    def _apply(self, settings):
+        checked = {name: _CHECKS[name](value) for name, value in settings.items()}
         with self._lock:
-            self._radio.set_gain(gain)
+            self._radio.change(**checked)
+
+    def _change_settings(self, settings):
+        # The radio itself applies all or none. The base class would also set the device to what it
+        # has, which can interrupt the samples.
+        self._apply(settings)
 
 
 def _each(values):
@@ -141,3 +162,6 @@ def _gains(gain):
     if isinstance(gain, str):
         raise ValueError(f"gain: got {gain!r}, must be dB, such as 30, or 'auto'")
     return tuple(number("gain", one) for one in _each(gain))
+
+
+_CHECKS = {"frequency": lambda frequency: positive("frequency", frequency), "gain": _gains}

@@ -40,67 +40,109 @@ def setting(name, value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _request(message, most):
+def _request(message, names, others):
     """Return the dictionary {name: value} of a control message.
 
+    Args:
+        message: the PMT.
+        names: names of the settings.
+        others: {other name of a setting: its name}.
+
     Raises:
-        ValueError: the message is not a dict or pair, or has too many names.
+        ValueError: the message is not a dictionary or pair, has too many names or an unknown one,
+            or names a setting twice.
     """
     if pmt.is_null(message) or not pmt.is_pair(message):    # a dict is a pair too
         raise ValueError("the message is neither a dictionary nor a pair")
     pairs = [message]
     if pmt.is_dict(message):
         items = pmt.dict_items(message)
-        if pmt.length(items) > most:
-            raise ValueError(f"got {pmt.length(items)} names, allowed are up to {most}")
+        if pmt.length(items) > len(names):
+            raise ValueError(f"got {pmt.length(items)} names, allowed are up to {len(names)}")
         pairs = [pmt.nth(index, items) for index in range(pmt.length(items))]
     request = {}
     for pair in pairs:
         name = scalar("name", pmt.car(pair))
+        name = others.get(name, name)
+        if name not in names:
+            raise ValueError(f"unknown name {name}")
+        if name in request:
+            raise ValueError(f"{name}: given twice")
         request[name] = setting(name, pmt.cdr(pair))
     return request
+
+
+class Setters:
+    """Setters of a block that log what the block refuses."""
+
+    def __init__(self, block):
+        self._block = block
+
+    def __getattr__(self, setter):
+        if not setter.startswith("set_") or not hasattr(self._block, setter):
+            raise AttributeError(f"the block has no method {setter}")
+
+        def change(value):
+            try:
+                self._block._change_settings({setter.removeprefix("set_"): value})
+            except Exception as error:
+                self._block._refuse(f"setting refused: {error}")
+        return change
 
 
 class Controlled:
     """Base class of blocks with the message port ``control``.
 
     A message is a dictionary {name: value}, or a pair of one name and its value. The names are
-    those in ``CONTROLS``. For each name, the block has a method that returns the setting
-    (``name()``) and one that sets it (``set_name(value)``). If one value of a message is refused,
-    the message changes nothing.
+    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. For each name,
+    the block has a method that returns the setting (``name()``) and one that sets it
+    (``set_name(value)``). If one value of a message is refused, the message changes nothing.
     """
 
-    CONTROLS = ()
+    CONTROLS, OTHER_NAMES = (), {}
     _refused_settings = 0
 
     def refused_settings(self):
         """Return the number of messages at port ``control`` that were refused."""
         return self._refused_settings
 
+    @property
+    def control(self):
+        """The methods ``set_...`` without exceptions, for callbacks: ``control.set_NAME(value)``.
+
+        An exception in a callback of Qt would end the process. A value that the block refuses is
+        logged and counted by ``refused_settings()``, and the setting stays as it is.
+        """
+        return Setters(self)
+
     def _register_control(self):
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)
 
-    def _settings(self):
-        return {name: getattr(self, name)() for name in self.CONTROLS}
-
     def _apply(self, settings):
         for name, value in settings.items():
-            if name not in self.CONTROLS:
-                raise ValueError(f"unknown name {name}")
             getattr(self, f"set_{name}")(value)
 
     def _on_control(self, message):
-        before = self._settings()
         try:
-            self._apply(_request(message, len(self.CONTROLS)))
+            self._change_settings(_request(message, self.CONTROLS, self.OTHER_NAMES))
         except Exception as error:
+            self._refuse(f"control message refused: {error!r}; allowed are a dictionary or a pair "
+                         f"with {', '.join(self.CONTROLS)}")
+
+    def _change_settings(self, settings):
+        """Apply all settings or, if one is refused, none."""
+        before = {name: getattr(self, name)() for name in settings}
+        try:
+            self._apply(settings)
+        except Exception:
             with suppress(ValueError):    # a tag may have made the old noise power invalid
                 self._apply(before)
-            self._refused_settings += 1
-            self._log.warn("messages", f"control message refused: {error!r}; "
-                           "allowed are a dictionary or a pair with "
-                           f"{', '.join(self.CONTROLS)}")
+            raise
+
+    def _refuse(self, line):
+        self._refused_settings += 1
+        self._log.warn("messages", line)
 
 
 class NoisePower:

@@ -21,7 +21,7 @@ from .handover import QuickHandover
 from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
 from .recording_stream import read_tags
-from .settings import CONTROL, Controlled
+from .settings import CONTROL, Controlled, Setters
 from .streams import BlockLog
 from .wifi_status import StatusReport
 
@@ -371,6 +371,15 @@ class sample_block(hierarchical_block):
     def refused_settings(self):
         """Return the number of messages at port ``control`` that were refused."""
         return self._sink.refused_settings()
+
+    @property
+    def control(self):
+        """The methods ``set_...`` without exceptions, for callbacks: ``control.set_NAME(value)``.
+
+        An exception in a callback of Qt would end the process. A value that the block refuses is
+        logged and counted by ``refused_settings()``, and the setting stays as it is.
+        """
+        return Setters(self._sink)
 
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""

@@ -39,7 +39,7 @@ def test_a_clock_that_cannot_be_set_is_a_warning(sky, tmp_path, monkeypatch):
     (["--antennas", 9], "9 is not in the range 1<=x<=8"),
     (["--rate", "40e6"], "--rate: Unsupported sample rate"),
     (["--rate", "21e6"], "--rate: got 21 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s"),
-    (["--frequency", "5.2G"], "--frequency: frequency: got 5200000000, allowed is 5180000000"),
+    (["--frequency", "5.2G"], "--frequency: got 5200000000, allowed is 5180000000"),
     (["--gain", "100"], "--gain: got 100 dB, the device has 0 to 80 dB"),
     (["--gain", "10,20,30"], "--gain: got 3 values, must be 1 or one for each of 2 antennas"),
     (["--gain", "loud"], "'--gain': got 'loud', must be dB, such as 30 or 30,32, or auto"),
@@ -67,6 +67,10 @@ def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
     (["--radio", "soapy,driver=none_such", "--frequency", "5.18G"],
      "no device for 'driver=none_such'"),
     (["--radio", "driver=uhd,type=none_such", "--frequency", "5.18G"], "--radio: "),
+    (["--radio", "driver=mimopack,loopback=identity", "--frequency", "1e14"],
+     "--frequency: got 1e+14, allowed"),
+    (["--radio", "serial=F5", "--frequency", "5.18G"],
+     "--radio: got 'serial=F5', must be driver=NAME"),
     (["--radio", "none_such", "--frequency", "5.18G"],
      "--radio: got 'none_such', must be driver=NAME"),
     (["--radio", "driver=mimopack,recording", "--frequency", "5.18G"],
@@ -115,6 +119,15 @@ def test_a_usrp(sky, tmp_path, usrp, device):
     assert f"1 gap: the radio lost {LOST} samples" in result.output
 
 
+@pytest.mark.parametrize("clock, locked, noted", [
+    ("external", False, True), ("external", True, False), ("internal", False, False)])
+def test_a_reference_clock_that_is_missing_is_noted(usrp, monkeypatch, clock, locked, noted):
+    monkeypatch.setattr(Usrp, "locked", locked)
+    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, "--clock-source", clock)
+    assert ("note: board 0 is not locked to its reference clock, 'external'"
+            in result.output) == noted
+
+
 def test_gnu_radio_says_nothing_of_buffers(sky):
     process = spawn("--radio", f"driver=mimopack,recording={sky.path}", "--frequency", FREQUENCY,
                     "--antennas", 2, "-q", "--duration", 0.001)
@@ -136,7 +149,8 @@ def test_the_filters_of_a_radio_are_set(sky, usrp):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["--antennas", 3], "--antennas: got 3, the device has fewer"),
+    (["--antennas", 3], "--antennas: got 3, the device has fewer: multi_usrp: RX "
+     "channel 2 out of range"),
     (["--bandwidth", "80M"], "--bandwidth: got 80 MHz, the device has 0.2 to 56 MHz"),
     (["--gain", "80"], "--gain: got 80 dB, the device has 0 to 76 dB"),
     (["--rate", "40e6"], "--rate: got 40 MS/s, the device offers 20 MS/s instead"),

@@ -50,6 +50,10 @@ class _StrictLog(streams.BlockLog):
     error = info
 
 
+def _settings(block):
+    return {name: getattr(block, name)() for name in block.CONTROLS}
+
+
 def _strict(block):
     block._log = _StrictLog()
     return block
@@ -100,9 +104,9 @@ def _show_by(view):
 
 def _control(block):
     def handle(message):
-        before = block._settings()
+        before = _settings(block)
         block._on_control(message)
-        after = block._settings()
+        after = _settings(block)
         assert set(after) == set(before)
         # Each setting can be set to what it is.
         block._apply(after)
