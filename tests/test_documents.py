@@ -100,6 +100,13 @@ def test_code_is_fenced():
     assert [block.place for block in BLOCKS if block.language not in LANGUAGES] == []
 
 
+def test_rows_of_tables_are_lines():
+    """A row that another follows on its line is no table for a reader."""
+    assert [f"{path}: {line}" for path in DOCUMENTS
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if "| ---" in line and not re.fullmatch(r" *\|( :?-+:? \|)+", line)] == []
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if PAGES[page]],
                          ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_runs(page, tmp_path, traffic):

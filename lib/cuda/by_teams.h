@@ -259,6 +259,7 @@ struct team_kernel {
         !asked::matrix_each &&
         (Method::axes == 2 || (Method::axes == 1 && often_dependent) ||
          8 * (teams::shared_bytes + 1024) > 228 * 1024);
+    /* with 64 threads to a block; as many registers of a thread with fewer */
     static constexpr int large = (Method::axes == 2 ? 4 : 6) * 64 / MIMOPACK_THREADS;
     static constexpr int least_blocks = asked::num_tx > 16 ? large : takes_many ? 6 : 8;
 

@@ -94,10 +94,15 @@ def _local_workers(scheduler):
 
 
 def _local(distributed, count):
+    import dask
+
     try:
-        return distributed.LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0",
-            silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])
+        # Dask's profiler looks at a worker's stack a hundred times a second. It takes about a
+        # twentieth of the work's time.
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            return distributed.LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=":0",
+                silence_logs=logging.CRITICAL, preload=[_NO_INTERRUPT])
     except RuntimeError as error:
         raise OSError(f"scheduler: workers cannot be started here: {error}") from None
 

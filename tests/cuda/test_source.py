@@ -150,12 +150,14 @@ def test_nothing_is_in_local_memory(name, own, call):
 
 
 @pytest.mark.parametrize("matrix_each", [True, False])
-@pytest.mark.parametrize("name, num_tx, num_rx", [
-    ("zf", 16, 64), ("mmse", 16, 16), ("mmse", 16, 64), ("mmsepic", 12, 12), ("ep", 16, 16),
-    ("ep", 16, 64), ("nway", 12, 12), ("sfsd", 16, 64)])
-def test_teams_know_their_shared_memory(name, num_tx, num_rx, matrix_each):
+@pytest.mark.parametrize("name, num_tx, num_rx, points", [
+    ("zf", 16, 64, "qam16"), ("mmse", 16, 16, "qam16"), ("mmse", 16, 64, "qam16"),
+    ("mmsepic", 12, 12, "qam16"), ("ep", 16, 16, "qam16"), ("ep", 16, 64, "qam16"),
+    ("nway", 12, 12, "qam16"), ("nway", 24, 48, "qam16"), ("nway", 16, 64, "qam1024"),
+    ("kbest", 16, 16, "qam16"), ("sfsd", 16, 64, "qam16"), ("softsphere", 4, 4, "qam64")])
+def test_teams_know_their_shared_memory(name, num_tx, num_rx, points, matrix_each):
     """A generic load tests its address each time, as it does if a team's object is in memory."""
-    program = compile_program(name, {"num_tx": num_tx, "num_rx": num_rx},
+    program = compile_program(name, {"num_tx": num_tx, "num_rx": num_rx, "constellation": points},
                               {"matrix_each": matrix_each}, "sm_90")
     kernel = program.ptx[program.ptx.index(".entry detect"):].split(".func")[0]
     assert "ld.shared" in kernel

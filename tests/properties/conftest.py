@@ -12,5 +12,5 @@ _COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": [
 
 settings.register_profile("ci", max_examples=20, derandomize=True, database=None, **_COMMON)
 settings.register_profile("dev", max_examples=100, **_COMMON)
-settings.register_profile("nightly", max_examples=20_000, **_COMMON)
+settings.register_profile("nightly", max_examples=4_000, **_COMMON)
 settings.load_profile("ci")

@@ -291,6 +291,19 @@ def page_faults():
     return statistics.median(faults)
 
 
+def profiles():
+    import dask
+
+    return dask.config.get("distributed.worker.profile.enabled")
+
+
+def test_local_workers_are_not_profiled():
+    """Dask's profiler would take a twentieth of the time."""
+    with cluster.connected("local:1") as client:
+        assert client.submit(profiles).result() is False
+    assert profiles()    # of other clusters of this program
+
+
 def test_workers_keep_their_memory():
     """Workers of Dask give it back, see ``cluster._keep_memory``."""
     with cluster.connected("local:1") as client:

@@ -33,12 +33,14 @@ class _FixedSphere(Detector):
         return self.paths
 
     def _complete(self):
+        got = f"got {self.levels}"
         if self.levels is None:
             self.levels = max(1, math.isqrt(self.num_tx - 1))
+            got = f"the default for num_tx = {self.num_tx} is {self.levels}"
         limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
         if self.paths > limit:
             raise ValueError(
-                f"levels: got {self.levels}, but {self.constellation.size}^{self.levels} = "
+                f"levels: {got}, but {self.constellation.size}^{self.levels} = "
                 f"{self.paths:.3g} paths per vector exceed the limit of {limit:.3g} "
                 f"for backend {self.backend!r}; use fewer levels")
 
