@@ -448,7 +448,8 @@ class TestCompanion:
                        ["meter", "0", "rates", "0"]]
         script = companion.compiled(save(tmp_path, flow, connections), tmp_path)
         text = script.read_text()
-        assert "self.receiver.set_noise_var(" in text and "self.channel.set_snr_db(" in text
+        for call in ("self.receiver.control.set_noise_var(", "self.channel.control.set_snr_db("):
+            assert call in text
         run(script, tmp_path)
         assert (tmp_path / "bits").read_bytes() == bytes(200 * 324)
         np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))

@@ -73,7 +73,9 @@ def test_ctrl_c_ends_an_example_without_windows(traffic, tmp_path, example):
          f"driver=mimopack,recording={traffic},repeat=1,speed=0.1", "--seconds", "60",
          "--antenna-names", "RX,RX"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        # A shell lets what it runs in the background ignore the signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     try:
         if example == "view":
             process.stdout.readline()    # the figures of the first second
