@@ -159,7 +159,8 @@ private:
         }
     }
 
-    /* Take the bits from candidates of `those` vectors, of which n is the first. */
+    /* Follow a batch of candidates for `those` vectors from vector n on, and take the
+     * bits of each vector. */
     MP_FN void follow_batch(int pass, int first, int n, int those)
     {
         const int rank = d_system.gram.rank,

@@ -145,7 +145,7 @@ class radio_source(Controlled, hierarchical_block):
 
 
 def _each(values):
-    """Return a sequence of values, of which one may be given alone."""
+    """Return the values as a sequence. A single value becomes a list."""
     return values if isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) else [values]
 
 
