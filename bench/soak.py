@@ -6,7 +6,7 @@
     bench/soak.py detectors [--seconds 60] [--names mmse,nway] [--output FILE.json]
     bench/soak.py receiver  [--seconds 60] ...
     bench/soak.py restarts  [--seconds 60] ...
-    bench/soak.py live      [--seconds 60] ...
+    bench/soak.py live      [--seconds 60] [--speed 0.3] ...
 
 Each run adds a piece to bench/results/soak-NAME.json: its counts, and the resident memory, the
 memory allocated, and the number of open files after a tenth of its time, after half of it, and at
@@ -23,7 +23,8 @@ cut the stream.
 "restarts" starts and stops a flowgraph with a detector, and one with a receiver and recorder.
 
 "live" runs "mimopack wifi" with the simulated radio of soapy/, which loses samples at random and
-sometimes disappears. It connects again and again. The missing samples must be whole gaps.
+sometimes disappears. It connects again and again. The missing samples must be whole gaps. --speed
+is the radio's speed as a share of real time; with a low one, several of these runs fit on a core.
 
 The exit status is 1 if anything was lost.
 """
@@ -177,8 +178,9 @@ def live(arguments, pieces):
                         "--seconds", "0.2"], check=True, capture_output=True)
         while True:
             size = int(rng.integers(100, 5000))
-            radio = (f"driver=mimopack,recording={made},repeat=1,speed=0.3,irregular=1,"
-                     f"seed={rng.integers(1, 10**6)},overflow_samples={size},drop_samples={size},"
+            radio = (f"driver=mimopack,recording={made},repeat=1,irregular=1,"
+                     f"speed={arguments.speed},seed={rng.integers(1, 10**6)},"
+                     f"overflow_samples={size},drop_samples={size},"
                      f"overflow_every={rng.uniform(0.02, 0.2):.3f}s,"
                      f"drop_every={rng.uniform(0.02, 0.2):.3f}s")
             if rng.random() < 0.3:
@@ -210,6 +212,7 @@ def main():
     parser.add_argument("what", choices=list(WHAT))
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--names", help="detectors, separated by commas; default: all")
+    parser.add_argument("--speed", type=float, default=0.3)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     function, text = WHAT[arguments.what]
