@@ -13,13 +13,17 @@
  * compiler takes far more than twice as long for a function of twice the length.
  * MP_UNROLL_DEVICE: unroll on a GPU only, where an array stays in registers if its
  * indices are known.
+ * MP_UNROLL_BY(n): unroll by n on a GPU, where a loop over all points of a large
+ * constellation takes minutes to compile; MP_UNROLL on the CPU.
  * MP_ROLLED: do not unroll on a GPU, where compiling takes long. */
+#define MP_PRAGMA(text) _Pragma(#text)
 #ifdef __CUDACC__
 #define MP_FN __device__ __forceinline__
 #define MP_CALLED __device__ __noinline__
 #define MP_STEP MP_FN
 #define MP_UNROLL _Pragma("unroll")
 #define MP_UNROLL_DEVICE _Pragma("unroll")
+#define MP_UNROLL_BY(n) MP_PRAGMA(unroll(n))
 #define MP_ROLLED _Pragma("unroll 1")
 #else
 #ifdef MIMOPACK_SANITIZE
@@ -35,6 +39,7 @@
 #define MP_UNROLL _Pragma("GCC unroll 16")
 #endif
 #define MP_UNROLL_DEVICE
+#define MP_UNROLL_BY(n) MP_UNROLL
 #define MP_ROLLED
 #endif
 

@@ -47,7 +47,7 @@ template <int WIDTH, class F>
 MP_FN void level_minima(const F* metrics, int axis, F* low)
 {
     constexpr int side = 1 << WIDTH;
-    MP_UNROLL
+    MP_UNROLL_BY(side > 16 ? 1 : side)
     for (int k = 0; k < side; ++k) {
         low[k] = F(no_metric);
         MP_UNROLL

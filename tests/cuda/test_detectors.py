@@ -114,6 +114,22 @@ def test_searches_for_many_antennas(name, own, num_tx, num_rx, points):
             assert gpu.erasures == cpu.erasures == 0
 
 
+@pytest.mark.parametrize("size, points", [(2, "qam1024"), (4, "qam1024"), (4, "qam256")])
+@pytest.mark.parametrize("name, own", [
+    *((name, {}) for name in ("nway", "fpfsd", "hfsd", "sfsd", "kbest", "sd", "psd")),
+    ("nway", {"llr_method": "logsum"}), ("softsphere", {"llr_clip": 8.0})])
+def test_searches_of_large_constellations(name, own, size, points):
+    """Loops over all points are not unrolled: NVRTC of CUDA 13.0 took minutes to compile them."""
+    cpu, gpu = both(name, num_tx=size, num_rx=size, constellation=points, **own)
+    for n, period in ((301, 1), (14 * 21, 14)):
+        y, h, noise_var, bits = problem(n, size, size, points, 30, period)
+        random = np.random.default_rng(3).normal(0, 2, bits.shape).astype(np.float32)
+        for prior in (None, random) if gpu.SUPPORTS_PRIOR else (None,):
+            assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior),
+                         ties=6)
+            assert gpu.erasures == cpu.erasures == 0
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
                                        ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])
@@ -544,7 +560,9 @@ def test_block(period, backend, device, monkeypatch):
 @pytest.mark.parametrize("name, own, num_tx, num_rx", [
     ("zf", {}, 16, 64), ("mmse", {}, 16, 16), ("mmsepic", {}, 12, 12), ("ep", {}, 8, 8),
     ("ep", {}, 16, 64), ("nway", {}, 12, 12), ("fpfsd", {}, 16, 16), ("kbest", {}, 8, 8),
-    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8), ("softsphere", {"constellation": "qam64"}, 4, 4)])
+    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8), ("softsphere", {"constellation": "qam64"}, 4, 4),
+    ("nway", {}, 32, 40), ("kbest", {}, 24, 32), ("sfsd", {}, 32, 32), ("hfsd", {}, 20, 20),
+    ("fpfsd", {"constellation": "qam1024"}, 4, 4)])
 def test_blocks_with_teams_of_threads(name, own, num_tx, num_rx, period):
     """Several threads share the work for each vector; calls of several sizes follow each other."""
     common = {"constellation": "qam16", "num_tx": num_tx, "num_rx": num_rx,

@@ -27,6 +27,9 @@ OTHERS = [
       for prior in (False, True)),
     *((name, {"num_tx": 8, "num_rx": 8, "constellation": points}, {"has_prior": True})
       for name in ("nway", "fpfsd") for points in ("qpsk", "qam16", "qam64", "qam256")),
+    *((name, {"constellation": "qam1024"}, {"has_prior": True})
+      for name in ("nway", "fpfsd", "psd", "softsphere")),
+    ("nway", {"num_tx": 8, "num_rx": 8, "constellation": "qam1024"}, {"has_prior": True}),
     ("bitflip", {}, {"num_hard": 3}), ("mla", {"num_tx": 3, "method": "table"}, {}),
     ("psd", {"preset": "table5"}, {"counts": True}), ("psd", {"team_size": 8}, {"has_prior": True}),
     ("psd", {"preset": "table5", "team_size": 256}, {}), ("psd", {"num_tx": 9, "num_rx": 9}, {}),

@@ -222,6 +222,13 @@ def test_wrong_options_are_refused_by_name(family, alist, data):
         decoder.decode(np.ones((1, code.num_bits), np.float32))
 
 
+@pytest.mark.parametrize("name", ["turbo:40", "conv:3:1/2"])
+def test_what_once_was_refused_without_its_name(name):
+    code = coding.get(name)
+    with pytest.raises(ValueError, match="^precision: "):
+        code.decoder(backend="cpu", precision=np.array([None, 1], object))
+
+
 @given(name=junk() | st.text() | st.builds(
     "{}:{}".format, st.sampled_from(list(NAMES)),
     st.lists(st.text("0123456789/:=-.aAB", max_size=5), max_size=4).map(":".join)))

@@ -41,15 +41,15 @@ MP_FN auto make_nway_with(arena<lane>& a)
         return team_kernel<team_nway<asked::width, ORDER, float>,
                            typename nway_again<asked::width, ORDER>::type>();
     else
-        return sized<nway_detector<lane, asked::fixed_tx, asked::fixed_rx, asked::width>,
-                     asked::fixed_tx>(a,
-                                      asked::points,
-                                      layers(),
-                                      antennas(),
-                                      passes,
-                                      o.llr_clip,
-                                      ORDER,
-                                      o.llr_method);
+        return sized<nway_detector<lane, search_tx, search_rx, asked::width>, search_tx>(
+            a,
+            asked::points,
+            search_layers(),
+            search_antennas(),
+            passes,
+            o.llr_clip,
+            ORDER,
+            o.llr_method);
 }
 
 template <class Lane>

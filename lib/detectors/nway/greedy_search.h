@@ -228,7 +228,7 @@ private:
                 d_base[2 * i + 1] =
                     fnma(t[1], level(k_re), fnma(t[0], level(0), v[2 * i + 1]));
             }
-            MP_UNROLL
+            MP_UNROLL_BY(side > 16 ? 1 : side)
             for (int first = 0; first < side; first += together) {
                 const int candidate = k_re * side + first;
                 F distance[together], code[together];
@@ -319,7 +319,7 @@ private:
         for (int begin = 0; begin < top; begin += words::layers_per_word) {
             const F* const codes = &d_words[begin / words::layers_per_word];
             F nearest = codes[0];
-            MP_UNROLL
+            MP_UNROLL_BY(side > 16 ? 4 : side * side)
             for (int candidate = 1; candidate < side * side; ++candidate)
                 nearest = select(
                     best < d_distance[candidate], nearest, codes[candidate * count]);

@@ -25,11 +25,11 @@ MP_FN auto make_psd(arena<lane>& a)
         const psd_shape shape{
             o.levels.count, asked::levels, asked::expansions, o.team_size
         };
-        return prepared<psd<lane, NT, NR, WIDTH>, (NT > 4)>(
+        return prepared<psd<lane, search_tx, search_rx, WIDTH>, (search_tx > 4)>(
             a,
             asked::points,
-            layers(),
-            antennas(),
+            search_layers(),
+            search_antennas(),
             static_cast<level_order>(o.ordering),
             shape);
     }

@@ -349,7 +349,7 @@ private:
             for (int k = 0; k < side; ++k)
                 out[k] = part[0][k];
         } else {
-            MP_UNROLL
+            MP_UNROLL_BY(side > 16 ? 1 : side)
             for (int high = 0; high < side; ++high)
                 MP_UNROLL
             for (int low = 0; low < side; ++low)

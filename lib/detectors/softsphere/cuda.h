@@ -29,8 +29,8 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return sized<softsphere<lane, NT, NR, WIDTH>, NT>(
-            a, asked::points, layers(), antennas(), o.llr_clip);
+        return sized<softsphere<lane, search_tx, search_rx, WIDTH>, search_tx>(
+            a, asked::points, search_layers(), search_antennas(), o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA

@@ -58,11 +58,11 @@ class ConvolutionalDecoder(SoftDecoder):
                  precision="float32", backend="auto", device=0, threads=0, isa="auto"):
         code = ConvolutionalEncoder(num_info, rate)
         self.num_info, self.rate = code.num_info, rate
+        self.precision = choice("precision", precision, PRECISIONS)
         super().__init__(code.num_bits, 0, iterations, early_stop=False, keep_messages=False,
                          backend=backend, device=device, threads=threads,
                          measures=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
-        self.precision = choice("precision", precision, PRECISIONS)
         self.margin = number("margin", margin)
         if not 0 <= self.margin < np.inf:
             raise ValueError(f"margin: got {margin}, allowed are numbers from 0")

@@ -65,6 +65,7 @@ class TurboDecoder(SoftDecoder):
                  early_stop=True, keep_messages=False, precision="float32", backend="auto",
                  device=0, threads=0, isa="auto"):
         self.size = turbo_size(size)
+        self.precision = choice("precision", precision, PRECISIONS)
         super().__init__(3 * (size + NUM_TAIL + 1), size, iterations, early_stop, keep_messages,
                          backend, device, threads, measures=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
@@ -73,7 +74,6 @@ class TurboDecoder(SoftDecoder):
         if algorithm == "log-map" and backend != "reference":
             raise ValueError(f"algorithm: got 'log-map' with backend {backend!r}, allowed is "
                              "max-log, or backend='reference'")
-        self.precision = choice("precision", precision, PRECISIONS)
         if precision == "int16" and not self.extrinsic_scale <= 1:
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
