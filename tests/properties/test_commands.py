@@ -119,9 +119,18 @@ def test_what_once_failed_is_a_usage_error(line, air, monkeypatch):
     assert result.output.splitlines()[-1].startswith("Error: "), result.output
 
 
-def test_a_name_of_a_file_that_is_not_utf8_is_printed(air, monkeypatch):
-    """It once ended in a traceback."""
+@pytest.mark.parametrize("option", ["--json", "--pcap", "--csi"])
+def test_what_once_was_too_long_a_name_is_refused(option, air, monkeypatch):
     monkeypatch.chdir(air)
+    name = "a" * 300 + ".npz"
+    result = CliRunner().invoke(main, ["wifi", *SHORT["wifi"], option, name])
+    assert result.exit_code == 2 and "Traceback" not in result.output
+    assert f"Error: {option}: cannot write {name}: File name too long" in result.output
+
+
+def test_a_name_of_a_file_that_is_not_utf8_is_printed(tmp_path, monkeypatch):
+    """It once ended in a traceback."""
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, ["sim", *SHORT["sim"], "-o", "\udcff"])
     assert result.exit_code == 0 and "\\udcff" in result.output
 

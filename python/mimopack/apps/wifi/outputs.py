@@ -19,7 +19,10 @@ _LATEST = 2**31    # seconds since 1970; leaves room for the longest recording b
 
 def is_fifo(path):
     """Return whether a path is a FIFO. Opening a FIFO waits for a reader."""
-    return path.exists() and stat.S_ISFIFO(path.stat().st_mode)
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except OSError:    # as does writing to the path, which then tells the reason
+        return False
 
 
 class OutputError(OSError):
