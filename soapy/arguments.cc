@@ -254,6 +254,7 @@ const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
                       parse_choice("capture_format", text, { "cf32_le", "ci16_le" }) ==
                       "ci16_le";
               } },
+            { "gaps", [](Arguments& to, const std::string& text) { to.gaps = text; } },
             { "loopback",
               [](Arguments& to, const std::string& text) {
                   to.loopback =

@@ -24,6 +24,7 @@ struct Arguments {
     bool rate_given = false;
     std::string capture;
     bool capture_ci16 = false;
+    std::string gaps;
     std::string loopback;
     double snr_db = 40;
     double level_db = 0;

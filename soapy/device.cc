@@ -55,6 +55,11 @@ Device::Device(const Arguments& arguments)
         d_channel = std::make_unique<Channel>(d_radio, channels);
     if (!d_recording && !d_channel)
         d_front[SOAPY_SDR_RX].clear();
+    if (!arguments.gaps.empty()) {
+        d_radio.gaps.open(arguments.gaps);
+        if (!d_radio.gaps)
+            refuse("gaps", quoted(arguments.gaps), "a file that can be written");
+    }
     if (!arguments.capture.empty())
         d_capture = std::make_unique<Capture>(arguments.capture, arguments.capture_ci16);
 }

@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "clock.h"
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 
 namespace mimopack {
@@ -47,6 +48,7 @@ struct Radio {
     SampleClock clock;
     bool gone = false;
     Counts counts;
+    std::ofstream gaps; //!< where each gap gets a line, if the arguments name a file
 };
 
 } // namespace mimopack

@@ -77,6 +77,7 @@ int Receiver::lose(int64_t samples, int& flags, long long& time)
 {
     flags = SOAPY_SDR_HAS_TIME;
     time = d_radio.clock.time_of(d_start + d_next);
+    d_radio.gaps << d_next << " " << samples << " overflow" << std::endl;
     d_next += samples;
     d_radio.counts.rx_overflows++;
     d_radio.counts.rx_lost += samples;
@@ -117,6 +118,7 @@ bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
         return true;
     }
     if (d_drop.next() <= d_next) {
+        d_radio.gaps << d_next << " " << d_drop.samples() << " drop" << std::endl;
         d_radio.counts.rx_dropped += d_drop.samples();
         d_next += d_drop.samples();
         d_drop.pass(d_next + 1);

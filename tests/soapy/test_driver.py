@@ -274,6 +274,26 @@ def test_slow_readers_lose_samples_once_the_buffer_is_full(air):
     assert int(radio.device.readSensor("rx_lost")) == lost
 
 
+def test_gaps_are_written_to_a_file(air, tmp_path):
+    radio = Receiver(f"recording={air},repeat=1,speed=0,overflow_every=5000,drop_every=7300,"
+                     f"overflow_samples=30,drop_samples=20,gaps={tmp_path}/gaps")
+    expected, following = [], 0
+    while radio.total < 40000:
+        code, start, _ = radio.read(5000)
+        if code > 0:
+            if start > following:
+                expected.append((following, start - following))
+            following = start + code
+    lines = [line.split() for line in (tmp_path / "gaps").read_text().splitlines()]
+    assert [(int(at), int(lost)) for at, lost, _ in lines][:len(expected)] == expected
+    assert {(lost, kind) for _, lost, kind in lines} == {("30", "overflow"), ("20", "drop")}
+
+
+def test_a_file_of_gaps_that_cannot_be_written_is_refused(air, tmp_path):
+    with pytest.raises(ValueError, match="^gaps: "):
+        make(f"recording={air},gaps={tmp_path}/no/gaps")
+
+
 def test_a_recording_repeats_without_a_gap(air):
     samples, tags = receive(f"recording={air},speed=0,repeat=1", 150000, 2)
     assert np.array_equal(numbers(samples[1]), np.arange(150000) % LENGTH)
