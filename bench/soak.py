@@ -28,7 +28,7 @@ those that the radio has lost up to some gap: it may make more after the command
 --speed is the radio's speed as a share of real time; with a low one, several of these runs fit on
 a core.
 
-The exit status is 1 if anything was lost.
+The exit status is 1 if anything was lost, or if memory or open files grew.
 """
 
 import argparse
@@ -208,6 +208,14 @@ WHAT = {
     "restarts": (restarts, "starts and stops of flowgraphs"),
     "live": (live, "mimopack wifi with a simulated radio that fails at random"),
 }
+MOST_GROWTH_MIB, MOST_DESCRIPTORS = 10, 3    # from a tenth of the time on
+
+
+def grown(states):
+    """Return whether the memory allocated or the open files have grown too much."""
+    before, after = states.get("tenth", states["end"]), states["end"]
+    return (after["allocated_mib"] - before["allocated_mib"] > MOST_GROWTH_MIB
+            or after["descriptors"] - before["descriptors"] > MOST_DESCRIPTORS)
 
 
 def main():
@@ -237,7 +245,10 @@ def main():
         states["end"] = state()
         pieces.write(counts, states=states)
         print(f"this run: {dict(counts)}\n{states}\nall runs: {pieces.totals}")
-    sys.exit(any(counts[name] for name in FAULTS))
+        if grown(states):
+            print(f"memory allocated grew by more than {MOST_GROWTH_MIB} MiB, or more than "
+                  f"{MOST_DESCRIPTORS} files stay open")
+    sys.exit(any(counts[name] for name in FAULTS) or grown(states))
 
 
 if __name__ == "__main__":

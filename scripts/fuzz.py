@@ -13,8 +13,8 @@ variable CLANGXX names another compiler.
 
 Inputs that reach new code are kept in build/fuzz/TARGET/inputs, and later runs begin with them. The
 file build/fuzz/TARGET/record.json counts the executions of all runs; with --total, a run ends when
-there are so many, and a further one has nothing to do. A finding is an input in build/fuzz/TARGET.
-Run it again by its path:
+there are so many since the last commit with a finding, and a further one has nothing to do. A
+finding is an input in build/fuzz/TARGET. Run it again by its path:
 
     scripts/fuzz.py TARGET --input build/fuzz/TARGET/finding-...
 
@@ -59,8 +59,8 @@ LIBRARY = {
                      "-lgnuradio-runtime"]),
     "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
-# AddressSanitizer and the processor stop at what the last four checks see; they take five times as
-# long as all else.
+# The last four checks take five times as long as all else. AddressSanitizer and the processor stop
+# at what most of them see, but not at a wrong alignment.
 SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
               "-fno-sanitize=null,alignment,object-size,pointer-overflow"]
 # A process with this variable runs a target in Python; libFuzzer starts such processes too.
@@ -186,6 +186,12 @@ def record(name):
     return json.loads(file.read_text()) if file.is_file() else []
 
 
+def since_the_last_finding(rows):
+    """Return the executions of the commits after the last one with a finding."""
+    last = max((n for n, row in enumerate(rows) if row["findings"]), default=-1)
+    return sum(row["executions"] for row in rows[last + 1:])
+
+
 def add_to_record(name, **counts):
     """Add a run's counts to the row of its commit."""
     rows, now = record(name), commit()
@@ -211,7 +217,7 @@ def fuzz(name, arguments):
     """
     runs, end = arguments.runs, time.monotonic() + arguments.seconds
     if arguments.total:
-        left = arguments.total - sum(row["executions"] for row in record(name))
+        left = arguments.total - since_the_last_finding(record(name))
         if left <= 0:
             print(f"{name}: has its {arguments.total} executions", flush=True)
             return True
@@ -275,7 +281,7 @@ def main():
                         help=", ".join([*targets(), "all"]))
     parser.add_argument("--runs", type=int, default=0, help="executions of all jobs together")
     parser.add_argument("--total", type=int, default=0,
-                        help="executions of this run and all on record together")
+                        help="executions of this run and all on record since a finding")
     parser.add_argument("--seconds", type=int, default=0, help="time limit of each target")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--seed", type=int, default=0,

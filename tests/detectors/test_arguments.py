@@ -170,6 +170,7 @@ DETECT = [
     ({"noise_var": "0.1"}, "noise_var: got '0.1', must be a number"),
     ({"noise_var": True}, "noise_var: got True, must be a number"),
     ({"noise_var": 1e-50}, "noise_var: got 1e-50, must be positive and finite, allowed are 1e-37"),
+    ({"noise_var": 10**400}, "noise_var: got "),
     ({"noise_var": 1e50}, "noise_var: got 1e+50, must be positive and finite, allowed are 1e-37"),
     ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12,)"),
     ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),

@@ -37,14 +37,13 @@ def agree(llr, expected, detector, batch):
     iterations that do not converge. The detector's LLRs must then vary as much when y and H change
     by some hundred-thousandths. Log-sums in float32 end at 80, see ``llr_method``.
     """
-    whole = expected
-    if detector.extrinsic and "prior" in batch.arguments:
-        whole = expected + np.nan_to_num(batch.arguments["prior"])
-    counts = (np.abs(whole) < 79) | (getattr(detector, "llr_method", None) != "logsum")
-    llr, expected = llr * counts, expected * counts
+    limit = 79 if getattr(detector, "llr_method", None) == "logsum" else np.inf
+    prior = np.nan_to_num(batch.arguments.get("prior", 0)) if detector.extrinsic else 0
+    llr, expected = (np.clip(one + prior, -limit, limit) for one in (llr, expected))
     allowed = 2e-3 * np.abs(expected).max(axis=1, keepdims=True) + 1e-5
     for at in np.flatnonzero((np.abs(llr - expected) > allowed).any(axis=1)):
-        again = detector.detect(**almost_as(batch, at, 200)) * counts[at]
+        again = detector.detect(**almost_as(batch, at, 200)) + np.broadcast_to(prior, llr.shape)[at]
+        again = np.clip(again, -limit, limit)
         low, high = again.min(axis=0), again.max(axis=0)
         margin = allowed[at] + (high - low) / 2
         assert ((low - margin <= llr[at]) & (llr[at] <= high + margin)).all(), at
