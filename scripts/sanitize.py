@@ -69,6 +69,10 @@ def kinds(name):
         for size, points in ((8, "qam16"), (6, "qam256")):    # lists in local and in global memory
             yield (f"{size}x{size}, log-sums", {"num_tx": size, "num_rx": size,
                    "constellation": points, "llr_method": "logsum"}, 70, 1, ("prior",))
+    if name in ("nway", "fpfsd", "psd", "softsphere"):    # sizes are not fixed
+        for asked in ((), ("prior",)):
+            yield ("4x4 1024-QAM", {"constellation": "qam1024"}
+                   | ({"llr_clip": 5.0} if name == "softsphere" else {}), 20, 1, asked)
     if name == "bitflip":
         yield "hard solutions", base, VECTORS, 1, ("hard",)
     if hasattr(kind, "count_nodes"):
