@@ -35,7 +35,7 @@ def agree(llr, expected, detector, batch):
 
     Rounding may send a search elsewhere where candidates are almost equally good, and grows in
     iterations that do not converge. The detector's LLRs must then vary as much when y and H change
-    by some hundred-thousandths. Log-sums in float32 end at 80, see ``llr_method``.
+    by up to a ten-thousandth. Log-sums in float32 end at 80, see ``llr_method``.
     """
     limit = 79 if getattr(detector, "llr_method", None) == "logsum" else np.inf
     prior = np.nan_to_num(batch.arguments.get("prior", 0)) if detector.extrinsic else 0
@@ -52,7 +52,7 @@ def agree(llr, expected, detector, batch):
 def almost_as(batch, at, count):
     """Return the arguments of ``count`` vectors that are almost the one at an index."""
     rng = np.random.default_rng(1)
-    size = 10.0 ** rng.uniform(-7, -5, (count, 1))
+    size = 10.0 ** rng.uniform(-7, -4, (count, 1))
     given = {key: value[at // batch.period if key == "h" else at] if np.ndim(value) else value
              for key, value in batch.arguments.items()}
     many = {key: np.repeat(value[None], count, 0) if np.ndim(value) or key == "prior" else value
