@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .device import address, cupy, pinned_empty
 from .program import COUNTERS_BYTES, Variant
+from .waiting import abandon, wait
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
 # The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
@@ -30,10 +31,6 @@ COPY_BYTES = 2**18
 # Part of an upload that is copied to pinned memory while the previous part travels.
 UPLOAD_BYTES = 2**22
 _ALIGNMENT = 256
-
-# Memory of GPUs that failed for good. It is kept referenced, because freeing it would fail too,
-# wherever the last reference is dropped.
-_lost = []
 
 
 class Pipeline:
@@ -76,6 +73,9 @@ class Pipeline:
             if self._slots is None:
                 self._slots = [[_Slot(program) for _ in range(SLOTS)]
                                for program in self._programs]
+            for slots, share in zip(self._slots, shares, strict=True):
+                for slot, part in zip(slots, share, strict=False):
+                    slot.make_room(batch, *part)
             turns = [*zip_longest(*shares), *[[None] * count] * SLOTS]
             for turn, together in enumerate(turns):
                 for slots, part in zip(self._slots, together, strict=True):
@@ -83,8 +83,9 @@ class Pipeline:
                     erased += slot.finish()
                     if part:
                         slot.send(batch, *part)
-        except BaseException:    # even KeyboardInterrupt: no result may arrive later
-            self._abandon()
+        except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
+            slots, self._slots = self._slots, None
+            abandon([slot for of_gpu in slots or () for slot in of_gpu], error)
             raise
         return erased
 
@@ -92,15 +93,6 @@ class Pipeline:
         """Free memory; the next batch allocates it again."""
         for slot in (slot for of_gpu in self._slots or () for slot in of_gpu):
             slot.release()
-
-    def _abandon(self):
-        """Wait for the parts in progress and drop them."""
-        slots, self._slots = self._slots, None
-        for slot in (slot for of_gpu in slots or () for slot in of_gpu):
-            try:
-                slot.stream.synchronize()
-            except Exception:    # the GPU has failed
-                _lost.append(slot)
 
 
 class _Rows:
@@ -203,14 +195,14 @@ class _Slot:
         self._here = self._there = self._under_way = None
 
     def send(self, batch, rows, matrices):
-        """Queue a part: copy it to the GPU, process it, copy the results back."""
+        """Queue a part: copy it to the GPU, process it, copy results back to the slot's memory."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
         places, zeros, back, size = batch.layout(n, count)
         runtime = cupy().cuda.runtime
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
+        self.make_room(batch, *part)
         with self._program.current():
-            self._make_room(size)
             here = address(self._here)
             at = {name: self._there.ptr + place for name, place in places.items()}
             for array in batch.staged:
@@ -232,17 +224,26 @@ class _Slot:
                 self.stream)
             runtime.memcpyAsync(here + places["counters"], at["counters"],
                                 back - places["counters"], to_host, stream)
-            for array in batch.written:
-                there, length = array.address_and_size(*part)
-                runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
         self._under_way = batch, part, places
 
     def finish(self):
-        """Wait for the part, copy its results to their arrays and return the number of erasures."""
+        """Wait for the part, copy its results to their arrays and return the number of erasures.
+
+        Results go to the caller's memory only after the kernel has ended. If they were queued
+        behind it, and the call gave up waiting, they would overwrite later data.
+        """
         if self._under_way is None:
             return 0
         (batch, part, places), self._under_way = self._under_way, None
-        self.stream.synchronize()
+        wait(self.stream)
+        if batch.written:
+            runtime = cupy().cuda.runtime
+            with self._program.current():
+                for array in batch.written:
+                    there, length = array.address_and_size(*part)
+                    runtime.memcpyAsync(there, self._there.ptr + places[array.name], length,
+                                        runtime.memcpyDeviceToHost, self.stream.ptr)
+            wait(self.stream)
         for array in batch.collected:
             destination, place = array.part(*part), places[array.name]
             copy(destination, self._here[place:place + len(destination)], batch.threads)
@@ -256,11 +257,17 @@ class _Slot:
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
             cupy().get_default_pinned_memory_pool().free_all_blocks()
 
-    def _make_room(self, size):
+    def make_room(self, batch, rows, matrices):
+        """Allocate the slot's memory for a part of this size; no part may be in progress.
+
+        An allocation may wait for all kernels, so it comes before the first one.
+        """
+        *_, size = batch.layout(rows.stop - rows.start, matrices.stop - matrices.start)
         if size > self._size:
             self._size = 0
             self._here = self._there = None
-            with self.stream:    # CuPy reuses memory per stream; others may still use theirs
+            # CuPy reuses memory per stream; others may still use theirs
+            with self._program.current(), self.stream:
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
             self._size = size
