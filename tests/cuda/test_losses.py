@@ -158,7 +158,7 @@ def one_receiver(backend="cuda"):
 
 @pytest.mark.parametrize("make_block", [decoder, receiver, one_receiver])
 def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd):
-    monkeypatch.setattr(waiting, "LIMIT_SECONDS", 1.0)
+    monkeypatch.setattr(waiting, "_timeout", 1.0)
     rng, count = np.random.default_rng(1), 400
     if make_block is decoder:
         inputs = [rng.normal(3, 2, (count, 648)).astype(np.float32)]
@@ -169,8 +169,9 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd
 
     def run(block, event=None):
         top, sinks = gr.top_block(), []
-        for port, items in enumerate(inputs):
-            top.connect(Source(items, (), 20, event if port == 0 else None), (block, port))
+        sources = [Source(inputs[0], (), 20, event), *(Source(more, (), 20) for more in inputs[1:])]
+        for port, source in enumerate(sources):
+            top.connect(source, (block, port))
         for port in range(block.output_signature().max_streams()):
             sinks.append(Sink(np.uint8, block.output_signature().sizeof_stream_item(port)))
             top.connect((block, port), sinks[-1])
@@ -191,7 +192,7 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd
 
 def test_a_kernel_that_never_ends(data, monkeypatch, capfd):
     """The block gives up waiting for the GPU, and takes it again when it is idle."""
-    monkeypatch.setattr(waiting, "LIMIT_SECONDS", 1.0)
+    monkeypatch.setattr(waiting, "_timeout", 1.0)
     block, occupied = make("nway", backend="cuda", noise_var=data[2]), Occupied()
     check(block, data)    # pins the buffers
     check(block, data, occupied.hold)
@@ -209,7 +210,7 @@ def test_a_kernel_that_never_ends(data, monkeypatch, capfd):
 CHILD = """
 import sys
 from detector_blocks import make
-from gnuradio.mimopack.cuda import waiting
+from gnuradio.mimopack import detectors
 from simulated import problem
 from test_losses import Occupied, check
 
@@ -223,7 +224,8 @@ if sys.argv[1] == "breaks":
     wrong.compile()
     event = lambda: wrong((1,), (1,), (np.uintp(64),), stream=cupy.cuda.Stream(non_blocking=True))
 if sys.argv[1] == "hangs":
-    waiting.LIMIT_SECONDS, event = 1.0, Occupied().hold
+    detectors.set_gpu_timeout(1)
+    event = Occupied().hold
 for turn in range(5):
     check(block, data, event if turn == 2 and sys.argv[1] != "runs" else None)
 print()    # CuPy's complaints may lack an end of line

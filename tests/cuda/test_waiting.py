@@ -21,7 +21,7 @@ EXPECTED = detectors.ZF(backend="cpu").detect(Y, H, NOISE_VAR)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     fake_cuda.install(monkeypatch, 2)
-    monkeypatch.setattr(waiting, "LIMIT_SECONDS", 0.02)
+    monkeypatch.setattr(waiting, "_timeout", 0.02)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1)
     monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 1)
 
@@ -104,7 +104,7 @@ def test_a_flowgraph_goes_on_with_the_cpu(monkeypatch, capfd):
 
 def test_an_error_is_no_timeout(monkeypatch):
     """After an error of the GPU, waiting ends at once."""
-    monkeypatch.setattr(waiting, "LIMIT_SECONDS", 1e9)
+    detectors.set_gpu_timeout(1e9)
     monkeypatch.setattr(Stream, "query", lambda self: 719)
     monkeypatch.setattr(Stream, "synchronize", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -112,7 +112,7 @@ def test_an_error_is_no_timeout(monkeypatch):
 
 
 def test_long_work_is_waited_for(monkeypatch):
-    monkeypatch.setattr(waiting, "LIMIT_SECONDS", 1e9)
+    detectors.set_gpu_timeout(1e9)
     looks = iter([600] * 300 + [0])
     monkeypatch.setattr(Stream, "query", lambda self: next(looks))
     waiting.wait(Stream())

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .device import address, cupy, pinned_empty
 from .program import COUNTERS_BYTES, Variant
-from .waiting import abandon, wait
+from .waiting import abandon, gpu_timeout, wait
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
 # The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
@@ -133,6 +133,9 @@ class _Batch:
         self.common_noise_var = float(noise_var[0]) if noise_var.size == 1 else 0.0
         self.nodes_per_vector = 0 if nodes is None else nodes.shape[1]
         self.variant = Variant.of(call)
+        # If copies to the caller's memory were queued behind a kernel that ends too late, they
+        # would overwrite what is there by then.
+        self.writes_late = gpu_timeout() is not None
         given = {"y": y, "h": h, "noise_var": noise_var if noise_var.size > 1 else None,
                  "prior": prior,
                  **{f"hard{i}": array for i, array in enumerate(() if hard is None else hard)}}
@@ -195,7 +198,7 @@ class _Slot:
         self._here = self._there = self._under_way = None
 
     def send(self, batch, rows, matrices):
-        """Queue a part: copy it to the GPU, process it, copy results back to the slot's memory."""
+        """Queue a part: copy it to the GPU, process it, copy the results back."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
         places, zeros, back, size = batch.layout(n, count)
@@ -224,25 +227,27 @@ class _Slot:
                 self.stream)
             runtime.memcpyAsync(here + places["counters"], at["counters"],
                                 back - places["counters"], to_host, stream)
+            if not batch.writes_late:
+                self._write(batch, part, places)
         self._under_way = batch, part, places
 
-    def finish(self):
-        """Wait for the part, copy its results to their arrays and return the number of erasures.
+    def _write(self, batch, part, places):
+        """Queue the copies of results straight to the caller's memory."""
+        runtime = cupy().cuda.runtime
+        for array in batch.written:
+            there, length = array.address_and_size(*part)
+            runtime.memcpyAsync(there, self._there.ptr + places[array.name], length,
+                                runtime.memcpyDeviceToHost, self.stream.ptr)
 
-        Results go to the caller's memory only after the kernel has ended. If they were queued
-        behind it, and the call gave up waiting, they would overwrite later data.
-        """
+    def finish(self):
+        """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._under_way is None:
             return 0
         (batch, part, places), self._under_way = self._under_way, None
         wait(self.stream)
-        if batch.written:
-            runtime = cupy().cuda.runtime
+        if batch.written and batch.writes_late:
             with self._program.current():
-                for array in batch.written:
-                    there, length = array.address_and_size(*part)
-                    runtime.memcpyAsync(there, self._there.ptr + places[array.name], length,
-                                        runtime.memcpyDeviceToHost, self.stream.ptr)
+                self._write(batch, part, places)
             wait(self.stream)
         for array in batch.collected:
             destination, place = array.part(*part), places[array.name]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait for GPUs, but not forever.
+"""Wait for GPUs, forever or for a limited time.
 
 Nothing can stop a kernel of a process that goes on. While one runs, freeing memory or unpinning a
 buffer waits for it as well, and its memory must not be used for anything else. When a kernel has
@@ -12,54 +12,67 @@ import threading
 import time
 
 from ..arrays import is_device_array
+from ..checks import positive
 from .device import cupy
 
-# Longest time in seconds for which host code waits for the work of a stream.
-LIMIT_SECONDS = 60.0
-# Time for which a wait looks all the time. After that it sleeps for a hundredth of the time so far.
+# Time for which a wait with a limit looks all the time. After that it sleeps for a hundredth of the
+# time so far.
 BUSY_SECONDS = 0.005
 _NOT_READY = 600    # cudaErrorNotReady
 
+_timeout = None
 _lock = threading.Lock()
 _streams = []    # of work that has not ended in time, or that nobody has waited for
 _kept = []       # what that work uses
 _later = []      # functions to call when it has ended
-_lost = []       # memory of GPUs that have failed for good
+_lost = []       # memory of GPUs that have failed for good, because freeing it would fail too
 
 
 class GpuTimeout(RuntimeError):
     """A GPU has not ended its work in time."""
 
 
-def wait(stream, owner=None, limit=None):
+def set_gpu_timeout(seconds):
+    """Set how long detectors and decoders wait for a GPU that processes host arrays.
+
+    A GPU that takes longer for a part of a batch counts as failed, see ``backends``: blocks and
+    objects with backend "auto" go on with the CPU. It is used again when it is idle and a flowgraph
+    starts, or a program calls ``prepare``. Without a limit, a kernel that never ends stops the
+    program forever. With a limit, a GPU that reads and writes GNU Radio's buffers directly is
+    slower, because results are copied to them only after a kernel has ended.
+
+    The setting applies to the whole process. Arrays on a GPU are not affected.
+
+    Args:
+        seconds: the limit, above 0; None waits forever, which is the default.
+
+    Raises:
+        TypeError: it is not a number.
+        ValueError: it is not above 0, or not finite.
+    """
+    global _timeout
+    _timeout = None if seconds is None else positive("seconds", seconds)
+
+
+def gpu_timeout():
+    """Return the limit of :func:`set_gpu_timeout`."""
+    return _timeout
+
+
+def wait(stream, owner=None):
     """Wait until all work of a CuPy stream has ended.
 
     Args:
         stream: the stream.
         owner: any object that refers to the memory of the work; kept after a GpuTimeout.
-        limit: longest time in seconds; None takes LIMIT_SECONDS.
 
     Raises:
         GpuTimeout: the work has not ended within the limit.
         Exception: CuPy's, if the GPU has failed.
     """
-    limit = LIMIT_SECONDS if limit is None else limit
-    start = time.monotonic()
-    while (status := _status(stream)) == _NOT_READY:
-        waited = time.monotonic() - start
-        if waited >= limit:
-            keep(stream, owner)
-            raise GpuTimeout(f"a GPU has not ended its work within {limit:g} s")
-        time.sleep(waited / 100 if waited > BUSY_SECONDS else 0)    # other threads run meanwhile
-    if status:
-        stream.synchronize()    # raises what went wrong
-
-
-def keep(stream, owner):
-    """Keep an object, and leave the GPUs alone, until a stream's work has ended."""
-    with _lock:
-        _streams.append(stream)
-        _kept.append(owner)
+    if _timeout is not None:
+        _wait(stream, owner, _timeout)
+    stream.synchronize()
 
 
 def settle(array):
@@ -75,16 +88,29 @@ def abandon(slots, error):
         slots: objects with a ``stream``.
         error: the exception.
     """
-    for slot in slots:
-        keep(slot.stream, slot)
-    limit = 0 if isinstance(error, GpuTimeout) else None
-    for slot in slots:
-        try:
-            wait(slot.stream, limit=limit)
-        except GpuTimeout:
-            limit = 0
-        except Exception:    # the GPU has failed for good, so freeing the memory would fail too
-            _lost.append(slot)
+    left, limit = list(slots), 0 if isinstance(error, GpuTimeout) else _timeout
+    try:
+        while left:
+            slot = left[0]
+            try:
+                if limit is not None:
+                    _wait(slot.stream, slot, limit)
+                slot.stream.synchronize()
+            except GpuTimeout:
+                limit = 0
+            except Exception:
+                _lost.append(slot)
+            left.pop(0)
+    finally:
+        for slot in left:    # the user does not want to wait
+            keep(slot.stream, slot)
+
+
+def keep(stream, owner):
+    """Keep an object, and leave the GPUs alone, until a stream's work has ended."""
+    with _lock:
+        _streams.append(stream)
+        _kept.append(owner)
 
 
 def keep_while_busy(owner):
@@ -111,10 +137,24 @@ def current(device):
     return cupy().cuda.Device(device)
 
 
+def _wait(stream, owner, limit):
+    start = time.monotonic()
+    while _is_busy(stream):
+        waited = time.monotonic() - start
+        if waited >= limit:
+            keep(stream, owner)
+            raise GpuTimeout(f"a GPU has not ended its work within {limit:g} s")
+        time.sleep(waited / 100 if waited > BUSY_SECONDS else 0)    # other threads run meanwhile
+
+
+def _is_busy(stream):
+    return cupy().cuda.runtime.streamQuery(stream.ptr) == _NOT_READY
+
+
 def _tidy():
     """Drop what was kept if all work has ended, or raise GpuTimeout."""
     with _lock:
-        _streams[:] = [stream for stream in _streams if _status(stream) == _NOT_READY]
+        _streams[:] = filter(_is_busy, _streams)
         if _streams:
             raise GpuTimeout("a GPU still runs what has not ended in time; it can be used again "
                              "when that ends, or in a new process")
@@ -124,7 +164,3 @@ def _tidy():
     for function in functions:
         function()
     del dropped
-
-
-def _status(stream):
-    return cupy().cuda.runtime.streamQuery(stream.ptr)
