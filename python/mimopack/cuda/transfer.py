@@ -73,9 +73,11 @@ class Pipeline:
             if self._slots is None:
                 self._slots = [[_Slot(program) for _ in range(SLOTS)]
                                for program in self._programs]
+            # An allocation may wait for all kernels, so it comes before the first one.
+            size = batch.room(*parts[0])    # no part is larger
             for slots, share in zip(self._slots, shares, strict=True):
-                for slot, part in zip(slots, share, strict=False):
-                    slot.make_room(batch, *part)
+                for slot in slots[:len(share)]:
+                    slot.make_room(size)
             turns = [*zip_longest(*shares), *[[None] * count] * SLOTS]
             for turn, together in enumerate(turns):
                 for slots, part in zip(self._slots, together, strict=True):
@@ -159,6 +161,10 @@ class _Batch:
                     -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
 
+    def room(self, rows, matrices):
+        """Return the size in bytes of a slot for a part."""
+        return self.layout(rows.stop - rows.start, matrices.stop - matrices.start)[3]
+
     def layout(self, n, matrices):
         """Return the layout of a part in a slot: (places, bytes to zero, end of results, size).
 
@@ -201,10 +207,9 @@ class _Slot:
         """Queue a part: copy it to the GPU, process it, copy the results back."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
-        places, zeros, back, size = batch.layout(n, count)
+        places, zeros, back, _ = batch.layout(n, count)
         runtime = cupy().cuda.runtime
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
-        self.make_room(batch, *part)
         with self._program.current():
             here = address(self._here)
             at = {name: self._there.ptr + place for name, place in places.items()}
@@ -262,16 +267,12 @@ class _Slot:
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
             cupy().get_default_pinned_memory_pool().free_all_blocks()
 
-    def make_room(self, batch, rows, matrices):
-        """Allocate the slot's memory for a part of this size; no part may be in progress.
-
-        An allocation may wait for all kernels, so it comes before the first one.
-        """
-        *_, size = batch.layout(rows.stop - rows.start, matrices.stop - matrices.start)
+    def make_room(self, size):
+        """Allocate memory of at least this size; no part may be in progress."""
         if size > self._size:
             self._size = 0
             self._here = self._there = None
-            # CuPy reuses memory per stream; others may still use theirs
+            # CuPy reuses memory per stream; others may still use theirs.
             with self._program.current(), self.stream:
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
