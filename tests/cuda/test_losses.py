@@ -3,6 +3,7 @@
 """A GPU that is lost, busy or shared: no vector is lost, and it comes back when asked."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -123,9 +124,16 @@ class Occupied:
         self._stream.synchronize()
 
 
-def test_other_work_holds_the_gpu_up(data):
+@pytest.fixture
+def occupied():
+    other = Occupied()
+    yield other
+    other.end()
+
+
+def test_other_work_holds_the_gpu_up(data, occupied):
     """The GPU is busy with other work for two seconds in mid-stream, and then goes on."""
-    occupied, times = Occupied(), []
+    times = []
 
     def hold():
         occupied.hold()
@@ -157,7 +165,7 @@ def one_receiver(backend="cuda"):
 
 
 @pytest.mark.parametrize("make_block", [decoder, receiver, one_receiver])
-def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd):
+def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypatch, capfd):
     monkeypatch.setattr(waiting, "_timeout", 1.0)
     rng, count = np.random.default_rng(1), 400
     if make_block is decoder:
@@ -165,7 +173,7 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd
     else:
         y, h, _, _ = problem(count * 162 * 2, 2, 2, "qpsk", 15)
         inputs = [y.reshape(count, -1), h.reshape(count, -1)]
-    block, occupied = make_block(), Occupied()
+    block = make_block()
 
     def run(block, event=None):
         top, sinks = gr.top_block(), []
@@ -190,10 +198,10 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, monkeypatch, capfd
     assert block.last_backend() == "cuda"
 
 
-def test_a_kernel_that_never_ends(data, monkeypatch, capfd):
+def test_a_kernel_that_never_ends(data, occupied, monkeypatch, capfd):
     """The block gives up waiting for the GPU, and takes it again when it is idle."""
     monkeypatch.setattr(waiting, "_timeout", 1.0)
-    block, occupied = make("nway", backend="cuda", noise_var=data[2]), Occupied()
+    block = make("nway", backend="cuda", noise_var=data[2])
     check(block, data)    # pins the buffers
     check(block, data, occupied.hold)
     assert block.last_backend() == "cpu"
@@ -229,7 +237,7 @@ if sys.argv[1] == "hangs":
 for turn in range(5):
     check(block, data, event if turn == 2 and sys.argv[1] != "runs" else None)
 print()    # CuPy's complaints may lack an end of line
-print("last backend:", block.last_backend())
+print("last backend:", block.last_backend(), flush=True)
 """
 
 
@@ -249,7 +257,14 @@ def test_two_processes_on_one_gpu(hows):
     """
     children = [child(how) for how in hows]
     for how, one in zip(hows, children, strict=True):
-        said, _ = one.communicate(timeout=120)
-        assert one.returncode == 0, said
+        timer = threading.Timer(120, one.kill)
+        timer.start()
+        said = ""
+        for line in one.stdout:
+            said += line
+            if how == "hangs" and line.startswith("last backend"):
+                one.terminate()    # CUDA's end would wait for the kernel
+        timer.cancel()
+        assert one.wait() == (-signal.SIGTERM if how == "hangs" else 0), said
         last = "cuda" if how == "runs" else "cpu"
         assert f"last backend: {last}" in said.splitlines(), said

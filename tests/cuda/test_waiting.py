@@ -3,6 +3,9 @@
 """A kernel that does not end in time; support/fake_cuda.py stands in for the GPU."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 
 import fake_cuda
@@ -117,3 +120,34 @@ def test_long_work_is_waited_for(monkeypatch):
     monkeypatch.setattr(Stream, "query", lambda self: next(looks))
     waiting.wait(Stream())
     assert next(looks, None) is None
+
+
+@pytest.mark.parametrize("seconds, message", [
+    (0, "seconds: got 0"), (-1, "seconds: got -1"), (float("nan"), "seconds: got nan"),
+    ("10", "seconds: got '10'")])
+def test_wrong_limits(seconds, message):
+    with pytest.raises(ValueError, match=message):
+        detectors.set_gpu_timeout(seconds)
+    assert detectors.gpu_timeout() == 0.02
+
+
+CONFIGURED = """
+from gnuradio.mimopack import detectors
+if {asked}:
+    detectors.set_gpu_timeout({asked})
+from gnuradio import mimopack
+mimopack.zf_detector
+print(detectors.gpu_timeout())
+"""
+
+
+@pytest.mark.parametrize("text, asked, said", [
+    ("2.5", None, "2.5"), ("", None, "None"), ("2.5", 7, "7.0"),
+    ("soon", None, "gpu_timeout in section [mimopack] of GNU Radio's configuration: got 'soon', "
+     "must be a number of seconds above 0"), ("-1", None, "got '-1', must be")])
+def test_the_limit_of_the_configuration(text, asked, said):
+    done = subprocess.run([sys.executable, "-c", CONFIGURED.format(asked=asked)], text=True,
+                          capture_output=True, timeout=60, check=False,
+                          env=os.environ | {"GR_CONF_MIMOPACK_GPU_TIMEOUT": text})
+    assert done.returncode == ("got" in said), done.stderr
+    assert said in (done.stdout + done.stderr).splitlines()[-1]

@@ -47,8 +47,7 @@ def set_gpu_timeout(seconds):
         seconds: the limit, above 0; None waits forever, which is the default.
 
     Raises:
-        TypeError: it is not a number.
-        ValueError: it is not above 0, or not finite.
+        ValueError: it is not a number above 0, or not finite.
     """
     global _timeout
     _timeout = None if seconds is None else positive("seconds", seconds)

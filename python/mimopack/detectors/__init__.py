@@ -53,6 +53,6 @@ def hard_decisions(llr):
 
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
-           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "GpuTimeout", "KBest", "NWay", "SoftSphere",
-           "Trellis", "adapted", "compile_module", "create", "find", "gpu_timeout",
+           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "GpuTimeout", "KBest", "NWay",
+           "SoftSphere", "Trellis", "adapted", "compile_module", "create", "find", "gpu_timeout",
            "hard_decisions", "names", "recipe", "register", "registered", "set_gpu_timeout"]
