@@ -171,7 +171,7 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypa
     if make_block is decoder:
         inputs = [rng.normal(3, 2, (count, 648)).astype(np.float32)]
     else:
-        y, h, _, _ = problem(count * 162 * 2, 2, 2, "qpsk", 15)
+        y, h, _, _ = problem(count * 162, 2, 2, "qpsk", 15)
         inputs = [y.reshape(count, -1), h.reshape(count, -1)]
     block = make_block()
 
