@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from detector_blocks import Sink, Source, make, play
 from gnuradio import gr, mimopack
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import channel, constellation, detectors
 from gnuradio.mimopack.cuda import pinning, waiting
 from simulated import problem
 
@@ -171,7 +171,10 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypa
     if make_block is decoder:
         inputs = [rng.normal(3, 2, (count, 648)).astype(np.float32)]
     else:
-        y, h, _, _ = problem(count * 162, 2, 2, "qpsk", 15)
+        rng, points = np.random.default_rng(1), constellation.get("qpsk")
+        h = channel.flat_rayleigh(count * 162, 2, 2, rng)
+        y = h.sum(axis=2) * points.points[0]    # codewords of zeros
+        y = (y + channel.awgn(y.shape, 0.1, rng)).astype(np.complex64)
         inputs = [y.reshape(count, -1), h.reshape(count, -1)]
     block = make_block()
 
