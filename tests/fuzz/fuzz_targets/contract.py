@@ -18,7 +18,7 @@ def folder():
 
 def is_shown_safely(text):
     """Return whether text has only characters that change nothing else on a terminal."""
-    return all(one.isprintable() or one in "\n\t" for one in text)
+    return text.isprintable() or all(one.isprintable() or one in "\n\t" for one in text)
 
 
 def check_error(error, *names):
