@@ -57,11 +57,13 @@ LIBRARY = {
     "messages.cc": (["lib/runtime/messages.cc"],
                     ['-DPYBIND11_COMPILER_TYPE="_gcc"', "$ABI", "$PYTHON", "-lgnuradio-pmt",
                      "-lgnuradio-runtime"]),
-    "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
+    "recording.cc": (["soapy/recording.cc"],
+                     ["-fsanitize=float-cast-overflow",
+                      "-fno-sanitize-recover=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
 # The last four checks take five times as long as all else. AddressSanitizer and the processor stop
 # at what most of them see, but not at a wrong alignment.
-SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
               "-fno-sanitize=null,alignment,object-size,pointer-overflow"]
 # A process with this variable runs a target in Python; libFuzzer starts such processes too.
 MODULE = "MIMOPACK_FUZZ_MODULE"
@@ -133,24 +135,33 @@ def _abi():
 SPECIAL = {"$PYTHON": _python, "$ABI": _abi}
 
 
+def sources_of(name):
+    """Return the C++ sources of a target: its own first."""
+    return [FUZZ / "cpp" / name, *(ROOT / source for source in LIBRARY[name][0])]
+
+
+def compilation(name, compiler, program, *further):
+    """Return the command that compiles a C++ target; ``further`` has more options and sources."""
+    more = [word for one in LIBRARY[name][1]
+            for word in (SPECIAL[one]() if one in SPECIAL else [one])]
+    return [compiler, "-std=c++17", "-g", "-fvisibility=hidden", "-Wno-deprecated-declarations",
+            "-DMIMOPACK_ISA=baseline", f"-I{ROOT / 'lib'}", *map(str, further),
+            *map(str, sources_of(name)), *more, "-o", str(program)]
+
+
 def build(name):
     """Compile a C++ target if it is older than its sources, and return the program's path."""
     program = WORK / name / "program"
     program.parent.mkdir(parents=True, exist_ok=True)
-    sources, more = LIBRARY[name]
-    sources = [FUZZ / "cpp" / name, *(ROOT / source for source in sources)]
-    more = [word for one in more for word in (SPECIAL[one]() if one in SPECIAL else [one])]
     headers = [*(ROOT / "lib").rglob("*.h"), *(FUZZ / "cpp").glob("*.h")]
     if program.is_file() and all(one.stat().st_mtime < program.stat().st_mtime
-                                 for one in [*sources, *headers]):
+                                 for one in [*sources_of(name), *headers]):
         return program
     compiler = shutil.which(os.environ.get("CLANGXX", "clang++"))
     if compiler is None:
         sys.exit("fuzz: there is no clang++: run scripts/setup.sh --fuzzers, or name a compiler in "
                  "CLANGXX")
-    command = [compiler, "-std=c++17", "-O2", "-g", *SANITIZERS,
-               "-fvisibility=hidden", "-Wno-deprecated-declarations", "-DMIMOPACK_ISA=baseline",
-               f"-I{ROOT / 'lib'}", *map(str, sources), *more, "-o", str(program)]
+    command = compilation(name, compiler, program, "-O2", "-fsanitize=fuzzer", *SANITIZERS)
     print(shlex.join(command), flush=True)
     if subprocess.run(command).returncode:
         sys.exit(f"fuzz: {name} was not compiled")
