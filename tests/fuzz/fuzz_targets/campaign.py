@@ -15,7 +15,7 @@ from gnuradio.mimopack.sim.content import parse
 from . import contract, mutations
 
 MAX_LEN = 1024
-_PLANNED = 4    # one input in so many is also planned, which takes ten times as long
+_PLANNED = 16    # one input in so many is also planned, which takes ten times as long
 _DETECTORS = (*(f"{name}:{parameter.name}={parameter.default}" for name in detectors.names()
                 for parameter in detectors.REGISTRY[name].PARAMETERS), *detectors.names(),
               "mmse:iterations=2", "kbest:k=8,list_bits=2", "ep:feedback_scale=0.5")
