@@ -4,6 +4,7 @@
 
 import math
 import tempfile
+import unicodedata
 from pathlib import Path
 
 # A file system in memory makes files as fast as arrays.
@@ -18,7 +19,8 @@ def folder():
 
 def is_shown_safely(text):
     """Return whether text has only characters that change nothing else on a terminal."""
-    return text.isprintable() or all(one.isprintable() or one in "\n\t" for one in text)
+    return text.isprintable() or all(
+        one.isprintable() or one in "\n\t" or unicodedata.category(one) == "Zs" for one in text)
 
 
 def check_error(error, *names):
