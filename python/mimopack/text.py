@@ -4,9 +4,8 @@
 
 import unicodedata
 
-# Unicode categories: control, format, surrogate, private use, line and paragraph separator; and
-# unassigned: a terminal may know a newer Unicode.
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Cn"}
+# Unicode categories: control, format, surrogate, private use, line and paragraph separator.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 _LOW = 1e5    # sample rate below which the unit is not MS/s

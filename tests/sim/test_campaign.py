@@ -85,11 +85,12 @@ def test_one_run_at_a_time(path):
     ('name = "plain"', "", r"simulation\[1\].name: got None, must be"),
     ('snr = "2:4:2"', "", r"simulation\[0\]: give either snr or ebn0"),
     ('"2:4:2"', '"2:4"', r"simulation\[0\].snr: '2:4' is neither FIRST:LAST:STEP nor numbers"),
-    ('["zf"]', '"zf"', r"simulation\[1\].detectors: must be a list"),
+    ('["zf"]', '"zf"', r"simulation\[1\].detectors: got 'zf', must be a list of texts"),
+    ('["zf"]', '[["zf"]]', r"simulation\[1\].detectors: got \[\['zf'\]\], must be a list of texts"),
     ("num_tx = 2", "num_tx = ", "Invalid value"),
     ("[defaults]", "[[defaults]]", "defaults: must be a table"),
     ('name = "plain"', 'name = ""', r"simulation\[1\].name: got '', must be text that can"),
-    ('["zf"]', '["zf", ["zf"]]', r"simulation\[1\].detectors\[1\]: got \['zf'\], must be"),
+    ('["zf"]', r'["kbest:k=8\n"]', r"simulation\[1\].detectors\[0\]: got 'kbest:k=8\\n', must be"),
     ("errors = 10", 'errors = "10"', r"simulation\[0\].errors: got '10', must be an integer"),
     ("max_frames = 32", "max_frames = 0", r"simulation\[1\].max_frames: got 0, allowed are 1 to"),
     ('"2:4:2"', "nan", r"simulation\[0\].snr: got nan, allowed are -100 to 200"),
@@ -100,7 +101,7 @@ def test_one_run_at_a_time(path):
     ('"2:4:2"', "[" * 30 + "1" + "]" * 30, "nested too deeply, allowed are 20 levels"),
     ('"Two links"', "2", "title: got 2, must be printable text"),
     ('"here"', r'"\u001b[2J"', r"results: got '\\x1b\[2J', must be printable text"),
-    ('"wifi:648:1/2"', "[1]", r"simulation\[0\].code: got \[1\], must be printable text")])
+    ('"qpsk"', "[1, -1]", r"simulation\[0\].constellation: got \[1, -1\], must be printable text")])
 def test_refusals(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=f"campaign: {path}: {message}"):
@@ -114,13 +115,13 @@ def test_a_detector_that_is_named_twice_counts_once(path):
 
 
 @pytest.mark.parametrize("old, new, message", [
+    # Without a code nothing uses these, and the results could not be written.
+    ("max_frames = 32", "feedback_scale = nan", "plain: feedback_scale: got nan"),
+    ("max_frames = 32", "decoder_iterations = 1979-05-27", "plain: decoder_iterations: got"),
     ('["zf"]', '["zff"]', "plain: detector: got 'zff'"),
     ('["zf"]', "[]", "plain: detectors: got none"),
     ('"qpsk"', '"q"', "coded: constellation: got 'q'"),
-    ("iterations = 1", "iterations = 0", "coded: iterations: got 0"),
-    # Without a code nothing uses these, and the results could not be written.
-    ("max_frames = 32", "feedback_scale = nan", "plain: feedback_scale: got nan"),
-    ("max_frames = 32", "decoder_iterations = 1979-05-27", "plain: decoder_iterations: got")])
+    ("iterations = 1", "iterations = 0", "coded: iterations: got 0")])
 def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=message):

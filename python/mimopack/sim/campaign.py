@@ -24,7 +24,6 @@ _SIMULATION = ["detectors", *(
 _RUN = {"errors": 100, "max_frames": 100_000}
 _KEYS = [*SNR_KINDS, *_LINK, *_SIMULATION, *_RUN]
 _TOP = ("title", "results", "plot", "defaults", "simulation")
-_TEXTS = ("constellation", "code", "channel", "interleaver", "backend")
 _MOST_SNRS = 10_000
 _DEEPEST = 20    # tables and lists within each other
 
@@ -235,27 +234,23 @@ def _part(place, defaults, entry, folder):
     kinds = [kind for kind in SNR_KINDS if kind in told]
     if len(kinds) != 1:
         raise ValueError(f"{place}: give either snr or ebn0")
-    for key in _TEXTS:
-        _text(f"{place}.{key}", told.get(key, ""))
-    if not isinstance(told.get("detectors"), list):
-        raise ValueError(f"{place}.detectors: must be a list")
-    for index, detector in enumerate(told["detectors"]):
+    detectors = told.get("detectors")
+    if not isinstance(detectors, list) or not all(isinstance(one, str) for one in detectors):
+        raise ValueError(f"{place}.detectors: got {detectors!r}, must be a list of texts")
+    try:
+        snrs = sorted(set(snr_values(told[kinds[0]])))
+    except ValueError as error:
+        raise ValueError(f"{place}.{kinds[0]}: {error}") from None
+    if not snrs:
+        raise ValueError(f"{place}.{kinds[0]}: got none, must be at least one")
+    for one in snrs:
+        checks.snr(f"{place}.{kinds[0]}", one)
+    for index, detector in enumerate(detectors):
         _text(f"{place}.detectors[{index}]", detector)
+    told["detectors"] = list(dict.fromkeys(detectors))    # as ``Simulation`` does
+    _text(f"{place}.constellation", told.get("constellation", ""))    # no points
     run = {key: checks.integer(f"{place}.{key}", told.get(key, default), 1, MOST_FRAMES)
            for key, default in _RUN.items()}
-    told["detectors"] = list(dict.fromkeys(told["detectors"]))    # as ``Simulation`` does
     return Part(name, folder / f"{name}.json",
                 {key: told[key] for key in _LINK if key in told} | {"snr_kind": kinds[0]},
-                {key: told[key] for key in _SIMULATION if key in told},
-                _snrs(f"{place}.{kinds[0]}", told[kinds[0]]), run)
-
-
-def _snrs(name, value):
-    """Return the SNRs that a value means, in ascending order."""
-    try:
-        numbers = snr_values(value)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    if not numbers:
-        raise ValueError(f"{name}: got none, must be at least one")
-    return sorted({checks.snr(name, one) for one in numbers})
+                {key: told[key] for key in _SIMULATION if key in told}, snrs, run)
