@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Profiles of Hypothesis, chosen with --hypothesis-profile; docs/reliability.md explains them."""
 
+import pytest
+from exempt import Exempt
 from hypothesis import HealthCheck, settings
 
 # The machine's load decides how long an example takes, so no example has a deadline. Fixtures that
@@ -14,3 +16,11 @@ settings.register_profile("ci", max_examples=20, derandomize=True, database=None
 settings.register_profile("dev", max_examples=100, **_COMMON)
 settings.register_profile("nightly", max_examples=4_000, **_COMMON)
 settings.load_profile("ci")
+
+
+@pytest.fixture
+def exempt():
+    """Count, over all examples of a test, what may differ because rounding changes it."""
+    counts = Exempt()
+    yield counts
+    counts.check()
