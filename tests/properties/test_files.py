@@ -12,42 +12,10 @@ from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.wifi.csi import CsiWriter, read_csi
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import fewer, junk
+from strategies import changed, changed_json, fewer, junk
 
 HAMMING = ldpc.ParityChecks(3, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
                             [0, 2, 4, 6, 1, 2, 5, 6, 3, 4, 5, 6])
-INSERTED = st.sampled_from([b"", b"0", b"-1", b"9" * 30, b"\x00", b"\xff\xfe", b"{", b"]", b"\n",
-                            b" ", b"null", b"1e999", b"[[[[", b'"'])
-
-
-@st.composite
-def changed(draw, content):
-    """Draw a file's content with one to three small changes."""
-    for _ in range(draw(st.integers(1, 3))):
-        start = draw(st.integers(0, len(content)))
-        stop = min(len(content), start + draw(st.sampled_from([0, 1, 1, 2, 8, 10**6])))
-        content = content[:start] + draw(INSERTED | st.binary(max_size=3)) + content[stop:]
-    return content
-
-
-def text():
-    """Draw what a JSON file may have in place of any value."""
-    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-    return plain | st.lists(plain, max_size=2) | st.dictionaries(st.text(max_size=3), plain,
-                                                                 max_size=2)
-
-
-def changed_json(draw, value):
-    """Draw a JSON value in which one value at any depth is another, or is missing."""
-    if isinstance(value, (dict, list)) and value and draw(st.integers(0, 4)):
-        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-        key, value = draw(st.sampled_from(keys)), value.copy()
-        if draw(st.integers(0, 9)) == 0:
-            del value[key]
-        else:
-            value[key] = changed_json(draw, value[key])
-        return value
-    return draw(text())
 
 
 @pytest.fixture(scope="module")
