@@ -31,8 +31,10 @@ def parse(text):
         :class:`Spec`.
 
     Raises:
-        ValueError: a key is given twice.
+        ValueError: ``text`` is no text, or a key is given twice.
     """
+    if not isinstance(text, str):
+        raise ValueError("must be text")
     name, *parts = text.replace(",", ":").split(":")
     positional, keywords = [], {}
     for part in parts:

@@ -83,7 +83,8 @@ def test_one_run_at_a_time(path):
     ('name = "plain"', "", r"simulation\[1\].name: got None, must be"),
     ('snr = "2:4:2"', "", r"simulation\[0\]: give either snr or ebn0"),
     ('"2:4:2"', '"2:4"', r"simulation\[0\].snr: '2:4' is neither FIRST:LAST:STEP nor numbers"),
-    ('["zf"]', '"zf"', r"simulation\[1\].detectors: must be a list"),
+    ('["zf"]', '"zf"', r"simulation\[1\].detectors: got 'zf', must be a list of texts"),
+    ('["zf"]', '[["zf"]]', r"simulation\[1\].detectors: got \[\['zf'\]\], must be a list of texts"),
     ("num_tx = 2", "num_tx = ", "Invalid value"),
     ("[defaults]", "[[defaults]]", "defaults: must be a table")])
 def test_refusals(path, old, new, message):
@@ -96,6 +97,9 @@ def test_refusals(path, old, new, message):
     ('["zf"]', '["zff"]', "plain: detector: got 'zff'"),
     ('["zf"]', "[]", "plain: detectors: got none"),
     ('"qpsk"', '"q"', "coded: constellation: got 'q'"),
+    ('"wifi:648:1/2"', "0", "coded: code: got 0; must be text"),
+    ('"wifi:648:1/2"', "2026-01-02", "coded: code: got datetime.date"),
+    ("iterations = 1", "channel = 5", r"coded: channel: got 5 \(must be text\)"),
     ("iterations = 1", "iterations = 0", "coded: iterations: got 0")])
 def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))

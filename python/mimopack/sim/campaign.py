@@ -199,8 +199,9 @@ def _part(place, defaults, entry, folder):
     kinds = [kind for kind in SNR_KINDS if kind in told]
     if len(kinds) != 1:
         raise ValueError(f"{place}: give either snr or ebn0")
-    if not isinstance(told.get("detectors"), list):
-        raise ValueError(f"{place}.detectors: must be a list")
+    detectors = told.get("detectors")
+    if not isinstance(detectors, list) or not all(isinstance(one, str) for one in detectors):
+        raise ValueError(f"{place}.detectors: got {detectors!r}, must be a list of texts")
     try:
         snrs = sorted(set(snr_values(told[kinds[0]])))
     except ValueError as error:

@@ -4,6 +4,7 @@
 
 import math
 import tempfile
+import unicodedata
 from pathlib import Path
 
 # A file system in memory makes files as fast as arrays.
@@ -17,8 +18,12 @@ def folder():
 
 
 def is_shown_safely(text):
-    """Return whether text has only characters that change nothing else on a terminal."""
-    return all(one.isprintable() or one in "\n\t" for one in text)
+    """Return whether text has only characters that change nothing else on a terminal.
+
+    Characters that Python does not know yet, such as new Chinese ones, are among them.
+    """
+    return all(one.isprintable() or one in "\n\t" or unicodedata.category(one) in ("Cn", "Zs")
+               for one in text)
 
 
 def check_error(error, *names):
