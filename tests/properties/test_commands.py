@@ -6,7 +6,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import recording
+from gnuradio.mimopack import recording, schemas
 from gnuradio.mimopack.apps import doctor
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.play import command as play
@@ -21,7 +21,6 @@ NAMES = ["", " ", "-", "--", "x", "zf", "mmse:", "nway:num_passes=9", "nway:num_
          "mmsepic:iterations=2", "zf:colour=1", "zf:num_tx=9", "kbest:k=4:k=4", "=", "qpsk",
          "bpsk", "qam17", "wifi:648:1/2", "wifi:648:9/8", "conv:100:1/2", "turbo:40", "turbo:41",
          "none", "rayleigh", "auto", "cpu", "cuda", "reference", "random", "baseline", "ci16_le",
-         "sim", "bench", "status",
          "\x1b[31m", "\udcff", "é", "a" * 300]
 # Names of files in the working folder, which is one for tests.
 FILES = ["x.json", "x.npz", "x.h5", "x.png", "x.pcap", "folder", "folder/x", "no/such/x",
@@ -108,7 +107,8 @@ def arguments(draw, name):
     argument, short = SHORT[name]
     given, options = [*name.split()], options_of(name)
     if argument is not None:
-        given.append(argument if draw(st.integers(0, 3)) else draw(VALUES))
+        others = VALUES | st.sampled_from(list(schemas.NAMES))
+        given.append(argument if draw(st.integers(0, 3)) else draw(others))
     given += short
     for _ in range(draw(st.integers(0, 3))):
         if options and draw(st.integers(0, 9)):
@@ -182,7 +182,7 @@ def test_a_name_of_a_file_that_is_not_utf8_is_printed(tmp_path, monkeypatch):
     assert result.exit_code == 0 and "\\udcff" in result.output
 
 
-@given(given=st.lists(VALUES | st.sampled_from(["--help", "-h", "--version", "bench"]),
+@given(given=st.lists(VALUES | st.sampled_from(["--help", "-h", "--version", "schema"]),
                       min_size=1, max_size=3))
 @fewer(1)
 def test_no_command_of_that_name(given):
