@@ -10,9 +10,12 @@ import pmt
 import pytest
 from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play
 from fuzz_targets import pmts
+from gnuradio import mimopack
+from gnuradio.mimopack import coding
+from gnuradio.mimopack.blocks.fec_encoder import u8_pmt
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import changed, fewer
+from strategies import NOT_FINITE, SEEDS, changed, fewer
 
 ALL = STREAMS | MESSAGES | SOURCES
 ANY = st.binary(max_size=60).map(pmts.decode)
@@ -82,6 +85,38 @@ def test_any_message_is_taken_or_refused(name, data):
         assert 0 <= block.refused_settings() <= len(messages) * (port == "control")
     if not case.refused:
         assert case.failures(block) == 0
+
+
+@pytest.mark.parametrize("name", ["wifi:648:1/2", "turbo:40", "conv:100:3/4",
+                                  "nr_matched:100:240:2"])
+@given(data=st.data())
+@fewer(5)
+def test_each_pdu_leaves_the_fec_blocks_as_from_the_arrays(name, data):
+    code, rng = coding.get(name), np.random.default_rng(data.draw(SEEDS))
+    pdus = [rng.integers(0, 256, (n, code.num_info), np.uint8)
+            for n in data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=5))]
+    sent = [pmt.cons(pmt.to_pmt({"x": index}), u8_pmt(bits)) for index, bits in enumerate(pdus)]
+    told = play(mimopack.fec_encoder_pdu(name), ["out"], (), {"in": sent}).messages["out"]
+    words = [np.reshape(pmt.u8vector_elements(pmt.cdr(one)), (-1, code.num_bits)) for one in told]
+    for got, bits in zip(words, pdus, strict=True):
+        np.testing.assert_array_equal(got, code.encode(bits & 1))
+    assert [pmt.to_python(pmt.car(one)) for one in told] == [{"x": n} for n in range(len(pdus))]
+
+    llrs = [(8.0 * word - 4 + rng.normal(0, 2, word.shape)).astype(np.float32) for word in words]
+    for _ in range(data.draw(st.integers(0, 3))):
+        data.draw(st.sampled_from(llrs))[0, 0] = data.draw(st.sampled_from(NOT_FINITE))
+    block = mimopack.fec_decoder_pdu(name, backend="cpu", llr_output=True)
+    sent = [pmt.cons(pmt.PMT_NIL, pmt.init_f32vector(llr.size, llr.ravel().tolist()))
+            for llr in llrs]
+    told = play(block, ["out", "llr"], (), {"in": sent}).messages
+    decoder = code.decoder(backend="cpu")
+    for bits, soft, llr in zip(told["out"], told["llr"], llrs, strict=True):
+        posterior = decoder.decode(llr)
+        np.testing.assert_array_equal(pmt.u8vector_elements(pmt.cdr(bits)), decoder.bits.ravel())
+        np.testing.assert_array_equal(pmt.f32vector_elements(pmt.cdr(soft)), posterior.ravel())
+        info = pmt.to_python(pmt.car(bits))
+        assert (info["codewords"], info["erasures"]) == (len(llr), decoder.erasures)
+        assert info["decoded"] == decoder.found.all()
 
 
 def test_a_trigger_that_is_not_utf8_is_one(tmp_path):

@@ -397,6 +397,7 @@ def test_each_frame_leaves_a_receiver_as_from_the_arrays(data):
 @given(data=st.data())
 @fewer(2)
 def test_each_frame_leaves_a_synchroniser_as_from_the_arrays(data):
+    """And then a decoder, as it leaves a receiver."""
     samples = draw_air(data.draw)
     engine = wifi.Synchroniser(2)
     with np.errstate(all="ignore"):
@@ -409,6 +410,14 @@ def test_each_frame_leaves_a_synchroniser_as_from_the_arrays(data):
             found.preamble.start, found.first, found.truncated)
         np.testing.assert_array_equal(np.reshape(values, (2, -1)).astype(np.complex64),
                                       found.samples)
+    receiver = wifi.Receiver(2, detector="mmse", backend="cpu")
+    with np.errstate(all="ignore"):
+        frames = receiver.process(samples) + receiver.finish()
+    block = mimopack.wifi_decoder(2, detector="mmse", backend="cpu")
+    out, = play(block, [], listen=["out"], messages=told.messages())
+    assert [data for _, data in out.pdus()] == [
+        mpdu.data[:-4] for frame in frames for mpdu in frame.mpdus if mpdu.fcs_ok]
+    assert block.failures() == 0
 
 
 @plays("wifi_transmitter")
