@@ -137,13 +137,17 @@ def agree(decoder, other, llr, exempt, rounds=False):
 
 
 def almost_as(llr, count, rounds):
-    """Return the LLRs of ``count`` codewords that are almost the given one."""
-    rng = np.random.default_rng(1)
+    """Return the LLRs of ``count`` codewords that are almost the given one.
+
+    LLRs of 0 change too, by a share of the mean: they may leave no reason for a decision.
+    """
+    rng, mean = np.random.default_rng(1), np.abs(llr[llr != 0]).mean()
     if rounds:
-        unit = np.abs(llr[llr != 0]).mean() / 32
-        return (llr + rng.uniform(-unit, unit, (count, llr.size))).astype(np.float32)
-    size = 10.0 ** rng.uniform(-7, -4, (count, 1))
-    return (llr * (1 + size * rng.normal(0, 1, (count, llr.size)))).astype(np.float32)
+        noise = rng.uniform(-mean / 32, mean / 32, (count, llr.size))
+    else:
+        size = 10.0 ** rng.uniform(-7, -4, (count, 1))
+        noise = size * np.hypot(llr, mean) * rng.normal(0, 1, (count, llr.size))
+    return (llr + noise).astype(np.float32)
 
 
 def test_each_family_is_here():
@@ -276,9 +280,15 @@ def test_each_instruction_set_gives_the_same(family, alist, exempt, data):
 @given(data=st.data())
 @fewer(2)
 def test_cpu_and_reference_agree(family, alist, exempt, data):
-    """In up to four iterations: rounding grows in those that do not converge."""
+    """In up to four iterations: rounding grows in those that do not converge.
+
+    With a factor of 1 or an offset of 0, sums can cancel, and rounding alone decides a bit.
+    """
     code = draw_code(data.draw, family, alist)
     options = draw_options(data.draw, family, code, ("cpu",), soft=True, most=4)
+    for key, limit, bound in (("factor", 0.95, min), ("offset", 0.05, max)):
+        if key in options:
+            options[key] = bound(options[key], limit)
     rounds = options.get("precision") == "int16"
     _, llr = draw_words(data.draw, code, quiet=rounds)
     punctured = data.draw(st.sampled_from([0, 0, 0.2]))
