@@ -28,7 +28,8 @@ those that the radio has lost up to some gap: it may make more after the command
 --speed is the radio's speed as a share of real time; with a low one, several of these runs fit on
 a core.
 
-The exit status is 1 if anything was lost, or if memory or open files grew.
+The exit status is 1 if anything was lost, if memory or open files grew, or if something that each
+run must have (vectors, samples, MPDUs) is missing.
 """
 
 import argparse
@@ -208,6 +209,9 @@ WHAT = {
     "restarts": (restarts, "starts and stops of flowgraphs"),
     "live": (live, "mimopack wifi with a simulated radio that fails at random"),
 }
+# Counts that are above 0 in every run that has tested anything.
+NEEDED = {"detectors": ("vectors", "erasures"), "receiver": ("samples", "mpdus_ok"),
+          "restarts": ("vectors", "samples"), "live": ("gaps", "mpdus_ok")}
 MOST_GROWTH_MIB, MOST_DESCRIPTORS = 10, 3    # from a tenth of the time on
 
 
@@ -248,7 +252,10 @@ def main():
         if grown(states):
             print(f"memory allocated grew by more than {MOST_GROWTH_MIB} MiB, or more than "
                   f"{MOST_DESCRIPTORS} files stay open")
-    sys.exit(any(counts[name] for name in FAULTS) or grown(states))
+        missing = [name for name in NEEDED[arguments.what] if not counts[name]]
+        if missing:
+            print(f"this run has tested nothing: no {', '.join(missing)}")
+    sys.exit(bool(any(counts[name] for name in FAULTS) or grown(states) or missing))
 
 
 if __name__ == "__main__":

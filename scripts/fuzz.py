@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Fuzz the parts that parse input from outside, guided by coverage.
 
-    scripts/fuzz.py TARGET ... [--runs N] [--total N] [--seconds S] [--jobs J] [--merge]
+    scripts/fuzz.py TARGET ... [--runs N] [--total N] [--seconds S] [--jobs J] [--merge] [--keep]
 
 A target is a module in tests/fuzz/fuzz_targets, which runs under Atheris, or a C++ file in
 tests/fuzz/cpp, which clang++ builds with libFuzzer and the sanitizers of addresses and of undefined
@@ -12,9 +12,10 @@ importable gnuradio.mimopack. The first two come with scripts/setup.sh --fuzzers
 variable CLANGXX names another compiler.
 
 Inputs that reach new code are kept in build/fuzz/TARGET/inputs, and later runs begin with them. The
-file build/fuzz/TARGET/record.json counts the executions of all runs; with --total, a run ends when
-there are so many since the last commit with a finding, and a further one has nothing to do. A
-finding is an input in build/fuzz/TARGET. Run it again by its path:
+file build/fuzz/TARGET/record.json counts the executions of all runs. --keep moves these counts to
+bench/results/fuzz.json, which is committed. With --total, a run ends when both files together have
+so many since the last commit with a finding, and a further one has nothing to do. A finding is an
+input in build/fuzz/TARGET. Run it again by its path:
 
     scripts/fuzz.py TARGET --input build/fuzz/TARGET/finding-...
 
@@ -39,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FUZZ = ROOT / "tests/fuzz"
 CORPUS = ROOT / "tests/data/fuzz"
 WORK = ROOT / "build/fuzz"
+KEPT = ROOT / "bench/results/fuzz.json"
 sys.path.insert(0, str(FUZZ))
 # Seconds after which one input is a finding, waiting for a core included, and megabytes of memory
 # that are one.
@@ -57,11 +59,13 @@ LIBRARY = {
     "messages.cc": (["lib/runtime/messages.cc"],
                     ['-DPYBIND11_COMPILER_TYPE="_gcc"', "$ABI", "$PYTHON", "-lgnuradio-pmt",
                      "-lgnuradio-runtime"]),
-    "recording.cc": (["soapy/recording.cc"], ["-fsanitize=float-cast-overflow", "-lSoapySDR"])}
+    "recording.cc": (["soapy/recording.cc"],
+                     ["-fsanitize=float-cast-overflow",
+                      "-fno-sanitize-recover=float-cast-overflow", "-lSoapySDR"])}
 NATIVE_MAX_LEN = 1024
 # The last four checks take five times as long as all else. AddressSanitizer and the processor stop
 # at what most of them see, but not at a wrong alignment.
-SANITIZERS = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
               "-fno-sanitize=null,alignment,object-size,pointer-overflow"]
 # A process with this variable runs a target in Python; libFuzzer starts such processes too.
 MODULE = "MIMOPACK_FUZZ_MODULE"
@@ -133,24 +137,33 @@ def _abi():
 SPECIAL = {"$PYTHON": _python, "$ABI": _abi}
 
 
+def sources_of(name):
+    """Return the C++ sources of a target: its own first."""
+    return [FUZZ / "cpp" / name, *(ROOT / source for source in LIBRARY[name][0])]
+
+
+def compilation(name, compiler, program, *further):
+    """Return the command that compiles a C++ target; ``further`` has more options and sources."""
+    more = [word for one in LIBRARY[name][1]
+            for word in (SPECIAL[one]() if one in SPECIAL else [one])]
+    return [compiler, "-std=c++17", "-g", "-fvisibility=hidden", "-Wno-deprecated-declarations",
+            "-DMIMOPACK_ISA=baseline", f"-I{ROOT / 'lib'}", *map(str, further),
+            *map(str, sources_of(name)), *more, "-o", str(program)]
+
+
 def build(name):
     """Compile a C++ target if it is older than its sources, and return the program's path."""
     program = WORK / name / "program"
     program.parent.mkdir(parents=True, exist_ok=True)
-    sources, more = LIBRARY[name]
-    sources = [FUZZ / "cpp" / name, *(ROOT / source for source in sources)]
-    more = [word for one in more for word in (SPECIAL[one]() if one in SPECIAL else [one])]
     headers = [*(ROOT / "lib").rglob("*.h"), *(FUZZ / "cpp").glob("*.h")]
     if program.is_file() and all(one.stat().st_mtime < program.stat().st_mtime
-                                 for one in [*sources, *headers]):
+                                 for one in [*sources_of(name), *headers]):
         return program
     compiler = shutil.which(os.environ.get("CLANGXX", "clang++"))
     if compiler is None:
         sys.exit("fuzz: there is no clang++: run scripts/setup.sh --fuzzers, or name a compiler in "
                  "CLANGXX")
-    command = [compiler, "-std=c++17", "-O2", "-g", *SANITIZERS,
-               "-fvisibility=hidden", "-Wno-deprecated-declarations", "-DMIMOPACK_ISA=baseline",
-               f"-I{ROOT / 'lib'}", *map(str, sources), *more, "-o", str(program)]
+    command = compilation(name, compiler, program, "-O2", "-fsanitize=fuzzer", *SANITIZERS)
     print(shlex.join(command), flush=True)
     if subprocess.run(command).returncode:
         sys.exit(f"fuzz: {name} was not compiled")
@@ -186,6 +199,46 @@ def record(name):
     return json.loads(file.read_text()) if file.is_file() else []
 
 
+def kept():
+    """Return the content of the file of all kept records."""
+    if KEPT.is_file():
+        return json.loads(KEPT.read_text())
+    return {"what": "executions of the fuzz targets, by commit", "targets": {}}
+
+
+def keep(names):
+    """Move the records of targets to the file of all kept records."""
+    from gnuradio.mimopack.crossover import processor
+
+    content = kept()
+    for name in names:
+        for row in record(name):
+            add(content["targets"].setdefault(name, []), row.pop("commit"), processor(), row)
+    write(KEPT, content)
+    for name in names:
+        (WORK / name / "record.json").unlink(missing_ok=True)
+
+
+def add(rows, commit, processor, counts):
+    """Add counts to the row of a commit and a processor; None stands for this machine's."""
+    own = {"commit": commit} | ({} if processor is None else {"processor": processor})
+    for row in rows:
+        if own.items() <= row.items():
+            break
+    else:
+        row = own | dict.fromkeys(counts, 0)
+        rows.append(row)
+    for key, value in counts.items():
+        row[key] += value
+
+
+def write(file, content):
+    """Write a JSON file, which is the old one or the new one at any time."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(json.dumps(content, indent=1) + "\n")
+    new.replace(file)
+
+
 def since_the_last_finding(rows):
     """Return the executions of the commits after the last one with a finding."""
     last = max((n for n, row in enumerate(rows) if row["findings"]), default=-1)
@@ -194,16 +247,9 @@ def since_the_last_finding(rows):
 
 def add_to_record(name, **counts):
     """Add a run's counts to the row of its commit."""
-    rows, now = record(name), commit()
-    row = next((row for row in rows if row["commit"] == now), None)
-    if row is None:
-        row = dict.fromkeys(counts, 0) | {"commit": now}
-        rows.append(row)
-    for key, value in counts.items():
-        row[key] += value
-    new = WORK / name / "record.json.new"
-    new.write_text(json.dumps(rows, indent=1) + "\n")
-    new.replace(WORK / name / "record.json")
+    rows = record(name)
+    add(rows, commit(), None, counts)
+    write(WORK / name / "record.json", rows)
 
 
 def processor_seconds():
@@ -217,7 +263,8 @@ def fuzz(name, arguments):
     """
     runs, end = arguments.runs, time.monotonic() + arguments.seconds
     if arguments.total:
-        left = arguments.total - since_the_last_finding(record(name))
+        rows = [*kept()["targets"].get(name, []), *record(name)]
+        left = arguments.total - since_the_last_finding(rows)
         if left <= 0:
             print(f"{name}: has its {arguments.total} executions", flush=True)
             return True
@@ -288,15 +335,20 @@ def main():
                         help="begin of the random numbers; 0 takes another one in each run")
     parser.add_argument("--merge", action="store_true",
                         help="afterwards add inputs that reach new code to tests/data/fuzz")
+    parser.add_argument("--keep", action="store_true",
+                        help="afterwards move the counts of all runs to bench/results/fuzz.json")
     parser.add_argument("--input", type=Path, help="run one input only")
     arguments = parser.parse_args()
     names = targets() if "all" in arguments.target else arguments.target
     if arguments.input:
         return subprocess.run([*command_of(names[0]), str(arguments.input)],
                               env=environment_of(names[0])).returncode
-    if not (arguments.runs or arguments.total or arguments.seconds):
-        parser.error("give --runs, --total or --seconds")
-    clean = [fuzz(name, arguments) for name in names]
+    is_limited = arguments.runs or arguments.total or arguments.seconds
+    if not (is_limited or arguments.keep):
+        parser.error("give --runs, --total, --seconds or --keep")
+    clean = [fuzz(name, arguments) for name in names] if is_limited else []
+    if arguments.keep:
+        keep(names)
     if arguments.merge:
         for name in names:
             merge(name)

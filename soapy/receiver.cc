@@ -73,12 +73,18 @@ int Receiver::wait_over(int code,
     return code;
 }
 
+// Leave samples out, and list the gap.
+void Receiver::skip(int64_t samples, const char* cause)
+{
+    d_radio.gaps << d_next << " " << samples << " " << cause << std::endl;
+    d_next += samples;
+}
+
 int Receiver::lose(int64_t samples, int& flags, long long& time)
 {
     flags = SOAPY_SDR_HAS_TIME;
     time = d_radio.clock.time_of(d_start + d_next);
-    d_radio.gaps << d_next << " " << samples << " overflow" << std::endl;
-    d_next += samples;
+    skip(samples, "overflow");
     d_radio.counts.rx_overflows++;
     d_radio.counts.rx_lost += samples;
     SoapySDR::log(SOAPY_SDR_SSI, "O");
@@ -118,9 +124,8 @@ bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
         return true;
     }
     if (d_drop.next() <= d_next) {
-        d_radio.gaps << d_next << " " << d_drop.samples() << " drop" << std::endl;
+        skip(d_drop.samples(), "drop");
         d_radio.counts.rx_dropped += d_drop.samples();
-        d_next += d_drop.samples();
         d_drop.pass(d_next + 1);
         return act(limit, code, flags, time);
     }

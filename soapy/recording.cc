@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -53,6 +54,21 @@ T optional(const std::string& path,
     return field<T>(path, object, key, &otherwise);
 }
 
+/*! Return an integer of a field, or the default.
+ *
+ * get<int>() would also take 2.5, true and 2^32 + 2 for an integer, and cut them off.
+ */
+int64_t
+integer(const std::string& path, const json& object, const char* key, int64_t otherwise)
+{
+    const json value = optional<json>(path, object, key, otherwise);
+    if (!value.is_number_integer())
+        refuse(path, std::string(key) + ": must be an integer");
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
+        refuse(path, std::string(key) + ": too large");
+    return value.get<int64_t>();
+}
+
 bool is_file(const std::string& path)
 {
     struct stat info;
@@ -88,7 +104,7 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
         refuse(meta,
                "core:datatype: got \"" + d_datatype +
                    "\", allowed are cf32_le, ci16_le, ci8");
-    const int channels = optional<int>(meta, global, "core:num_channels", 1);
+    const int64_t channels = integer(meta, global, "core:num_channels", 1);
     if (channels < 1 || channels > 64)
         refuse(meta,
                "core:num_channels: got " + std::to_string(channels) +
@@ -106,11 +122,11 @@ void Recording::read_metadata(const std::string& meta, std::string& data)
         refuse(meta, "core:dataset: allowed is the name of a file in the same folder");
     if (!dataset.empty())
         data = meta.substr(0, meta.find_last_of('/') + 1) + dataset;
-    if (optional<int>(meta, global, "core:trailing_bytes", 0) != 0)
+    if (integer(meta, global, "core:trailing_bytes", 0) != 0)
         refuse(meta, "core:trailing_bytes is not supported");
     bool first = true;
     for (const json& capture : optional<json>(meta, whole, "captures", json::array())) {
-        if (optional<int>(meta, capture, "core:header_bytes", 0) != 0)
+        if (integer(meta, capture, "core:header_bytes", 0) != 0)
             refuse(meta, "core:header_bytes is not supported");
         const double frequency = optional<double>(meta, capture, "core:frequency", 0);
         if (first)

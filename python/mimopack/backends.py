@@ -22,6 +22,7 @@ import warnings
 
 from .arrays import is_device_array
 from .checks import choice
+from .cuda.waiting import GpuTimeout, keep_while_busy
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")
 
@@ -35,7 +36,8 @@ class Placement:
             all host arrays to the CPU.
         allowed: the backends that the object supports.
         forget: a function without arguments that drops the object's GPU programs and memory. It is
-            called after a GPU failure has been reported. None if there is nothing to drop.
+            called after a GPU failure has been reported, unless the GPU is still busy. None if
+            there is nothing to drop.
 
     Attributes:
         backend: see above.
@@ -122,7 +124,9 @@ class Placement:
         else:
             raise error
         self.gpu_is_lost, self.crossover = True, None
-        if self._forget:
+        if isinstance(error, GpuTimeout):    # freeing memory would wait too
+            keep_while_busy(self._forget)
+        elif self._forget:
             self._forget()
 
 

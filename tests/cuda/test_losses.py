@@ -3,13 +3,18 @@
 """A GPU that is lost, busy or shared: no vector is lost, and it comes back when asked."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
-from detector_blocks import make, play
-from gnuradio.mimopack import detectors
+from detector_blocks import Sink, Source, make, play
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import channel, constellation, detectors
+from gnuradio.mimopack.cuda import pinning, waiting
 from simulated import problem
 
 pytestmark = pytest.mark.gpu
@@ -17,15 +22,18 @@ pytestmark = pytest.mark.gpu
 N = 10_000
 
 
-def check(block, data):
-    """Play the vectors, all of which must be right."""
+def check(block, data, event=None):
+    """Play the vectors, all of which must be right; an event is called after half of them."""
     y, h, noise_var, _ = data
     before = block.vectors()
-    llr, _ = play(block, y, h, step=500)
-    expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+    llr, _ = play(block, y, h, step=500, event=event and (N // 2, event))
+    right(llr, detectors.NWay(backend="cpu").detect(y, h, noise_var))
+    assert block.vectors() - before == len(y) and block.erasures() == block.failures() == 0
+
+
+def right(llr, expected):
     scale = np.max(np.abs(expected), axis=1)
     assert np.count_nonzero(np.max(np.abs(llr - expected), axis=1) > 1e-3 * scale + 1e-6) <= 1
-    assert block.vectors() - before == len(y) and block.erasures() == block.failures() == 0
 
 
 @pytest.fixture
@@ -51,37 +59,190 @@ def test_no_memory_while_a_block_starts(data, capfd):
     assert block.last_backend() == "cuda" and "GPU failed" not in "".join(capfd.readouterr())
 
 
-def test_other_work_holds_the_gpu_up(data):
-    """Kernels of one second each are queued on another stream while the block runs."""
+def test_no_memory_in_mid_stream(data, capfd):
+    """The memory is gone when larger batches need more of it."""
     import cupy
 
-    spin = cupy.RawKernel("""extern "C" __global__ void spin(long long cycles)
-        { for (long long start = clock64(); clock64() - start < cycles;); }""", "spin")
-    block, stream = make("nway", backend="cuda", noise_var=data[2]), cupy.cuda.Stream(True)
-    blocks = 64 * cupy.cuda.Device().attributes["MultiProcessorCount"]
-    for _ in range(3):
-        spin((blocks,), (256,), (np.int64(10**8),), stream=stream)
+    pool, block = cupy.get_default_memory_pool(), make("nway", backend="cuda", noise_var=data[2])
+    y, h, noise_var, _ = data
+    sources = []
+
+    def grow():
+        pool.free_all_blocks()
+        pool.set_limit(size=max(1, pool.used_bytes()))
+        for source in sources:
+            source._step = N
+
+    sources += [Source(y, (), 10, (N // 2, grow)), Source(h, (), 10)]
+    top, sink = gr.top_block(), Sink(np.float32, 16)
+    block._detector.prepare = lambda *_: None    # whose memory would be enough for all batches
+    for port, source in enumerate(sources):
+        top.connect(source, (block, port))
+    top.connect(block, sink)
+    try:
+        top.run()
+    finally:
+        pool.set_limit(size=0)
+    right(sink.items(), detectors.NWay(backend="cpu").detect(y, h, noise_var))
+    assert block.last_backend() == "cpu" and block.vectors() == N
+    assert block.erasures() == block.failures() == 0
+    said = "".join(capfd.readouterr())
+    assert said.count("going on with the CPU") == 1 and "OutOfMemory" in said
+    del block._detector.prepare
     check(block, data)
     assert block.last_backend() == "cuda"
-    stream.synchronize()
+
+
+class Occupied:
+    """Kernels that take all multiprocessors until ``end()``, on a stream of their own."""
+
+    SOURCE = """extern "C" __global__ void __launch_bounds__(1024, 2) occupy(volatile int* goes_on)
+        { while (*goes_on) __nanosleep(1000); }"""
+
+    def __init__(self):
+        import cupy
+
+        self._memory = cupy.cuda.alloc_pinned_memory(4)
+        self._goes_on = np.frombuffer(self._memory, np.int32, 1)
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._kernel = cupy.RawKernel(self.SOURCE, "occupy")
+        self._processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+        self._goes_on[0] = 0
+        self.begin()    # compiles
+        self._stream.synchronize()
+
+    def begin(self):
+        self._kernel((2 * self._processors,), (1024,), (np.uintp(self._memory.ptr),),
+                     stream=self._stream)
+
+    def hold(self):
+        self._goes_on[0] = 1
+        self.begin()
+
+    def end(self):
+        self._goes_on[0] = 0
+        self._stream.synchronize()
+
+
+@pytest.fixture
+def occupied():
+    other = Occupied()
+    yield other
+    other.end()
+
+
+def test_other_work_holds_the_gpu_up(data, occupied):
+    """The GPU is busy with other work for two seconds in mid-stream, and then goes on."""
+    times = []
+
+    def hold():
+        occupied.hold()
+        times.append(time.monotonic())
+        timer.start()
+
+    timer = threading.Timer(2, occupied.end)
+    block = make("nway", backend="cuda", noise_var=data[2])
+    check(block, data, hold)
+    assert time.monotonic() - times[0] >= 2
+    assert block.last_backend() == "cuda"
+    timer.join()
+
+
+CODE = "wifi:648:1/2"
+LINK = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk", "code": CODE}
+
+
+def decoder(backend="cuda"):
+    return mimopack.fec_decoder(CODE, backend=backend)
+
+
+def receiver(backend="cuda"):
+    return mimopack.iterative_receiver(**LINK, backend=backend, iterations=2)
+
+
+def one_receiver(backend="cuda"):
+    return mimopack.iterative_receiver(**LINK, backend=backend, iterations=2, early_stop=False)
+
+
+@pytest.mark.parametrize("make_block", [decoder, receiver, one_receiver])
+def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypatch, capfd):
+    monkeypatch.setattr(waiting, "_timeout", 1.0)
+    rng, count = np.random.default_rng(1), 400
+    if make_block is decoder:
+        inputs = [rng.normal(3, 2, (count, 648)).astype(np.float32)]
+    else:
+        rng, points = np.random.default_rng(1), constellation.get("qpsk")
+        h = channel.flat_rayleigh(count * 162, 2, 2, rng)
+        y = h.sum(axis=2) * points.points[0]    # codewords of zeros
+        y = (y + channel.awgn(y.shape, 0.1, rng)).astype(np.complex64)
+        inputs = [y.reshape(count, -1), h.reshape(count, -1)]
+    block = make_block()
+
+    def run(block, event=None):
+        top, sinks = gr.top_block(), []
+        sources = [Source(inputs[0], (), 20, event), *(Source(more, (), 20) for more in inputs[1:])]
+        for port, source in enumerate(sources):
+            top.connect(source, (block, port))
+        for port in range(block.output_signature().max_streams()):
+            sinks.append(Sink(np.uint8, block.output_signature().sizeof_stream_item(port)))
+            top.connect((block, port), sinks[-1])
+        top.run()
+        assert block.erasures() == block.failures() == 0
+        return sinks[0].items()
+
+    expected = run(make_block("cpu"))
+    assert np.count_nonzero(np.any(run(block) != expected, axis=1)) <= 1
+    assert block.last_backend() == "cuda"
+    found = run(block, (count // 2, occupied.hold))
+    assert np.count_nonzero(np.any(found != expected, axis=1)) <= 1
+    said = "".join(capfd.readouterr())
+    assert said.count("going on with the CPU") == 1 and "GpuTimeout" in said
+    assert block.last_backend() == "cpu"
+    occupied.end()
+    assert np.count_nonzero(np.any(run(block) != expected, axis=1)) <= 1
+    assert block.last_backend() == "cuda"
+
+
+def test_a_kernel_that_never_ends(data, occupied, monkeypatch, capfd):
+    """The block gives up waiting for the GPU, and takes it again when it is idle."""
+    monkeypatch.setattr(waiting, "_timeout", 1.0)
+    block = make("nway", backend="cuda", noise_var=data[2])
+    check(block, data)    # pins the buffers
+    check(block, data, occupied.hold)
+    assert block.last_backend() == "cpu"
+    said = "".join(capfd.readouterr())
+    assert said.count("going on with the CPU: GpuTimeout(") == 1
+    check(block, data)    # the GPU is still busy
+    assert block.last_backend() == "cpu" and "still runs" in "".join(capfd.readouterr())
+    occupied.end()
+    check(block, data)
+    assert block.last_backend() == "cuda" and "GPU" not in "".join(capfd.readouterr())
+    assert not pinning._holders    # what could not be unpinned is unpinned now
 
 
 CHILD = """
 import sys
 from detector_blocks import make
+from gnuradio.mimopack import detectors
 from simulated import problem
-from test_losses import check
+from test_losses import Occupied, check
 
 data = problem(10_000, 4, 4, "qam16", 18)
 block = make("nway", backend="cuda", noise_var=data[2])
+if sys.argv[1] == "breaks":
+    import cupy
+    import numpy as np
+
+    wrong = cupy.RawKernel('extern "C" __global__ void f(int* p) { *p = 1; }', "f")
+    wrong.compile()
+    event = lambda: wrong((1,), (1,), (np.uintp(64),), stream=cupy.cuda.Stream(non_blocking=True))
+if sys.argv[1] == "hangs":
+    detectors.set_gpu_timeout(1)
+    event = Occupied().hold
 for turn in range(5):
-    check(block, data)
-    if sys.argv[1] == "breaks" and turn == 1:
-        import cupy
-        cupy.RawKernel('extern "C" __global__ void f(int* p) { *p = 1; }', "f")(
-            (1,), (1,), (__import__("numpy").uintp(64),))
+    check(block, data, event if turn == 2 and sys.argv[1] != "runs" else None)
 print()    # CuPy's complaints may lack an end of line
-print("last backend:", block.last_backend())
+print("last backend:", block.last_backend(), flush=True)
 """
 
 
@@ -93,12 +254,22 @@ def child(how):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])})
 
 
-@pytest.mark.parametrize("hows", [("runs", "runs"), ("runs", "breaks")])
+@pytest.mark.parametrize("hows", [("runs", "runs"), ("runs", "breaks"), ("runs", "hangs")])
 def test_two_processes_on_one_gpu(hows):
-    """The one whose context is destroyed goes on with the CPU, the other one with the GPU."""
+    """One process loses its context, or its GPU never ends: the CPU goes on, in mid-stream.
+
+    The other one goes on with the GPU.
+    """
     children = [child(how) for how in hows]
     for how, one in zip(hows, children, strict=True):
-        said, _ = one.communicate(timeout=120)
-        assert one.returncode == 0, said
-        last = "cpu" if how == "breaks" else "cuda"
+        timer = threading.Timer(120, one.kill)
+        timer.start()
+        said = ""
+        for line in one.stdout:
+            said += line
+            if how == "hangs" and line.startswith("last backend"):
+                one.terminate()    # CUDA's end would wait for the kernel
+        timer.cancel()
+        assert one.wait() == (-signal.SIGTERM if how == "hangs" else 0), said
+        last = "cuda" if how == "runs" else "cpu"
         assert f"last backend: {last}" in said.splitlines(), said

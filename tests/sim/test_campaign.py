@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A campaign file is several simulations, each with the results that it has alone."""
 
+import sys
+
 import pytest
 from documents import blocks
 from gnuradio.mimopack import sim
@@ -86,14 +88,36 @@ def test_one_run_at_a_time(path):
     ('["zf"]', '"zf"', r"simulation\[1\].detectors: got 'zf', must be a list of texts"),
     ('["zf"]', '[["zf"]]', r"simulation\[1\].detectors: got \[\['zf'\]\], must be a list of texts"),
     ("num_tx = 2", "num_tx = ", "Invalid value"),
-    ("[defaults]", "[[defaults]]", "defaults: must be a table")])
+    ("[defaults]", "[[defaults]]", "defaults: must be a table"),
+    ('name = "plain"', 'name = ""', r"simulation\[1\].name: got '', must be text that can"),
+    ('["zf"]', r'["kbest:k=8\n"]', r"simulation\[1\].detectors\[0\]: got 'kbest:k=8\\n', must be"),
+    ("errors = 10", 'errors = "10"', r"simulation\[0\].errors: got '10', must be an integer"),
+    ("max_frames = 32", "max_frames = 0", r"simulation\[1\].max_frames: got 0, allowed are 1 to"),
+    ('"2:4:2"', "nan", r"simulation\[0\].snr: got nan, allowed are -100 to 200"),
+    ('"2:4:2"', "[]", r"simulation\[0\].snr: got none, must be at least one"),
+    ('"2:4:2"', "true", r"simulation\[0\].snr: True is neither"),
+    ('"2:4:2"', '["1:9999:1", 1, 2]', r"simulation\[0\].snr: the list has more than 10000 values"),
+    ('"2:4:2"', "[" * 5000 + "1" + "]" * 5000, "nested too deeply, allowed are 20 levels"),
+    ('"2:4:2"', "[" * 30 + "1" + "]" * 30, "nested too deeply, allowed are 20 levels"),
+    ('"Two links"', "2", "title: got 2, must be printable text"),
+    ('"here"', r'"\u001b[2J"', r"results: got '\\x1b\[2J', must be printable text"),
+    ('"qpsk"', "[1, -1]", r"simulation\[0\].constellation: got \[1, -1\], must be printable text")])
 def test_refusals(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=f"campaign: {path}: {message}"):
         Campaign(path)
 
 
+def test_a_detector_that_is_named_twice_counts_once(path):
+    path.write_text(TEXT.replace('["zf"]', '["zf", "zf"]'))
+    part = Campaign(path).parts[1]
+    assert part.simulation["detectors"] == ["zf"] and part.state([]) == (0, 0, 4)
+
+
 @pytest.mark.parametrize("old, new, message", [
+    # Without a code nothing uses these, and the results could not be written.
+    ("max_frames = 32", "feedback_scale = nan", "plain: feedback_scale: got nan"),
+    ("max_frames = 32", "decoder_iterations = 1979-05-27", "plain: decoder_iterations: got"),
     ('["zf"]', '["zff"]', "plain: detector: got 'zff'"),
     ('["zf"]', "[]", "plain: detectors: got none"),
     ('"qpsk"', '"q"', "coded: constellation: got 'q'"),
@@ -104,6 +128,13 @@ def test_refusals(path, old, new, message):
 def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=message):
+        Campaign(path).simulations()
+
+
+def test_a_missing_package_is_told_with_the_name(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    path.write_text(TEXT + 'backend = "cuda"')
+    with pytest.raises(ImportError, match="plain: backend 'cuda' needs CuPy"):
         Campaign(path).simulations()
 
 

@@ -159,6 +159,16 @@ class TestSimulation:
         kept = json.loads(path.read_text())
         assert kept["data"] == "simulated" and kept["results"] == json.loads(json.dumps(whole))
 
+    def test_results_of_numpy_arguments_are_written(self, tmp_path):
+        path = tmp_path / "out.json"
+        link = sim.Link(*np.array([2, 2]), seed=np.uint8(3))
+        rows = sim.Simulation(
+            link, ["mmse"], iterations=np.int64(1), feedback_scale=np.float32(0.5),
+            early_stop=np.True_, output=path).run([20], 1, 16)
+        kept = json.loads(path.read_text())
+        assert kept["results"] == rows
+        assert (kept["parameters"]["num_tx"], kept["parameters"]["early_stop"]) == (2, True)
+
     def test_other_parameters_are_refused(self, tmp_path):
         path = tmp_path / "out.json"
         sim.Simulation(LINK, ["mmse"], output=path).run([20], 1, 16)
@@ -193,6 +203,10 @@ class TestSimulation:
             sim.Simulation(LINK, [])
         with pytest.raises(ValueError, match="iterations: got 2 without a code, must be 1"):
             sim.Simulation(sim.Link(), ["nway"], iterations=2)
+        for name, value in (("decoder_iterations", "8"), ("feedback_scale", float("nan")),
+                            ("early_stop", 1)):
+            with pytest.raises(ValueError, match=f"{name}: got {value!r}, must be"):
+                sim.Simulation(sim.Link(), ["mmse"], **{name: value})
         with pytest.raises(ValueError, match="list_bits: got 2 without a code, must be 0"):
             sim.Simulation(sim.Link(), ["nway:list_bits=2"])
         simulation = sim.Simulation(sim.Link(), ["mmse"])

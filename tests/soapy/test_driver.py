@@ -428,7 +428,13 @@ def test_wrong_arguments_are_refused(arguments, message):
 
 @pytest.mark.parametrize("field, message", [
     ({"core:datatype": "ri16_le"}, "core:datatype: got"),
-    ({"core:num_channels": 0}, "core:num_channels"),
+    ({"core:num_channels": 0}, "core:num_channels: got 0, allowed is 1 to 64"),
+    # As an int of C++, each of the next five would be 2 or 0, or undefined.
+    ({"core:num_channels": 2**32 + 2}, "core:num_channels: got 4294967298, allowed is 1 to 64"),
+    ({"core:num_channels": 2.5}, "core:num_channels: must be an integer"),
+    ({"core:trailing_bytes": 2**32}, "core:trailing_bytes is not supported"),
+    ({"core:trailing_bytes": 2**64 - 2**32}, "core:trailing_bytes: too large"),
+    ({"core:trailing_bytes": 1e130}, "core:trailing_bytes: must be an integer"),
     ({"core:sample_rate": None}, "sample_rate"),
     ({"core:dataset": "../other"}, "core:dataset: allowed is the name of a file"),
     ({"core:dataset": "."}, "no such file"),

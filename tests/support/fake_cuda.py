@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from gnuradio.mimopack import _core
-from gnuradio.mimopack.cuda import device
+from gnuradio.mimopack.cuda import device, waiting
 from gnuradio.mimopack.cuda import program as programs
 
 
@@ -25,6 +25,7 @@ class Stream:
     """Queue of pending work on the current GPU."""
 
     all = {}
+    hangs = False    # whether the work never ends
 
     def __init__(self, non_blocking=False):
         self.ptr = len(Stream.all) + 1
@@ -38,7 +39,14 @@ class Stream:
     def __exit__(self, *_):
         pass
 
+    def query(self):
+        if self.hangs:
+            return 600
+        self.synchronize()
+        return 0
+
     def synchronize(self):
+        assert not self.hangs, "this would wait forever"
         Fake.log.append(("wait", self.device))
         for step in self.work:
             step()
@@ -81,8 +89,10 @@ class Fake:
             alloc_pinned_memory=self.pinned_memory,
             driver=SimpleNamespace(launchKernel=self._launch),
             runtime=SimpleNamespace(
-                CUDARuntimeError=RuntimeError, memcpyHostToDevice=1, memcpyDeviceToHost=2,
-                memoryTypeHost=1, cudaDevAttrMultiProcessorCount=16,
+                CUDARuntimeError=RuntimeError,
+                streamQuery=lambda stream: Stream.all[stream].query(),
+                memcpyHostToDevice=1, memcpyDeviceToHost=2, memoryTypeHost=1,
+                cudaDevAttrMultiProcessorCount=16,
                 getDeviceCount=lambda: Fake.count, deviceGetAttribute=lambda *_: 3,
                 getDeviceProperties=lambda number: {"name": b"Fake %d" % number},
                 memcpyAsync=lambda to, source, size, kind, stream: Stream.all[stream].work.append(
@@ -162,8 +172,10 @@ def install(monkeypatch, count=1):
     monkeypatch.setattr(Fake, "registered", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    for module in ("transfer", "pinning", "program", "gpus"):
+    for module in ("transfer", "pinning", "program", "gpus", "waiting"):
         monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
+    for kept in ("_streams", "_kept", "_later", "_lost"):
+        monkeypatch.setattr(waiting, kept, [])
     monkeypatch.setattr(device, "count", lambda: Fake.count)
     monkeypatch.setattr(programs.Program, "_compile", Fake.compile)
     monkeypatch.setattr(Fake, "count", count)

@@ -92,6 +92,7 @@ def receive_on_cpu(monkeypatch, sharing):
 
     fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Current))
     monkeypatch.setattr(sharing, "cupy", lambda: fake)
+    monkeypatch.setattr(sharing, "current", lambda number: fake.cuda.Device(number))
     monkeypatch.setattr(sharing, "Upload",
                         lambda: lambda array, threads: (sent.append(array.shape), array)[1])
     return sent

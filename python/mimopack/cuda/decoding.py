@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decoder programs on one GPU, for GPU arrays and, in parts, for host arrays."""
 
-from contextlib import suppress
-
 import numpy as np
 
 from .device import Count, address, check_device, cupy, kernel, pinned_empty
 from .transfer import SLOTS, copy
+from .waiting import abandon, current, wait
 
 # Bytes of LLRs that are copied from the host in one part.
 PART_BYTES = 2**24
@@ -49,9 +48,10 @@ class DecoderProgram:
         """Compile the program; shared is the size of a block's shared memory in bytes."""
         self.text = text
         self._shared = shared
-        self._kernel = kernel(text, "decode", self.device)
-        if shared > ORDINARY_SHARED:
-            self._kernel.max_dynamic_shared_size_bytes = shared
+        with self._current():
+            self._kernel = kernel(text, "decode", self.device)
+            if shared > ORDINARY_SHARED:
+                self._kernel.max_dynamic_shared_size_bytes = shared
 
     def _room(self):
         """Return the bytes of shared memory that a block may request."""
@@ -131,16 +131,14 @@ class DecoderProgram:
                         slot.send(self, llr[part],
                                   None if messages is None else messages[part], iterations,
                                   (out[part], found[part], taken[part]), threads)
-            except BaseException:    # even KeyboardInterrupt: no result may arrive later
+            except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
                 self._slots = None
-                for slot in slots:
-                    with suppress(Exception):
-                        slot.stream.synchronize()
+                abandon(slots, error)
                 raise
         return found, taken, erased
 
     def _current(self):
-        return cupy().cuda.Device(self.device)
+        return current(self.device)
 
 
 class _Slot:
@@ -177,6 +175,7 @@ class _Slot:
         if self._under_way is None:
             return 0
         (results, ends, erased), self._under_way = self._under_way, None
+        wait(self.stream)
         count = int(erased)
         for array, end in zip(results, ends, strict=True):
             begin = end - -(-array.nbytes // 16) * 16

@@ -7,6 +7,7 @@ from .device import cupy, pinned_empty
 from .pinning import Pins
 from .program import Program
 from .transfer import Pipeline
+from .waiting import GpuTimeout, when_idle
 
 
 class Gpus:
@@ -48,8 +49,13 @@ class Gpus:
 
     def unpin(self):
         """Unpin everything that ``pin`` has pinned."""
-        with next(iter(self.programs.values())).current():
-            self._pins.release()
+        try:
+            with next(iter(self.programs.values())).current():
+                self._pins.release()
+        except GpuTimeout:    # unpinning would wait too
+            pins, self._pins = self._pins, Pins()
+            when_idle(pins.release)
+            raise
 
     def release(self):
         """Free the memory that is kept between calls for host arrays."""

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import is_device_array
 from . import source
 from .device import Count, address, check_device, cupy, kernel
+from .waiting import current
 
 # Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
@@ -75,7 +76,7 @@ class Program:
 
     def current(self):
         """Return a context in which this GPU is the current one."""
-        return cupy().cuda.Device(self.device)
+        return current(self.device)
 
     def _compile(self, variant):
         if variant not in self._compiled:

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _core
 from .device import address, cupy, pinned_empty
 from .program import COUNTERS_BYTES, Variant
+from .waiting import abandon, gpu_timeout, wait
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
 # The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
@@ -30,10 +31,6 @@ COPY_BYTES = 2**18
 # Part of an upload that is copied to pinned memory while the previous part travels.
 UPLOAD_BYTES = 2**22
 _ALIGNMENT = 256
-
-# Memory of GPUs that failed for good. It is kept referenced, because freeing it would fail too,
-# wherever the last reference is dropped.
-_lost = []
 
 
 class Pipeline:
@@ -76,6 +73,11 @@ class Pipeline:
             if self._slots is None:
                 self._slots = [[_Slot(program) for _ in range(SLOTS)]
                                for program in self._programs]
+            # An allocation may wait for all kernels, so it comes before the first one.
+            size = batch.room(*parts[0])    # no part is larger
+            for slots, share in zip(self._slots, shares, strict=True):
+                for slot in slots[:len(share)]:
+                    slot.make_room(size)
             turns = [*zip_longest(*shares), *[[None] * count] * SLOTS]
             for turn, together in enumerate(turns):
                 for slots, part in zip(self._slots, together, strict=True):
@@ -83,8 +85,9 @@ class Pipeline:
                     erased += slot.finish()
                     if part:
                         slot.send(batch, *part)
-        except BaseException:    # even KeyboardInterrupt: no result may arrive later
-            self._abandon()
+        except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
+            slots, self._slots = self._slots, None
+            abandon([slot for of_gpu in slots or () for slot in of_gpu], error)
             raise
         return erased
 
@@ -92,15 +95,6 @@ class Pipeline:
         """Free memory; the next batch allocates it again."""
         for slot in (slot for of_gpu in self._slots or () for slot in of_gpu):
             slot.release()
-
-    def _abandon(self):
-        """Wait for the parts in progress and drop them."""
-        slots, self._slots = self._slots, None
-        for slot in (slot for of_gpu in slots or () for slot in of_gpu):
-            try:
-                slot.stream.synchronize()
-            except Exception:    # the GPU has failed
-                _lost.append(slot)
 
 
 class _Rows:
@@ -141,6 +135,9 @@ class _Batch:
         self.common_noise_var = float(noise_var[0]) if noise_var.size == 1 else 0.0
         self.nodes_per_vector = 0 if nodes is None else nodes.shape[1]
         self.variant = Variant.of(call)
+        # If copies to the caller's memory were queued behind a kernel that ends too late, they
+        # would overwrite what is there by then.
+        self.writes_late = gpu_timeout() is not None
         given = {"y": y, "h": h, "noise_var": noise_var if noise_var.size > 1 else None,
                  "prior": prior,
                  **{f"hard{i}": array for i, array in enumerate(() if hard is None else hard)}}
@@ -163,6 +160,10 @@ class _Batch:
         count = max(gpus, min(PARTS * gpus, self._bytes // LEAST_PART_BYTES),
                     -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
+
+    def room(self, rows, matrices):
+        """Return the size in bytes of a slot for a part."""
+        return self.layout(rows.stop - rows.start, matrices.stop - matrices.start)[3]
 
     def layout(self, n, matrices):
         """Return the layout of a part in a slot: (places, bytes to zero, end of results, size).
@@ -206,11 +207,10 @@ class _Slot:
         """Queue a part: copy it to the GPU, process it, copy the results back."""
         part, stream = (rows, matrices), self.stream.ptr
         n, count = rows.stop - rows.start, matrices.stop - matrices.start
-        places, zeros, back, size = batch.layout(n, count)
+        places, zeros, back, _ = batch.layout(n, count)
         runtime = cupy().cuda.runtime
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
         with self._program.current():
-            self._make_room(size)
             here = address(self._here)
             at = {name: self._there.ptr + place for name, place in places.items()}
             for array in batch.staged:
@@ -232,17 +232,28 @@ class _Slot:
                 self.stream)
             runtime.memcpyAsync(here + places["counters"], at["counters"],
                                 back - places["counters"], to_host, stream)
-            for array in batch.written:
-                there, length = array.address_and_size(*part)
-                runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
+            if not batch.writes_late:
+                self._write(batch, part, places)
         self._under_way = batch, part, places
+
+    def _write(self, batch, part, places):
+        """Queue the copies of results straight to the caller's memory."""
+        runtime = cupy().cuda.runtime
+        for array in batch.written:
+            there, length = array.address_and_size(*part)
+            runtime.memcpyAsync(there, self._there.ptr + places[array.name], length,
+                                runtime.memcpyDeviceToHost, self.stream.ptr)
 
     def finish(self):
         """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._under_way is None:
             return 0
         (batch, part, places), self._under_way = self._under_way, None
-        self.stream.synchronize()
+        wait(self.stream)
+        if batch.written and batch.writes_late:
+            with self._program.current():
+                self._write(batch, part, places)
+            wait(self.stream)
         for array in batch.collected:
             destination, place = array.part(*part), places[array.name]
             copy(destination, self._here[place:place + len(destination)], batch.threads)
@@ -256,11 +267,13 @@ class _Slot:
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
             cupy().get_default_pinned_memory_pool().free_all_blocks()
 
-    def _make_room(self, size):
+    def make_room(self, size):
+        """Allocate memory of at least this size; no part may be in progress."""
         if size > self._size:
             self._size = 0
             self._here = self._there = None
-            with self.stream:    # CuPy reuses memory per stream; others may still use theirs
+            # CuPy reuses memory per stream; others may still use theirs.
+            with self._program.current(), self.stream:
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
             self._size = size

@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from ..cuda.device import cupy
+from ..cuda.waiting import settle, wait
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -71,7 +72,7 @@ class Graphs:
             # This call allocates all memory that is kept between calls, outside the recording's own
             # pool.
             found = passes(batch, *settings[0])
-            cupy().cuda.get_current_stream().synchronize()
+            settle(batch.y)
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
@@ -114,7 +115,7 @@ class _Recording:
                     stream.end_capture()
                 raise
             self._graph = stream.end_capture()
-            stream.synchronize()
+            wait(stream, self)
 
     def _fill(self, vectors, matrices):
         """Fill the vectors and matrices from these numbers on."""
@@ -132,7 +133,7 @@ class _Recording:
         self._graph.launch(stream)
         n = vectors // self._vectors
         arrays = [None if array is None else _first(array, n) for array in self._arrays]
-        stream.synchronize()
+        wait(stream, self)
         return arrays, [int(count) for count in self._counts]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
 from ..coding.decoder import as_decoder
+from ..cuda.waiting import settle
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from ..detectors.choosing import as_detector
 from .batch import Batch, take_rows
@@ -217,6 +218,7 @@ class IterativeReceiver:
                 if given is not None:
                     erasures = 0
                 elif self.early_stop:
+                    settle(bits)
                     erasures = self.detector.erasures
                 if keep_history:
                     history = xp.empty((self.iterations, *bits.shape), np.uint8)
@@ -231,6 +233,7 @@ class IterativeReceiver:
                 break
             extrinsic = decoded - llr
             if self.early_stop:
+                settle(bits)
                 going = xp.flatnonzero(~decoder.found)
                 if not len(going):
                     if keep_history:

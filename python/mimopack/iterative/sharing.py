@@ -15,6 +15,7 @@ from ..checks import thread_count
 from ..crossover import Crossover
 from ..cuda.device import cupy
 from ..cuda.transfer import Upload
+from ..cuda.waiting import current, settle
 from .batch import Batch
 
 # Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
@@ -182,11 +183,13 @@ class SharedReceiver(Placed):
 
     def _receive_there(self, number, batch, keep_history):
         receiver, xp, upload = self._there[number], cupy(), self._uploads[number]
-        with xp.cuda.Device(self._devices[number]):
+        with current(self._devices[number]):
             arrays = [upload(array, self._threads)
                       if isinstance(array, np.ndarray) and array.ndim else array
                       for array in (batch.y, batch.h, batch.noise_var)]
-            return _decided(receiver.receive(*arrays, keep_history), xp.asnumpy)
+            received = receiver.receive(*arrays, keep_history)
+            settle(received.bits)
+            return _decided(received, xp.asnumpy)
 
     def _case(self, per_channel):
         return gcd(per_channel, self.layout.vectors), self.iterations, self._threads

@@ -20,16 +20,16 @@ def sorted_qr_order(h):
     The next column is always the one with the smallest norm after projection on the columns before
     it. Strong columns are therefore left for the top of the tree.
     """
-    h = np.array(h, complex)
-    left = list(range(h.shape[1]))
+    columns = np.array(np.transpose(h), complex, order="C")    # see modified_gram_schmidt
+    left = list(range(len(columns)))
     order = []
     while left:
-        order.append(min(left, key=lambda c: np.linalg.norm(h[:, c])))
+        order.append(min(left, key=lambda c: np.linalg.norm(columns[c])))
         left.remove(order[-1])
-        norm = np.linalg.norm(h[:, order[-1]])
-        q = h[:, order[-1]] / norm if norm > 0 else 0 * h[:, 0]
+        norm = np.linalg.norm(columns[order[-1]])
+        q = columns[order[-1]] / norm if norm > 0 else 0 * columns[0]
         for c in left:
-            h[:, c] -= q * np.vdot(q, h[:, c])
+            columns[c] -= q * np.vdot(q, columns[c])
     return order
 
 

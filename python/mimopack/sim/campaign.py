@@ -10,9 +10,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from .. import checks
 from ..text import printable
 from .crew import carry_out
 from .link import SNR_KINDS, Link
+from .plan import MOST_FRAMES
 from .simulation import Simulation
 
 _LINK = [field.name for field in fields(Link) if field.name != "snr_kind"]
@@ -22,17 +24,26 @@ _SIMULATION = ["detectors", *(
 _RUN = {"errors": 100, "max_frames": 100_000}
 _KEYS = [*SNR_KINDS, *_LINK, *_SIMULATION, *_RUN]
 _TOP = ("title", "results", "plot", "defaults", "simulation")
+_MOST_SNRS = 10_000
+_DEEPEST = 20    # tables and lists within each other
 
 
 def snr_values(value):
     """Return the SNRs that a value means: a list, a number, "FIRST:LAST:STEP" or "1,2,3".
 
     Raises:
-        ValueError: it means none.
+        ValueError: it means none, or more than 10,000.
     """
     if isinstance(value, list):
-        return [number for one in value for number in snr_values(one)]
+        numbers = []
+        for one in value:
+            numbers += snr_values(one)
+            if len(numbers) > _MOST_SNRS:
+                raise ValueError(f"the list has more than {_MOST_SNRS} values")
+        return numbers
     try:
+        if isinstance(value, bool):
+            raise TypeError
         if not isinstance(value, str):
             return [float(value)]
         if ":" not in value:
@@ -41,9 +52,9 @@ def snr_values(value):
     except (ValueError, OverflowError, TypeError):
         raise ValueError(f"{value!r} is neither FIRST:LAST:STEP nor numbers separated by commas"
                          ) from None
-    if not 0 < step < math.inf or not 0 <= (last - first) / step < 10_000:
+    if not 0 < step < math.inf or not 0 <= (last - first) / step < _MOST_SNRS:
         raise ValueError(f"{value!r} is not FIRST:LAST:STEP with STEP > 0, LAST >= FIRST and at "
-                         "most 10000 values")
+                         f"most {_MOST_SNRS} values")
     count = int((last - first) / step + 1e-9) + 1
     return [round(first + i * step, 6) for i in range(count)]
 
@@ -116,7 +127,9 @@ class Campaign:
             entries = content.get("simulation")
             if not isinstance(entries, list) or not entries:
                 raise ValueError("simulation: missing, must be at least one [[simulation]]")
-            self.title = str(content.get("title", path.stem))
+            for key in ("title", "results", "plot"):
+                _text(key, content.get(key, path.stem))
+            self.title = content.get("title", path.stem)
             self.plot = path.parent / content["plot"] if "plot" in content else None
             folder = path.parent / content.get("results", path.stem)
             self.parts = [_part(f"simulation[{index}]", defaults, entry, folder)
@@ -125,7 +138,7 @@ class Campaign:
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise ValueError(f"simulation[{index}].name: {name} is taken already")
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise ValueError(f"campaign: {path}: {printable(error)}") from None
 
     def simulations(self, threads=0, client=None):
@@ -143,6 +156,8 @@ class Campaign:
                                              output=part.output, client=client)
             except ValueError as error:
                 raise ValueError(f"{part.name}: {error}") from None
+            except ImportError as error:
+                raise ImportError(f"{part.name}: {error}") from None
         return made
 
     def run(self, simulations, seconds=None, progress=None, say=None):
@@ -173,12 +188,26 @@ class Campaign:
 
 
 def _parsed(path):
+    """Return the content of a TOML file.
+
+    Raises:
+        ValueError: the file is not TOML, or nested too deeply.
+    """
     import tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         raise ValueError("is no text in UTF-8") from None
+    except RecursionError:
+        raise ValueError(f"nested too deeply, allowed are {_DEEPEST} levels") from None
+    level = [content]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level if isinstance(one, (dict, list))
+                 for inner in (one.values() if isinstance(one, dict) else one)]
+    if level:
+        raise ValueError(f"nested too deeply, allowed are {_DEEPEST} levels")
+    return content
 
 
 def _known(table, allowed, place):
@@ -189,10 +218,16 @@ def _known(table, allowed, place):
             raise ValueError(f"{place}{key}: unknown, allowed are {', '.join(allowed)}")
 
 
+def _text(name, value):
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError(f"{name}: got {value!r}, must be printable text")
+
+
 def _part(place, defaults, entry, folder):
     _known(entry, ["name", *_KEYS], f"{place}.")
     name = entry.get("name")
-    if not isinstance(name, str) or not name.isprintable() or name != Path(name).name:
+    if (not isinstance(name, str) or not name or not name.isprintable()
+            or name != Path(name).name):
         raise ValueError(f"{place}.name: got {name!r}, must be text that can name a file")
     told = {**{key: value for key, value in defaults.items()
                if key not in SNR_KINDS or not entry.keys() & set(SNR_KINDS)}, **entry}
@@ -206,7 +241,16 @@ def _part(place, defaults, entry, folder):
         snrs = sorted(set(snr_values(told[kinds[0]])))
     except ValueError as error:
         raise ValueError(f"{place}.{kinds[0]}: {error}") from None
+    if not snrs:
+        raise ValueError(f"{place}.{kinds[0]}: got none, must be at least one")
+    for one in snrs:
+        checks.snr(f"{place}.{kinds[0]}", one)
+    for index, detector in enumerate(detectors):
+        _text(f"{place}.detectors[{index}]", detector)
+    told["detectors"] = list(dict.fromkeys(detectors))    # as ``Simulation`` does
+    _text(f"{place}.constellation", told.get("constellation", ""))    # no points
+    run = {key: checks.integer(f"{place}.{key}", told.get(key, default), 1, MOST_FRAMES)
+           for key, default in _RUN.items()}
     return Part(name, folder / f"{name}.json",
                 {key: told[key] for key in _LINK if key in told} | {"snr_kind": kinds[0]},
-                {key: told[key] for key in _SIMULATION if key in told}, snrs,
-                {key: told.get(key, default) for key, default in _RUN.items()})
+                {key: told[key] for key in _SIMULATION if key in told}, snrs, run)

@@ -78,11 +78,12 @@ class Link:
     seed: int = 1
 
     def __post_init__(self):
-        integer("num_tx", self.num_tx, 1, 64)
-        integer("num_rx", self.num_rx, self.num_tx, 256)
+        # Results are written as JSON, which takes Python's integers only.
+        object.__setattr__(self, "num_tx", integer("num_tx", self.num_tx, 1, 64))
+        object.__setattr__(self, "num_rx", integer("num_rx", self.num_rx, self.num_tx, 256))
+        object.__setattr__(self, "seed", integer("seed", self.seed, 0, 2**63 - 1))
         choice("interleaver", self.interleaver, ("random", "none"))
         choice("snr_kind", self.snr_kind, SNR_KINDS)
-        integer("seed", self.seed, 0, 2**63 - 1)
         object.__setattr__(self, "coding", make_code(self.code, self.bits_per_vector))
         object.__setattr__(self, "_draw_channel", make_channel(self.channel))
 

@@ -17,6 +17,7 @@ from .link import BLOCK
 from .tally import Tally
 
 _MARGIN = 1.2    # blocks handed out over the blocks that the error rate so far lets expect
+MOST_FRAMES = 10**9    # of a point, and frame errors
 _MOST_BLOCKS = 4096    # of a task: its result is sent as one message
 _RECENT = 10.0    # seconds that a worker counts as busy with an SNR after its last result
 
@@ -98,8 +99,8 @@ class Plan:
     """
 
     def __init__(self, simulation, snrs, errors=100, max_frames=100_000, progress=None):
-        errors = integer("errors", errors, 1, 10**9)
-        most = -(-integer("max_frames", max_frames, 1, 10**9) // BLOCK)
+        errors = integer("errors", errors, 1, MOST_FRAMES)
+        most = -(-integer("max_frames", max_frames, 1, MOST_FRAMES) // BLOCK)
         for snr in snrs:
             simulation.link.snr_db(snr)    # raises ValueError if invalid
         self.simulation = simulation

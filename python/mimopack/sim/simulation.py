@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from .. import _core
-from ..checks import choice, integer, thread_count
+from ..checks import choice, flag, integer, positive, thread_count
 from ..detectors.choosing import labels
 from ..detectors.parameters import BACKENDS
 from .crew import Threads, carry_out
@@ -65,8 +65,11 @@ class Simulation:
         batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(
             "batch", batch, 1, 2**20)
         self.batch = -(-batch // BLOCK)
-        told = {"iterations": iterations, "decoder_iterations": decoder_iterations,
-                "feedback_scale": feedback_scale, "early_stop": early_stop}
+        # Checked here too: a link without a code uses none of them, but the results name them.
+        told = {"iterations": integer("iterations", iterations, 1, 1000),
+                "decoder_iterations": integer("decoder_iterations", decoder_iterations, 1, 10_000),
+                "feedback_scale": positive("feedback_scale", feedback_scale),
+                "early_stop": flag("early_stop", early_stop)}
         options = {**told, "backend": backend, "threads": max(1, threads // self.threads)}
         receivers = Receivers(link, self._given, options, self.batch)
         self.call = (receivers.count,)

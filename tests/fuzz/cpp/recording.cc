@@ -48,6 +48,11 @@ extern "C" int LLVMFuzzerInitialize(int*, char***)
     std::ofstream data(stem + ".sigmf-data");
     for (std::size_t i = 0; i < bytes; ++i)
         data.put(static_cast<char>(i * 37));
+    std::atexit([] {
+        for (const char* ending : { ".sigmf-data", ".sigmf-meta" })
+            unlink((stem + ending).c_str());
+        rmdir(stem.substr(0, stem.find_last_of('/')).c_str());
+    });
     return 0;
 }
 

@@ -15,8 +15,8 @@ corpus in tests/data/fuzz and over a few changed seeds.
 
 from importlib import import_module
 
-NAMES = ("alist", "ampdu", "collection", "csi", "messages", "receiver", "results", "signal_fields",
-         "signal_samples", "sigmf")
+NAMES = ("alist", "ampdu", "campaign", "collection", "csi", "messages", "receiver", "results",
+         "signal_fields", "signal_samples", "sigmf")
 
 
 def load(name):

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changes of inputs that keep some of their structure: bytes, lines of numbers, and JSON."""
+"""Changes of inputs that keep some of their structure: bytes, lines of numbers, JSON and TOML."""
 
+import copy
 import json
+import pickle
+import re
+from functools import lru_cache
 
 # Values at the limits of what parsers expect.
 _NUMBERS = (0, 1, -1, 2, 3, 7, 8, 127, 128, 255, 256, 1000, 65535, 65536, 2**31 - 1, 2**31, 2**32,
@@ -86,6 +90,78 @@ def of_json(keys):
     return mutate
 
 
+def of_toml(values):
+    """Return a function that changes one to three values of a TOML text.
+
+    Args:
+        values: {key: values that fit it} of the keys that tables may get in addition; those of the
+            key "" fit the elements of lists.
+    """
+    import tomllib
+
+    keys = [key for key in values if key]
+
+    @lru_cache(4096)
+    def parsed(data):
+        """Return the pickled content: unpickling is ten times as fast as parsing again."""
+        try:
+            return pickle.dumps(tomllib.loads(data.decode()))
+        except (ValueError, RecursionError):
+            return None
+
+    def mutate(data, rng):
+        if not rng.randrange(6):
+            return of_bytes(data, rng)
+        content = parsed(bytes(data))
+        if content is None:
+            return of_bytes(data, rng)
+        try:
+            root = [pickle.loads(content)]
+            for _ in range(rng.randint(1, 3)):
+                _change(root, keys, rng, values)
+            return toml(root[0] if root and isinstance(root[0], dict) else {}).encode()
+        except (ValueError, RecursionError):    # a huge number, or nested too deeply
+            return of_bytes(data, rng)
+    return mutate
+
+
+_BARE = re.compile("[A-Za-z0-9_-]+")
+
+
+def toml(table):
+    """Return a TOML text with the values of a dictionary; its own dictionaries become tables."""
+    tables = [key for key, value in table.items() if isinstance(value, dict)]
+    arrays = [key for key, value in table.items() if isinstance(value, list) and value
+              and all(isinstance(one, dict) for one in value)]
+    lines = [_pair(key, value) for key, value in table.items() if key not in (*tables, *arrays)]
+    for key in tables:
+        lines += [f"[{_key(key)}]", *map(_pair, table[key], table[key].values())]
+    for key in arrays:
+        for one in table[key]:
+            lines += [f"[[{_key(key)}]]", *map(_pair, one, one.values())]
+    return "\n".join([*lines, ""])
+
+
+def _key(key):
+    return key if _BARE.fullmatch(key) else json.dumps(key)
+
+
+def _pair(key, value):
+    return f"{_key(key)} = {_inline(value)}"
+
+
+def _inline(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(map(_pair, value, value.values())) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    if isinstance(value, (bool, str)):
+        return json.dumps(value)
+    if value is None:    # TOML has no such value
+        return "1979-05-27"
+    return hex(value) if isinstance(value, int) and value > 2**63 else str(value)
+
+
 def _places(value):
     """Return all (container, key) below a list or dictionary."""
     found, waiting = [], [value]
@@ -98,12 +174,15 @@ def _places(value):
     return found
 
 
-def _change(root, keys, rng):
+def _change(root, keys, rng, values=None):
     places = _places(root)
     if not places:
         root.append({})
         return
     container, key = rng.choice(places)
+    if values and rng.randrange(2):
+        _fit(container, key, rng, values)
+        return
     kind = rng.randrange(8)
     if kind == 0:
         del container[key]
@@ -112,11 +191,25 @@ def _change(root, keys, rng):
     elif kind == 2:
         other, at = rng.choice(places)
         # A copy: the value must not contain itself.
-        container[key] = json.loads(json.dumps(other[at]))
+        container[key] = json.loads(json.dumps(other[at], default=str))
     elif kind == 3 and isinstance(container[key], (list, dict)):
         _insert(container[key], keys, rng, _value(rng))
     else:
         container[key] = _value(rng)
+
+
+def _fit(container, key, rng, values):
+    """Change a value, or add one beside it, so that it fits its key or nearly does."""
+    if isinstance(container[key], str) and not rng.randrange(3):
+        container[key] = of_text(container[key], rng)
+    elif isinstance(container, list):
+        if not isinstance(container[key], dict):
+            container[key] = copy.deepcopy(rng.choice(values[""]))
+    else:
+        if rng.randrange(2):
+            key = rng.choice(list(values))
+        if key in values and key:
+            container[key] = copy.deepcopy(rng.choice(values[key]))
 
 
 def _insert(container, keys, rng, value):
@@ -124,6 +217,22 @@ def _insert(container, keys, rng, value):
         container.insert(rng.randrange(len(container) + 1), value)
     else:
         container[rng.choice(keys) if rng.randrange(8) else rng.choice(_TEXTS)] = value
+
+
+def of_text(text, rng):
+    """Return a text with a part between its separators changed, repeated or removed."""
+    parts = re.split("([:,=/])", text)
+    at = rng.randrange(len(parts))
+    kind = rng.randrange(4)
+    if kind == 0:
+        parts[at] = str(rng.choice(_NUMBERS))
+    elif kind == 1:
+        parts[at] = str(rng.randint(0, 16))
+    elif kind == 2:
+        parts[at:at] = parts[at:at + 2]
+    else:
+        del parts[at:at + 2]
+    return "".join(parts)
 
 
 def _value(rng):
