@@ -207,7 +207,7 @@ def kept():
     """
     found = []
     for path in sorted(folder().glob("*.json")):
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        with suppress(OSError, RuntimeError, ValueError, TypeError, KeyError):
             found.append(json.loads(path.read_text(encoding="utf-8"))["gpu_from"])
     return found
 

@@ -4,15 +4,12 @@
 
 import numpy as np
 import pytest
+from convolutional_code import DEVIATION, LARGEST, exact, metric, quantised
 from gnuradio.mimopack import _core, coding, reference
 from gnuradio.mimopack.checks import MOST_THREADS
-from gnuradio.mimopack.coding.convolutional import GENERATORS, LARGEST_MEAN, PUNCTURING, TAIL
+from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
 
 ISAS = _core.available_isas()
-# Largest integer after rounding: lib/codes/viterbi/plan.h
-LARGEST = {"1/2": 21, "2/3": 31, "3/4": 36, "5/6": 42}
-# Noise at which about one bit in a hundred is wrong.
-DEVIATION = {"1/2": 0.85, "2/3": 0.67, "3/4": 0.59, "5/6": 0.53}
 
 per_rate = pytest.mark.parametrize("rate", coding.CODE_RATES)
 per_isa = pytest.mark.parametrize("isa", ISAS)
@@ -27,26 +24,6 @@ def make(rate, lengths, seed=0, deviation=0.0):
     coded = np.concatenate(coded) if coded else np.zeros(0)
     y = 2.0 * coded - 1 + rng.normal(0, deviation, coded.size)
     return code, np.concatenate([np.zeros(0, np.uint8), *bits]), y.astype(np.float32)
-
-
-def metric(llr, code, bits):
-    """Return the sum of the LLRs of the ones that are sent for bits."""
-    coded = code.encode(np.append(bits, np.zeros(TAIL, np.uint8)))
-    return np.sum(np.asarray(llr, float)[coded == 1])
-
-
-def exact(llr, rate):
-    """Return the reference's bits for one block, and their metric."""
-    bits, best = reference.viterbi(llr[None], PUNCTURING[rate], GENERATORS)
-    return bits[0], best[0]
-
-
-def quantised(llr, rate):
-    """Return a block's LLRs rounded to integers."""
-    size = np.abs(llr[np.isfinite(llr) & (llr != 0)])
-    scale = np.float32(LARGEST[rate] / 2 / min(size.mean(dtype=float), LARGEST_MEAN))
-    scaled = np.nan_to_num(llr.astype(np.float32) * scale, nan=0.0)
-    return np.clip(np.rint(scaled), -LARGEST[rate], LARGEST[rate])
 
 
 def brute_force(llr, code, num_bits):

@@ -121,6 +121,9 @@ def test_a_detector_that_is_named_twice_counts_once(path):
     ('["zf"]', '["zff"]', "plain: detector: got 'zff'"),
     ('["zf"]', "[]", "plain: detectors: got none"),
     ('"qpsk"', '"q"', "coded: constellation: got 'q'"),
+    ('"wifi:648:1/2"', "0", "coded: code: got 0; must be text"),
+    ('"wifi:648:1/2"', "2026-01-02", "coded: code: got datetime.date"),
+    ("iterations = 1", "channel = 5", r"coded: channel: got 5 \(must be text\)"),
     ("iterations = 1", "iterations = 0", "coded: iterations: got 0")])
 def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))

@@ -40,6 +40,8 @@ class Case:
         good: {message input: message that the block accepts}.
         settings: {setting: value} that the message at port ``control`` changes.
         refused: {message input: function (block) that returns the number of refused messages}.
+        taken: {message input: function (block, what it has sent: :class:`Played`) that returns the
+            number of messages that were not refused}, for blocks that count them.
         inner: function (block) that returns (object, name) of a function that work() or a handler
             calls.
         failures: function (block) that returns the number of exceptions.
@@ -51,6 +53,7 @@ class Case:
     good: dict = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
     refused: dict = field(default_factory=dict)
+    taken: dict = field(default_factory=dict)
     inner: Callable = None
     failures: Callable = lambda block: block.failures()
     repeats: bool = True
@@ -225,9 +228,14 @@ def _source(folder):
     return mimopack.sigmf_multichannel_source(folder / "played")
 
 
+def _answers(_block, played):
+    return len(played.messages["out"])
+
+
 def _view(name, port, **arguments):
     return Case(lambda folder: getattr(mimopack, name)(**arguments),
                 good={port: received()[1][port][1]}, refused={port: lambda block: block.refused()},
+                taken={port: lambda block, _: block.messages() + block.dropped()},
                 inner=lambda block: (block, "_accept"), failures=lambda block: block.refused())
 
 
@@ -237,11 +245,11 @@ def _receiving(name, **settings):
                 inner=lambda block: (block._sink.engine, "process"))
 
 
-def _recording(name, inner, **good):
+def _recording(name, inner, taken=None, **good):
     told = pmt.to_pmt({"start": 10, "num_samples": 20})
     return Case(lambda folder: getattr(mimopack, name)(folder / "made", 2),
                 _samples(2, 20_000, 1), good={"frames": told, **good},
-                refused={"frames": _number_of("failures")}, inner=inner,
+                refused={"frames": _number_of("failures")}, taken=taken or {}, inner=inner,
                 failures=_number_of("failures"))
 
 
@@ -272,7 +280,10 @@ STREAMS = {name: lambda make=make: _detector(make) for name, make in DETECTOR_BL
     "sigmf_multichannel_sink": lambda: _recording(
         "sigmf_multichannel_sink", lambda block: (block.recorder, "write")),
     "sigmf_ring_sink": lambda: _recording(
-        "sigmf_ring_sink", lambda block: (block.ring, "write"), trigger=pmt.intern("text")),
+        "sigmf_ring_sink", lambda block: (block.ring, "write"),
+        {"trigger": lambda block, _: sum(map(
+            block.counts().get, ("written", "refused", "failed")))},
+        trigger=pmt.intern("text")),
     "wifi_receiver": lambda: _receiving("wifi_receiver", detector="mmse"),
     "wifi_synchroniser": lambda: _receiving("wifi_synchroniser"),
 }
@@ -281,12 +292,12 @@ MESSAGES = {
     "fec_decoder_pdu": lambda: Case(
         lambda folder: mimopack.fec_decoder_pdu(CODE, backend="cpu", llr_output=True),
         good={"in": _llr_pdu()}, settings={"iterations": 3},
-        refused={"in": lambda block: block.refused()},
+        refused={"in": lambda block: block.refused()}, taken={"in": _answers},
         inner=lambda block: (block, "_decode"), failures=lambda block: block.refused()),
     "fec_encoder_pdu": lambda: Case(
         lambda folder: mimopack.fec_encoder_pdu(CODE),
         good={"in": pmt.cons(pmt.PMT_NIL, u8_pmt(_bits(288)))},
-        refused={"in": lambda block: block.refused()},
+        refused={"in": lambda block: block.refused()}, taken={"in": _answers},
         inner=lambda block: (type(block._code), "encode"), failures=lambda block: block.refused()),
     "wifi_airtime": lambda: _view("wifi_airtime", "frames", row_seconds=1e-5),
     "wifi_channel_view": lambda: _view("wifi_channel_view", "csi", num_rx=2),
@@ -302,11 +313,13 @@ MESSAGES = {
         lambda folder: mimopack.wifi_pcap_sink(folder / "made.pcap"),
         good={"in": wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])},
         refused={"in": lambda block: block.refused()},
+        taken={"in": lambda block, _: block.records()},
         inner=lambda block: (block._writer, "write_pdu"), failures=lambda block: block.refused()),
     "wifi_symbols": lambda: _view("wifi_symbols", "symbols"),
     "wifi_transmitter": lambda: Case(
         lambda folder: mimopack.wifi_transmitter(), good={"in": pdu(data_mpdu(50, 1)[:-4])},
         refused={"in": lambda block: block.refused()},
+        taken={"in": lambda block, _: block.frames() + block.dropped()},
         inner=lambda block: (block, "_accept"), failures=lambda block: block.refused()),
 }
 # Blocks without any input.

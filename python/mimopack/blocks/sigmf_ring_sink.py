@@ -3,6 +3,7 @@
 """Block: keep the last seconds of several antennas, and write them in SigMF on request."""
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pmt
@@ -24,7 +25,7 @@ class sigmf_ring_sink(hierarchical_block):
     Ports:
         in 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
         message in ``trigger``: any message writes the last seconds as a separate recording. A text
-            (symbol) becomes part of the recording's ``core:description``.
+            (symbol) in UTF-8 becomes part of the recording's ``core:description``.
         message in ``frames``: dictionaries of frames to annotate, as in
             ``sigmf_multichannel_sink``. A frame reported after the recording was written gets no
             annotation.
@@ -157,7 +158,11 @@ class sigmf_ring_sink(hierarchical_block):
         self.ring.annotate(start, count, **fields)
 
     def _on_trigger(self, message):
-        self.trigger(scalar("text", message)[:_LONGEST] if pmt.is_symbol(message) else "")
+        text = ""
+        if pmt.is_symbol(message):
+            with suppress(UnicodeDecodeError):    # another program's text may hold any bytes
+                text = scalar("text", message)[:_LONGEST]
+        self.trigger(text)
 
     def _write(self, snapshot, description):
         told, writer = {}, None

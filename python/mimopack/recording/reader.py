@@ -58,7 +58,8 @@ class Reader(Recording):
         start_time: time of the first sample in seconds since 1970, from the first capture's
             ``core:datetime``; None without ``core:datetime``.
         segments: list of at least one ``Segment``: the position, time, frequency and sample rate of
-            each capture segment. A frequency is None without ``core:frequency``.
+            each capture segment. Without ``core:frequency``, the frequency of the first segment is
+            ``frequency``, and that of any other segment is None.
         global_info: global metadata of the first stream; the collection's values override it.
         captures, annotations: lists of dictionaries as in SigMF, from the first stream's metadata.
         streams: list of the streams, each a metadata file and its dataset.

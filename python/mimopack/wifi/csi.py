@@ -410,7 +410,8 @@ def _check(arrays):
     for name, sizes in (("csi", arrays["csi_shape"].prod(axis=1)),
                         ("carriers", arrays["csi_shape"][:, 0])):
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        if not np.array_equal(arrays[f"{name}_offset"], ends) or arrays[name].shape != ends[-1:]:
+        fit = np.array_equal(arrays[f"{name}_offset"], ends)
+        if not fit or arrays[name].shape != (int(ends[-1]),):
             raise ValueError(f"{name}: got {arrays[name].size} values, which do not fit csi_shape")
 
 

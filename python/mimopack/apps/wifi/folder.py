@@ -152,9 +152,7 @@ def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interru
     told = {"reading": reading, "receiver": receiver, "full_scale_dbm": full_scale_dbm}
     summary = folder / "summary.json"
     with locked(summary), _marker(folder) as marker:
-        done = {name: entry for name, entry in _earlier(summary, told).items()
-                if recordings.get(name) == entry["recording"]
-                and all(Path(one).exists() for one in entry["written"])}
+        done = _earlier(summary, told, recordings)
         try:
             with interrupt.allowed(), Cluster(client, _say) as crew:
                 _work(crew, recordings, done, (str(folder), marker, reading, receiver,
@@ -210,16 +208,24 @@ def _marker(folder):
             marker.unlink()
 
 
-def _earlier(path, told):
-    """Return {name: entry} of the recordings that an earlier run has decoded completely."""
-    try:
+def _earlier(path, told, recordings):
+    """Return {name: entry} of the recordings that an earlier run has decoded completely.
+
+    The summary may be damaged: an entry counts only if it has all that the next summary needs.
+    """
+    done = {}
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["what"] != _WHAT or content["options"] != json.loads(json.dumps(told)):
             return {}
-        return {_name(entry["recording"]): entry for entry in content["recordings"]
-                if entry["complete"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        for entry in content["recordings"]:
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                name = _name(entry["recording"])
+                if (entry["complete"] and recordings.get(name) == entry["recording"]
+                        and all(Path(one).exists() for one in entry["written"])
+                        and all(isinstance(entry[count], int) for count in _COUNTS)):
+                    done[name] = entry
+    return done
 
 
 def _write(path, told, done):
