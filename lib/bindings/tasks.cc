@@ -100,8 +100,10 @@ void task_queue::put(std::shared_ptr<task> added)
 {
     std::vector<std::shared_ptr<task>> ended;
     const std::lock_guard guard(d_mutex);
-    ended.swap(d_ended); /* they die after the guard */
+    ended.reserve(d_unfinished + 1); /* for run_oldest() */
     d_tasks.push_back(std::move(added));
+    ended.swap(d_ended); /* they die after the guard */
+    ++d_unfinished;
     d_change.notify_one();
 }
 
@@ -113,7 +115,8 @@ void task_queue::run_oldest(std::unique_lock<std::mutex>& lock)
     lock.unlock();
     next->run();
     lock.lock();
-    d_ended.push_back(std::move(next));
+    d_ended.push_back(std::move(next)); /* put() has made room */
+    --d_unfinished;
 }
 
 bool task_queue::run_one()
@@ -134,9 +137,9 @@ void task_queue::serve()
         if (d_tasks.empty())
             return;
         run_oldest(lock);
-        if (const std::function<void()> alarm = d_alarm) {
+        if (const auto alarm = d_alarm) {
             lock.unlock();
-            alarm();
+            (*alarm)();
             lock.lock();
         }
     }
@@ -155,8 +158,11 @@ bool task_queue::overloaded()
     return d_tasks.size() > d_threads;
 }
 
-void task_queue::set_alarm(std::function<void()> alarm)
+void task_queue::set_alarm(std::function<void()> function)
 {
+    std::shared_ptr<const std::function<void()>> alarm;
+    if (function)
+        alarm = std::make_shared<const std::function<void()>>(std::move(function));
     const std::lock_guard guard(d_mutex);
     d_alarm = std::move(alarm);
 }

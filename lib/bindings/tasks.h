@@ -125,7 +125,7 @@ public:
     bool overloaded();
 
     /* Set a function that serve() calls after each task. */
-    void set_alarm(std::function<void()> alarm);
+    void set_alarm(std::function<void()> function);
 
 private:
     std::mutex d_mutex;
@@ -133,8 +133,9 @@ private:
     std::deque<std::shared_ptr<task>> d_tasks;
     /* Tasks that have run. put() deletes them, because it has Python's lock. */
     std::vector<std::shared_ptr<task>> d_ended;
-    std::function<void()> d_alarm;
-    std::size_t d_threads = 0; /* in serve() */
+    std::shared_ptr<const std::function<void()>> d_alarm; /* copied without new memory */
+    std::size_t d_threads = 0;                            /* in serve() */
+    std::size_t d_unfinished = 0; /* tasks that were put and are not in d_ended */
     bool d_closed = false;
 
     void run_oldest(std::unique_lock<std::mutex>& lock);

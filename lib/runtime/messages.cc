@@ -19,6 +19,7 @@
 #include <pybind11/stl.h>
 
 #include <string_view>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -215,10 +216,14 @@ pmt_t to_pmt_dict(const py::dict& values,
     return onto;
 }
 
+/* Return an array with a copy of the data. pybind11's own copy would not raise
+ * MemoryError but be a null pointer. */
 template <class T>
 py::object array(const T* data, size_t size)
 {
-    return py::array_t<T>(size, data);
+    py::array_t<T> made(size);
+    std::copy(data, data + size, made.mutable_data());
+    return std::move(made);
 }
 
 py::object to_python(const pmt_t& value)

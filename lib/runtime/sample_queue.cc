@@ -16,6 +16,7 @@ void sample_queue::open()
     d_ends = d_dropping = d_abandoned = false;
     d_waiting = d_taking = 0;
     d_tags.clear();
+    d_free.reserve(d_free.size() + d_chunks.size()); /* or throw */
     for (std::shared_ptr<chunk>& one : d_chunks)
         d_free.push_back(std::move(one));
     d_chunks.clear();
@@ -55,6 +56,22 @@ void sample_queue::put(std::uint64_t first,
                        std::int64_t count,
                        const std::vector<gr::tag_t>& tags)
 {
+    std::int64_t done = 0;
+    try {
+        put_all(first, rows, count, tags, done);
+    } catch (...) {
+        lose(count - done);
+        throw;
+    }
+}
+
+/* Put samples; "done" counts those that were put or dropped. */
+void sample_queue::put_all(std::uint64_t first,
+                           const sample* const* rows,
+                           std::int64_t count,
+                           const std::vector<gr::tag_t>& tags,
+                           std::int64_t& done)
+{
     {
         const std::lock_guard guard(d_mutex);
         if (d_abandoned) { /* nobody wants the tags either */
@@ -69,7 +86,7 @@ void sample_queue::put(std::uint64_t first,
         }
         d_dropping = false;
     }
-    for (std::int64_t done = 0; done < count;) {
+    while (done < count) {
         const std::shared_ptr<chunk> into = chunk_for(first + done);
         const std::int64_t size = std::min(count - done, d_size - into->used);
         if (!d_drops) {
@@ -112,7 +129,7 @@ bool sample_queue::wait()
     return d_waiting || d_ends;
 }
 
-std::optional<sample_queue::span> sample_queue::take()
+std::optional<sample_queue::span> sample_queue::look()
 {
     std::unique_lock lock(d_mutex);
     release();
@@ -125,16 +142,22 @@ std::optional<sample_queue::span> sample_queue::take()
     }
     const std::shared_ptr<chunk>& memory = d_chunks.front();
     span found{ memory->first + memory->taken, memory, memory->taken, memory->used, {} };
-    d_taking = found.end - found.begin;
-    memory->taken = memory->used;
     const std::uint64_t end = memory->first + memory->used;
     const auto later =
         std::stable_partition(d_tags.begin(), d_tags.end(), [&](const gr::tag_t& tag) {
             return tag.offset < end;
         });
     found.tags.assign(d_tags.begin(), later);
-    d_tags.erase(d_tags.begin(), later);
     return found;
+}
+
+void sample_queue::accept(const span& found)
+{
+    const std::lock_guard guard(d_mutex);
+    d_taking = found.end - found.begin;
+    found.memory->taken = found.end;
+    /* Newer tags are behind those of the span. */
+    d_tags.erase(d_tags.begin(), d_tags.begin() + found.tags.size());
 }
 
 void sample_queue::rest(double least, double most)

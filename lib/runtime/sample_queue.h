@@ -25,8 +25,8 @@ namespace mimopack {
  * holds back its caller or drops whole spans. Dropping begins when no more samples fit
  * and ends when half of the queue is free again, so that few long spans are lost and not
  * many short ones. Tags of dropped samples come with the next samples, because they tell
- * the time and frequency of these. Memory is used again as soon as nobody holds the samples
- * in it: new pages for each call would cost more than the copy. */
+ * the time and frequency of these. Memory is used again as soon as nobody holds the
+ * samples in it: new pages for each call would cost more than the copy. */
 class sample_queue
 {
 public:
@@ -76,7 +76,8 @@ public:
         d_change.notify_all();
     }
 
-    /* Copy samples of the antennas, and keep their tags. */
+    /* Copy samples of the antennas, and keep their tags. If there is no memory for all,
+     * drop the rest and throw. */
     void put(std::uint64_t first,
              const sample* const* rows,
              std::int64_t count,
@@ -84,7 +85,25 @@ public:
 
     /* Wait for the oldest samples. From then on, the samples of the previous call do not
      * count as waiting. They stay as they are while somebody holds their chunk. */
-    std::optional<span> take();
+    std::optional<span> take()
+    {
+        std::optional<span> found = look();
+        if (found)
+            accept(*found);
+        return found;
+    }
+
+    /* The two steps of take(): the samples still wait until accept(), which needs no
+     * memory. */
+    std::optional<span> look();
+    void accept(const span& found);
+
+    /* Count samples of each antenna that nobody could put. */
+    void lose(std::int64_t count)
+    {
+        const std::lock_guard guard(d_mutex);
+        d_dropped += count;
+    }
 
     /* Wait until take() need not wait, or until wake(). Return whether take() need not
      * wait. The samples of the previous take() do not count as waiting any more. */
@@ -141,6 +160,11 @@ private:
     }
 
     std::shared_ptr<chunk> chunk_for(std::uint64_t sample);
+    void put_all(std::uint64_t first,
+                 const sample* const* rows,
+                 std::int64_t count,
+                 const std::vector<gr::tag_t>& tags,
+                 std::int64_t& done);
     void release();
 };
 

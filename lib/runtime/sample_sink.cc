@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "runtime/sample_sink.h"
 #include "bindings/interpreter.h"
+#include "runtime/sample_sink.h"
 
 #include <gnuradio/block_detail.h>
 #include <gnuradio/io_signature.h>
+
+#include <exception>
+#include <utility>
 
 namespace py = pybind11;
 
@@ -69,8 +72,9 @@ bool sample_sink::with_python(const char* what, Call&& call)
 bool sample_sink::start()
 {
     set_output_multiple(1);
-    d_queue->open();
+    d_lost = false;
     d_taken = with_python("the start", [&] {
+        d_queue->open();
         d_held = d_find();
         if (d_held.is_none()) {
             PyErr_SetString(
@@ -111,17 +115,36 @@ void sample_sink::on_control(const pmt::pmt_t& message)
     });
 }
 
+/* Log that samples were dropped, once in a run. */
+void sample_sink::tell_loss(const std::exception& error)
+{
+    if (!std::exchange(d_lost, true))
+        d_logger->error("samples are dropped: {:s}", error.what());
+}
+
 int sample_sink::work(int noutput_items,
                       gr_vector_const_void_star& input_items,
                       gr_vector_void_star&)
 {
-    if (!d_taken)
+    if (!d_taken) {
+        d_queue->lose(noutput_items);
         return noutput_items;
+    }
     std::vector<gr::tag_t> tags;
-    get_tags_in_window(tags, 0, 0, noutput_items);
+    try {
+        get_tags_in_window(tags, 0, 0, noutput_items);
+    } catch (const std::exception& error) {
+        d_queue->lose(noutput_items);
+        tell_loss(error);
+        return noutput_items;
+    }
     const auto rows =
         reinterpret_cast<const sample_queue::sample* const*>(input_items.data());
-    d_queue->put(nitems_read(0), rows, noutput_items, tags);
+    try {
+        d_queue->put(nitems_read(0), rows, noutput_items, tags);
+    } catch (const std::exception& error) { /* it has counted the samples */
+        tell_loss(error);
+    }
     if (d_queue->drops())
         d_queue->rest(d_least, d_most);
     return noutput_items;

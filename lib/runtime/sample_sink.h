@@ -46,7 +46,9 @@ private:
     const double d_least, d_most;
     pybind11::object d_find, d_outlet, d_held;
     bool d_taken = false; /* somebody takes the samples */
+    bool d_lost = false;  /* memory was missing in this run */
 
+    void tell_loss(const std::exception& error);
     void on_control(const pmt::pmt_t& message);
     template <typename Call>
     bool with_python(const char* what, Call&& call);

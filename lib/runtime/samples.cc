@@ -47,14 +47,16 @@ py::object take(sample_queue& queue)
     std::optional<sample_queue::span> found;
     {
         const python_released unlocked;
-        found = queue.take();
+        found = queue.look();
     }
     if (!found)
         return py::none();
     constexpr py::ssize_t one = sizeof(sample_queue::sample);
     using memory = std::shared_ptr<sample_queue::chunk>;
-    const py::capsule owner(new memory(found->memory),
+    auto kept = std::make_unique<memory>(found->memory);
+    const py::capsule owner(kept.get(),
                             [](void* held) { delete static_cast<memory*>(held); });
+    kept.release();
     const py::array_t<sample_queue::sample> samples(
         { static_cast<py::ssize_t>(queue.num_rx()),
           static_cast<py::ssize_t>(found->end - found->begin) },
@@ -62,7 +64,9 @@ py::object take(sample_queue& queue)
         reinterpret_cast<const sample_queue::sample*>(found->memory->data.get()) +
             found->begin,
         owner);
-    return py::make_tuple(found->first, samples, found->tags);
+    py::tuple taken = py::make_tuple(found->first, samples, found->tags);
+    queue.accept(*found); /* only now: there may be no memory for these objects */
+    return taken;
 }
 
 py::capsule make_alarm(const std::shared_ptr<sample_queue>& queue)

@@ -104,7 +104,8 @@ class Constellation:
         if bits.shape[-1] % m:
             raise ValueError(
                 f"bits: got {bits.shape[-1]} in the last axis, must be a multiple of {m}")
-        if not ((bits == 0) | (bits == 1)).all():
+        # NumPy before 1.25 hides in == and array_equal that there is no memory.
+        if (np.not_equal(bits, 0) & np.not_equal(bits, 1)).any():
             raise ValueError("bits: got values other than 0 and 1")
         groups = bits.reshape(*bits.shape[:-1], bits.shape[-1] // m, m).astype(np.int32)
         labels = groups[..., 0]
@@ -130,7 +131,7 @@ class Constellation:
         found = []
         for label_bit in self.bits.T:
             match = [(axis, g, invert) for axis, g, code in codes for invert in (0, 1)
-                     if np.array_equal(label_bit, code ^ invert)]
+                     if not np.not_equal(label_bit, code ^ invert).any()]
             if not match:
                 return None
             found.append(match[0])

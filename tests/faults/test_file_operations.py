@@ -19,6 +19,7 @@ from gnuradio.mimopack.files import locked, replace_file
 from gnuradio.mimopack.wifi.csi import CsiWriter, read_csi
 from gnuradio.mimopack.wifi.frame import ChannelState
 from gnuradio.mimopack.wifi.pcap import PcapWriter
+from trial import NAMED
 from wifi_frames import FRAMES
 
 rng = np.random.default_rng(5)
@@ -45,7 +46,7 @@ def attempt(function):
 
 def is_told(error, capfd):
     """Return whether the injected error was raised, or logged since the last call."""
-    return "injected" in "".join(capfd.readouterr()) + str(error)
+    return bool(NAMED.search("".join(capfd.readouterr()) + repr(error)))
 
 
 def recorded(folder):
@@ -184,22 +185,26 @@ def frame_with_channel():
     return frame
 
 
-def write_channels(path, count):
+def write_channels(path, count, done=None):
+    """Write frames to a file; ``done`` is a list that gets an element for each."""
+    done = [] if done is None else done
     with CsiWriter(path) as writer:
         for _ in range(count):
-            writer.write(frame_with_channel())
+            done.append(writer.write(frame_with_channel()))
 
 
 @pytest.mark.parametrize("operation", ["open", "write", "seek", "truncate", "fsync", "rename",
                                        "read", "arrays"])
 def test_channel_states(operation, folders, capfd):
     def run(fault):
-        path = folders() / "made.npz"
+        path, done = folders() / "made.npz", []
         write_channels(path, 2)
         with injected(OPERATIONS[operation], fault, path.parent):
-            _, error = attempt(lambda: write_channels(path, 3))
+            _, error = attempt(lambda: write_channels(path, 3, done))
         assert fault.happened == is_told(error, capfd) or len(read_csi(path)) == 3
-        assert len(read_csi(path)) == (3 if error is None else 2)
+        kept = len(read_csi(path))
+        # A frame that has no memory is not written; closing then keeps those before it.
+        assert kept == (3 if error is None else 2) or operation == "arrays" and kept == len(done)
         assert list(path.parent.iterdir()) == [path]
 
     each_fault(run)
@@ -281,7 +286,7 @@ def test_playing(operation, layout, tmp_path, capfd):
         with injected(OPERATIONS[operation], fault, tmp_path):
             block, error = attempt(lambda: mimopack.sigmf_multichannel_source(path))
             if block is None:
-                assert "injected" in str(error)
+                assert NAMED.search(repr(error))
                 return
             with fault.paused():
                 block.set_max_noutput_items(300)

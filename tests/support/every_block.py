@@ -269,7 +269,7 @@ STREAMS = {name: lambda make=make: _detector(make) for name, make in DETECTOR_BL
         inner=lambda block: (type(block._code), "encode")),
     "iterative_receiver": _iterative,
     "llr_meter": lambda: Case(
-        lambda folder: mimopack.llr_meter(), (_reals(9000, 1), _bits(9000, 1)),
+        lambda folder: mimopack.llr_meter(period=50), (_reals(9000, 1), _bits(9000, 1)),
         inner=lambda block: (block._recent, "add")),
     "mimo_channel": lambda: Case(
         lambda folder: mimopack.mimo_channel(2, 3, "tdl_a", 50e-9, seed=1), _samples(2, 20_000, 1),

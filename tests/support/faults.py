@@ -9,11 +9,14 @@ import sys
 import threading
 from contextlib import contextmanager
 
-import numpy as np
+import pmt
 import pytest
+from array_memory import watch_arrays
+from gnuradio import gr
+from gnuradio.mimopack import _runtime
 
 # Longest loop over the calls of an operation. A longer one would not end.
-_MOST = 2000
+_MOST = 20_000
 
 
 class Fault:
@@ -32,16 +35,21 @@ class Fault:
         self.at, self.lasts, self.calls, self.happened = at, lasts, 0, False
         self._lock, self._active = threading.Lock(), True
 
-    def check(self, make_error):
-        """Count a call; raise ``make_error()`` if it is the one that fails."""
+    def fails(self):
+        """Count a call; return whether it is one that fails."""
         with self._lock:
             if not self._active:
-                return
+                return False
             self.calls += 1
             if not self.at or (self.calls < self.at if self.lasts else self.calls != self.at):
-                return
+                return False
             self.happened = True
-        raise make_error()
+            return True
+
+    def check(self, make_error):
+        """Count a call; raise ``make_error()`` if it is one that fails."""
+        if self.fails():
+            raise make_error()
 
     @contextmanager
     def paused(self):
@@ -188,21 +196,67 @@ def _of_mimopack(depth):
     return sys._getframe(depth).f_globals["__name__"].startswith("gnuradio.mimopack")
 
 
-def _watch_numpy(patch, fault, folder):
-    """Let allocations of NumPy arrays fail that mimopack makes."""
-    for name in ("empty", "zeros", "full", "concatenate", "stack", "empty_like", "zeros_like",
-                 "ascontiguousarray"):
-        watch(patch, fault, np, name, lambda *_: MemoryError("injected: no memory"),
-              lambda *_: _of_mimopack(3))
-
-
 def _watch_threads(patch, fault, folder):
     """Let threads fail to start, except those of the tests."""
     watch(patch, fault, threading.Thread, "start",
           lambda *_: RuntimeError("injected: can't start new thread"), lambda *_: _of_mimopack(3))
 
 
-MEMORY = {"arrays": _watch_numpy}
+# Calls of GNU Radio that allocate memory, as Python code makes them: methods of blocks written in
+# Python, methods of all blocks, functions that make or convert messages, and functions of _runtime.
+PORTS = ("message_port_pub", "add_item_tag", "get_tags_in_window")
+HANDLERS = ("_post", "delete_head_nowait", "system_handler")
+CONVERSIONS = (
+    "cons", "dict_add", "dict_items", "f32vector_elements", "f64vector_elements", "from_double",
+    "from_long", "init_f32vector", "init_u8vector", "intern", "make_dict", "s32vector_elements",
+    "symbol_to_string", "to_pmt", "to_python", "u8vector_elements")
+RUNTIME = ("forget_listeners", "has_senders", "listeners", "mpdus_to_pdus", "publish", "to_pdu",
+           "to_pmt", "to_pmt_dict", "to_python", "to_python_dict")
+
+
+def watch_gnuradio(patch, fault, blocks, called):
+    """Let calls of GNU Radio fail that mimopack's Python code makes.
+
+    Args:
+        blocks: blocks written in Python whose methods may fail.
+        called: set to which the names of the calls are added.
+    """
+    def watch_one(owner, name):
+        def by_mimopack(*_):
+            if not _of_mimopack(3):
+                return False
+            called.add(name)
+            return True
+
+        watch(patch, fault, owner, name, lambda *_: RuntimeError("injected: std::bad_alloc"),
+              by_mimopack)
+
+    for block in blocks:
+        for name in PORTS:
+            if hasattr(block, name):
+                watch_one(block, name)
+    for name in HANDLERS:
+        watch_one(_owner(name), name)
+    for name in CONVERSIONS:
+        watch_one(pmt, name)
+    for module in [one for name, one in sys.modules.items()
+                   if name.startswith("gnuradio.mimopack") and one is not None]:
+        for name in RUNTIME:
+            if getattr(module, name, None) is _REAL[name]:
+                watch_one(module, name)
+
+
+_REAL = {name: getattr(_runtime, name) for name in RUNTIME}
+
+
+def _owner(name):
+    """Return the class of GNU Radio that defines a method of all blocks."""
+    kinds = type(gr.top_block().to_basic_block()).__mro__ + type(
+        gr.sync_block("any", None, None).to_basic_block()).__mro__
+    return next(kind for kind in kinds if name in vars(kind))
+
+
+MEMORY = {"arrays": watch_arrays}
 THREADS = {"threads": _watch_threads}
 
 

@@ -67,6 +67,6 @@ class ber_meter(Guarded, gr.decim_block):
                           for items in input_items)
         wrong = np.count_nonzero((sent ^ received) & 1, axis=(1, 3))    # (n, passes)
         out[...] = (wrong / (self._average * self._shape[1])).reshape(out.shape)
+        self._errors = self._errors + wrong.sum(axis=0)    # or there is no memory
         self._codewords += n * self._average
-        self._errors += wrong.sum(axis=0)
         return n

@@ -90,16 +90,16 @@ class llr_meter(Guarded, gr.sync_block):
             part = slice(at, at + count)
             with self._lock:
                 self._recent.add(llr[part] * self._step, bits[part])
-            at, self._waiting = at + count, self._waiting + count
-            if self._waiting == self._period:
+            at, self._waiting = at + count, (self._waiting + count) % self._period
+            if not self._waiting:
                 self._tell()
         return len(input_items[0])
 
     def _tell(self):
         with self._lock:
-            figures = self._recent.figures()
+            figures, after = self._recent.figures(), LlrHealth(self._limit)
             self._all.merge(self._recent)
-            self._recent, self._waiting = LlrHealth(self._limit), 0
+            self._recent = after
         told = {name: getattr(figures, name) for name in
                 ("bits", "wrong", "erased", "saturated", "limit", "invalid", "verdict")}
         for name in ("scale", "scale_error"):

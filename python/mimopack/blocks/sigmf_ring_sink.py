@@ -80,6 +80,7 @@ class sigmf_ring_sink(hierarchical_block):
             self.message_port_register_hier_in(name)
             self.msg_connect(self, name, taker, name)
         self._outlet.join(self)
+        self._outlet.log = self._log
         self._lock, self._thread, self._number = threading.Lock(), None, 0
         self._busy = False
         self._written = self._refused = self._failed = 0
@@ -201,7 +202,8 @@ class sigmf_ring_sink(hierarchical_block):
             self._log.warn("recordings", f"{written}: {told['problem']}")
         else:
             self._log.info(written)
-        message = pmt.make_dict()
-        for key, value in told.items():
-            message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
-        self._outlet.send("written", message)
+        with self._log.guard("the message about a recording"):
+            message = pmt.make_dict()
+            for key, value in told.items():
+                message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
+            self._outlet.send("written", message)

@@ -77,6 +77,29 @@ class BlockLog:
         """
         return _Guard(self, what, cleanup)
 
+    def insist(self, what, function):
+        """Call a function without which a flowgraph may never end; try again after an exception.
+
+        Args:
+            what: text that names the call in the log.
+            function: the function, without arguments.
+
+        Returns:
+            The result; None after two exceptions, of which the second is counted.
+        """
+        try:
+            return function()
+        except Exception as error:
+            self.warn(what, f"{what} failed, trying again: {error!r}")
+        with self.guard(what):
+            return function()
+        return None
+
+    def forget_listeners(self, block):
+        """Call ``_runtime.forget_listeners`` in a block's stop(), which must not raise."""
+        self.insist("the end of the block's messages",
+                    lambda: forget_listeners(block.to_basic_block()))
+
     def _logger(self):
         # The block's own logger keeps the name that the block had when it was made.
         logger = gr.logger(self.name or self._block.alias())
@@ -120,7 +143,7 @@ class Guarded:
 
     def stop(self):
         self._log.flush()
-        forget_listeners(self.to_basic_block())
+        self._log.forget_listeners(self)
         return super().stop()
 
 
@@ -154,14 +177,22 @@ def extended(info, **values):
     return info
 
 
-def remaining(block, port):
+def remaining(block, port, log):
     """Yield the messages that wait at a port; call this in ``stop()``.
 
     GNU Radio drops them when a block without inputs ends.
+
+    Args:
+        block: the block.
+        port: PMT of the port's name.
+        log: ``BlockLog`` of the block.
     """
     block = block.to_basic_block()
     while block.nmsgs(port):
-        yield block.delete_head_nowait(port)
+        message = log.insist("the next message", lambda: block.delete_head_nowait(port))
+        if message is None:
+            return
+        yield message
 
 
 def vector(dtype, width):

@@ -142,7 +142,8 @@ class SampleSink(Controlled):
         self.block = _runtime.sample_sink(name, self._queue, *_PACE,
                                           pmt.symbol_to_string(CONTROL), weakref.ref(self),
                                           self.outlet)
-        self._log = BlockLog(self.block)
+        # The block keeps the outlet alive, and must not be kept alive by it.
+        self._log = self.outlet.log = BlockLog(weakref.proxy(self.block))
         self.timeline = StreamTimes(self._rate, self._log)
         self._threads = getattr(engine, "num_threads", 1)
         self._status = StatusReport(self._rate, self._threads, self._log, self._send_status)
@@ -251,9 +252,13 @@ class SampleSink(Controlled):
                 self._status.add_busy(time.monotonic() - begun)
                 if not helped and self._in_flight() and self._queue.wait():
                     break
-            taken = self._queue.take()
+            taken = False
+            with self._log.guard("a look for samples"):    # they wait for the next one
+                taken = self._queue.take()
             if taken is None:
                 return
+            if not taken:
+                continue
             first, samples, tags = taken
             with self._log.guard(f"samples {first} to {first + samples.shape[1]}"):
                 self._take(first, samples, tags)

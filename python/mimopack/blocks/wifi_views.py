@@ -49,6 +49,17 @@ def _shown(vectors):
     return [np.repeat(vector[None], 2, axis=0) for vector in vectors]
 
 
+def _show(block, values):
+    """Queue a block's curves with the values of one more frame, and keep these values.
+
+    If there is no memory, the block is as before.
+    """
+    history = block._history
+    curves = np.array([*history, values][-history.maxlen:], np.float32).T
+    block._queue.put(_shown(curves))
+    history.append(values)
+
+
 def _channel(message):
     """Unpack a PDU of port ``csi``.
 
@@ -283,17 +294,16 @@ class wifi_meter(message_source):
                                float(mpdus == 0)]).astype(np.float32)
         name = pmt.dict_ref(message, pmt.intern("format"), pmt.PMT_NIL)
         name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "unknown"
-        if len(self._formats) > 100:
-            self._formats.clear()
-        self._formats[name] = self._formats.get(name, 0) + 1
         mcs, kind = pmt.dict_ref(message, pmt.intern("mcs"), pmt.PMT_NIL), name
         if pmt.is_integer(mcs) or pmt.is_real(mcs):
             kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{to_python(mcs):g}"
+        _show(self, np.nan_to_num(values))
+        if len(self._formats) > 100:
+            self._formats.clear()
+        self._formats[name] = self._formats.get(name, 0) + 1
         self._recent.append((time.monotonic(), kind, found, mpdus))
         self._lost += mpdus == 0
         self._mpdus += mpdus
-        self._history.append(np.nan_to_num(values))
-        self._queue.put(_shown(self.history()))
 
 
 class wifi_condition_view(message_source):
@@ -391,13 +401,14 @@ class wifi_airtime(message_source):
         start, length = (scalar(name, lookup(message, name)) for name in ("start", "num_samples"))
         integer("start", start, -2**20, 2**62)
         integer("num_samples", length, 0, 2**31)
-        self._air.add(start, length)
+        air = self._air.copy()    # if there is no memory, the block is as before
+        air.add(start, length)
         # A frame that began earlier may still reach into the last row but one.
-        rows = self._air.row - self._told
+        rows = air.row - self._told
         if rows > 0:
+            self._queue.put([air.picture()[:-1][-rows:].astype(np.float32).ravel()])
             self._told += rows
-            picture = self._air.picture()[:-1]
-            self._queue.put([picture[-rows:].astype(np.float32).ravel()])
+        self._air = air
 
 
 class wifi_linear_loss(message_source):
@@ -460,9 +471,8 @@ class wifi_linear_loss(message_source):
             values = np.array([losses.mmse_db, losses.zf_db, losses.margin_db], np.float32)
             if np.isnan(values).any():
                 raise ValueError("got channel matrices too large to compare detectors")
+            _show(self, np.clip(values, -100, 40))
             self._last = losses
-            self._history.append(np.clip(values, -100, 40))
-            self._queue.put(_shown(self.history()))
 
 
 def _frame_format(told, space_time_streams):

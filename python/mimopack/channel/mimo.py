@@ -109,6 +109,7 @@ class MIMOChannel:
     def _reset(self):
         self._next_out = 0
         self._num_in = 0
+        self._silence = 0    # inputs at the end that the buffer does not hold
         # Zeros before the first sample; the buffer's first column is input 1 - num_taps.
         self._buffer = np.zeros((self.num_tx, self._num_taps - 1), np.complex64)
         self._phase, self._phase_at = 0.0, 0
@@ -228,7 +229,9 @@ class MIMOChannel:
         """
         samples = self._check(samples)
         first, count = self._next_out, self.num_outputs(samples.shape[1])
-        self._buffer = np.concatenate([self._buffer, samples], axis=1)
+        silence = np.zeros((self.num_tx, self._silence), np.complex64)
+        self._buffer = np.concatenate([self._buffer, silence, samples], axis=1)
+        self._silence = 0
         self._num_in += samples.shape[1]    # only now: there may be no memory for the buffer
         try:
             return self._outputs(count)
@@ -236,6 +239,20 @@ class MIMOChannel:
             # After an exception, the stream goes on behind these samples.
             self._next_out = first + count
             self._forget_inputs()
+
+    def skip(self, count):
+        """Go on as ``process`` does with ``count`` samples of silence, but without their outputs.
+
+        This needs no memory.
+        """
+        self._next_out += self.num_outputs(count)
+        self._num_in += count
+        self._silence += count
+
+    @property
+    def num_inputs(self):
+        """Number of input samples so far, with those skipped."""
+        return self._num_in
 
     def _outputs(self, count):
         """Return the next outputs, an array (num_rx, count)."""

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Channel occupancy over time, as a picture with one row per time interval."""
 
+from copy import copy
+
 import numpy as np
 
 from ..checks import integer, positive
@@ -41,6 +43,12 @@ class Airtime:
     def row(self):
         """Number of the newest row; row 0 begins at the first sample."""
         return self._newest // self._columns
+
+    def copy(self):
+        """Return an equal object."""
+        other = copy(self)
+        other._busy = self._busy.copy()
+        return other
 
     def add(self, start, num_samples):
         """Add a frame, given its first sample and its number of samples.

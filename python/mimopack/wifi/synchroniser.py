@@ -248,8 +248,10 @@ class Synchroniser:
         """Search the last samples when the stream has ended; return a list of :class:`Stretch`."""
         end, seen = self._store.end, self.samples_seen
         padding = self._block * (self._ahead + _FALL + _WINDOW + 1)
-        stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
-        self.samples_seen = seen
+        try:
+            stretch = self._searched(np.zeros((self.num_rx, padding), np.complex64))
+        finally:
+            self.samples_seen = seen
         return [stretch._replace(ends=end)]
 
     def _searched(self, samples):

@@ -171,8 +171,8 @@ class Transmitter:
 
     def _short_training(self, bandwidth):
         sequence = training.short_training(bandwidth)
-        k = np.flatnonzero(sequence) - sequence.size // 2
-        return sequence[sequence != 0], k
+        used = np.flatnonzero(sequence)
+        return sequence[used], used - sequence.size // 2
 
     def _legacy_preamble(self, f):
         """Return L-STF, L-LTF and L-SIG."""

@@ -373,8 +373,8 @@ def play_command(context, path, **options):
         except KeyboardInterrupt:
             Progress().clear()
             click.echo("\nIncomplete: interrupted.", err=True)
-        except OSError as error:
-            refuse(str(error))
+        except (OSError, RuntimeError, MemoryError) as error:
+            refuse(str(error) or type(error).__name__)
         if interrupt.happened:
             status = STATUS
     context.exit(status)

@@ -10,7 +10,7 @@ import pmt
 from gnuradio import blocks, gr
 
 from ...blocks import sigmf_multichannel_source, wifi_receiver
-from ...blocks.streams import remaining
+from ...blocks.streams import BlockLog, remaining
 from ...blocks.wifi_pdus import from_pmt
 
 _INTERVAL = 0.1    # seconds between two checks of a running flowgraph
@@ -59,7 +59,7 @@ class _Listener(gr.basic_block):
 
     def stop(self):
         for name, handler in self._handlers.items():
-            for message in remaining(self, pmt.intern(name)):
+            for message in remaining(self, pmt.intern(name), BlockLog(self)):
                 handler(message)
         return gr.basic_block.stop(self)
 
@@ -156,11 +156,18 @@ class Playback:
         """Run a flowgraph to its end; the first Ctrl-C ends it early."""
         top.start()
         # Ctrl-C within Thread.join() makes Python 3.11 believe that a running thread has ended.
-        ended = threading.Event()
+        ended, failure = threading.Event(), None
 
         def wait():
-            top.wait()
-            ended.set()
+            nonlocal failure
+            try:
+                top.wait()
+            except Exception as error:
+                failure = error
+                top.stop()
+                top.wait()
+            finally:
+                ended.set()
 
         threading.Thread(target=wait, daemon=True).start()
         try:
@@ -175,5 +182,6 @@ class Playback:
             top.stop()
             ended.wait()
             raise
-        if source.error is not None:
-            raise source.error
+        for error in (failure, source.error):
+            if error is not None:
+                raise error

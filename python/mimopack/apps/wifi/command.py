@@ -359,6 +359,8 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
         run = make(on_frame, gallery, receiver)
     except (ValueError, ImportError) as error:
         refuse_receiver(error)
+    except (RuntimeError, MemoryError) as error:    # GNU Radio has not made the flowgraph
+        refuse(str(error) or type(error).__name__)
     try:
         run.introduce(say, warn)
         open_outputs(outputs, run, *paths, full_scale_dbm, folder, warn, interrupt)

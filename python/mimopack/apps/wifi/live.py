@@ -81,6 +81,14 @@ class Live:
                           self._sink.recorder if keep is None else self._sink.ring)
         _enlarge_buffer(radio.source)
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
+        try:
+            self._connect()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _connect(self):
+        radio = self._radio
         for channel in range(radio.num_channels):
             last = radio.source, channel
             if self._limit is not None:
@@ -91,7 +99,7 @@ class Live:
             self._top.connect(last, (self._receiver, channel))
             if self._sink is not None:
                 self._top.connect(last, (self._sink, channel))
-        if keep is not None:
+        if self._keep is not None:
             # A basic block without connections would keep GNU Radio from ending.
             self._written = _Written(lambda told: self._put((None, told)))
             self._top.msg_connect(self._sink, "written", self._written, "in")
@@ -174,12 +182,30 @@ class Live:
             self._warn(warning)
         ended = threading.Event()
         with _triggers(self._trigger if self._keep is not None else None):
-            self._top.start()
-            waiter = threading.Thread(target=lambda: (self._top.wait(), ended.set()), daemon=True)
+            failures = []
+
+            def wait():
+                try:
+                    self._top.wait()
+                except Exception as error:
+                    failures.append(error)
+                    self._top.stop()
+                    self._top.wait()
+                finally:
+                    ended.set()
+
+            try:
+                self._top.start()
+            except BaseException:
+                self._end_recording()
+                raise
+            waiter = threading.Thread(target=wait, daemon=True)
             waiter.start()
             reports, ended_itself = True, False
             try:
                 self._run(interrupt, progress, ended)
+                if failures:
+                    raise failures[0]
                 ended_itself = True
             except OSError:    # an output file cannot be written
                 reports = False
