@@ -8,6 +8,7 @@ from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.checks import ISAS
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from rounding import almost_as
 from strategies import (
     EDGES,
     NOT_FINITE,
@@ -45,26 +46,12 @@ def agree(llr, expected, detector, batch, exempt):
     differ = np.flatnonzero((np.abs(llr - expected) > allowed).any(axis=1))
     exempt.count(len(llr), len(differ))
     for at in differ:
-        again = detector.detect(**almost_as(batch, at, 200)) + np.broadcast_to(prior, llr.shape)[at]
+        again = detector.detect(**almost_as(batch.arguments, at, batch.period, 200, 1e-4))
+        again += np.broadcast_to(prior, llr.shape)[at]
         again = np.clip(again, -limit, limit)
         low, high = again.min(axis=0), again.max(axis=0)
         margin = allowed[at] + (high - low) / 2
         assert ((low - margin <= llr[at]) & (llr[at] <= high + margin)).all(), at
-
-
-def almost_as(batch, at, count):
-    """Return the arguments of ``count`` vectors that are almost the one at an index."""
-    rng = np.random.default_rng(1)
-    size = 10.0 ** rng.uniform(-7, -4, (count, 1))
-    given = {key: value[at // batch.period if key == "h" else at] if np.ndim(value) else value
-             for key, value in batch.arguments.items()}
-    many = {key: np.repeat(value[None], count, 0) if np.ndim(value) or key == "prior" else value
-            for key, value in given.items()}
-    for key in ("y", "h"):
-        noise = size * rng.normal(0, 1, (2, count, many[key][0].size))
-        factors = 1 + (noise[0] + 1j * noise[1]).reshape(many[key].shape)
-        many[key] = (many[key] * factors).astype(np.complex64)
-    return many
 
 
 @every_detector
