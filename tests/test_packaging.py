@@ -23,6 +23,7 @@ CODE = sorted(
     for path in (ROOT / folder).rglob("*")
     if (path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
         or path.name in {"CMakeLists.txt", "run"})
+    and path.is_file()    # the corpora of C++ fuzz targets are folders named as these
     # Ignore scripts that Companion generates beside its flowgraphs.
     and not path.with_suffix(".grc").exists())
 

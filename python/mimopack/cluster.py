@@ -328,7 +328,7 @@ class Cluster:
         self._looked = time.monotonic()
         try:
             self._present = self._client.scheduler_info(n_workers=-1)["workers"]
-        except OSError:
+        except (OSError, KeyError):    # Dask's answer may be empty while the connection breaks
             raise self._lost() from None
         for address in self._present.keys() - self._found.keys() - set(self._checks.values()):
             future = self._submit(f"identity-{uuid.uuid4().hex}", (identity, ()), workers=[address],

@@ -275,7 +275,7 @@ class TestControl:
         block._post(pmt.intern("control"), message)
         deadline = time.monotonic() + 5
         while (block.noise_var(), block.threads()) != (noise_var, threads) or (
-                time.monotonic() < deadline - 4.7):
+                time.monotonic() < deadline - 4.7) or not block.vectors():
             assert time.monotonic() < deadline
             time.sleep(0.01)
         tb.stop()

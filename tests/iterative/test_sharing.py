@@ -99,6 +99,7 @@ class TestSharing:
 
         fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Device))
         monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
+        monkeypatch.setattr(iterative.sharing, "current", Device)
         monkeypatch.setattr(iterative.sharing, "Upload",
                             lambda: lambda array, threads: uploaded.append(array.ndim) or array)
 

@@ -75,8 +75,8 @@ def wait(stream, owner=None):
 
 
 def settle(array):
-    """Wait for the current stream if an array is on a GPU; see ``wait``."""
-    if is_device_array(array):
+    """Wait for the current stream if an array is on a GPU and there is a limit; see ``wait``."""
+    if _timeout is not None and is_device_array(array):
         wait(cupy().cuda.get_current_stream())
 
 

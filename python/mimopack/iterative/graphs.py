@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from ..cuda.device import cupy
-from ..cuda.waiting import settle, wait
+from ..cuda.waiting import wait
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -72,7 +72,7 @@ class Graphs:
             # This call allocates all memory that is kept between calls, outside the recording's own
             # pool.
             found = passes(batch, *settings[0])
-            settle(batch.y)
+            wait(cupy().cuda.get_current_stream())
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
