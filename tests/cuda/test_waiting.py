@@ -122,6 +122,36 @@ def test_long_work_is_waited_for(monkeypatch):
     assert next(looks, None) is None
 
 
+def test_a_stream_is_looked_at_on_its_own_gpu(monkeypatch):
+    """The default streams of all GPUs have the number 0."""
+    seen = []
+    monkeypatch.setattr(Stream, "query", lambda self: seen.append(fake_cuda.Device.now) or 600)
+    stream = Stream()
+    with fake_cuda.Device(1):
+        waiting.keep(stream, None)
+    with pytest.raises(waiting.GpuTimeout, match="still runs"):
+        waiting.current(0)
+    assert seen == [1]
+
+
+def test_all_that_waits_for_an_idle_gpu_is_called(monkeypatch):
+    """One failure keeps no other function from its call, and reaches nobody else's call."""
+    called = []
+    waiting.when_idle(lambda: 1 / 0)
+    waiting.when_idle(lambda: called.append(len(waiting._later)))
+    waiting.current(0)
+    assert called == [1]    # other threads still see that not all have been called
+    assert waiting._later == []
+
+
+def test_memory_of_a_gpu_that_fails_later_is_not_freed(monkeypatch):
+    owner = object()
+    waiting.keep(Stream(), owner)
+    monkeypatch.setattr(Stream, "query", lambda self: 719)
+    waiting.current(0)
+    assert waiting._lost == [owner] and waiting._kept == waiting._streams == []
+
+
 @pytest.mark.parametrize("seconds, message", [
     (0, "seconds: got 0"), (-1, "seconds: got -1"), (float("nan"), "seconds: got nan"),
     ("10", "seconds: got '10'")])

@@ -90,7 +90,7 @@ class Fake:
             driver=SimpleNamespace(launchKernel=self._launch),
             runtime=SimpleNamespace(
                 CUDARuntimeError=RuntimeError,
-                streamQuery=lambda stream: Stream.all[stream].query(),
+                getDevice=lambda: Device.now, streamQuery=lambda stream: Stream.all[stream].query(),
                 memcpyHostToDevice=1, memcpyDeviceToHost=2, memoryTypeHost=1,
                 cudaDevAttrMultiProcessorCount=16,
                 getDeviceCount=lambda: Fake.count, deviceGetAttribute=lambda *_: 3,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .device import Count, address, check_device, cupy, kernel, pinned_empty
 from .transfer import SLOTS, copy
-from .waiting import abandon, current, wait
+from .waiting import abandon, current, keep_while_busy, wait
 
 # Bytes of LLRs that are copied from the host in one part.
 PART_BYTES = 2**24
@@ -134,6 +134,7 @@ class DecoderProgram:
             except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
                 self._slots = None
                 abandon(slots, error)
+                keep_while_busy(self)    # kernels read the program's tables
                 raise
         return found, taken, erased
 

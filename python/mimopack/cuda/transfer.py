@@ -253,7 +253,7 @@ class _Slot:
         if batch.written and batch.writes_late:
             with self._program.current():
                 self._write(batch, part, places)
-            wait(self.stream)
+            self.stream.synchronize()    # nothing takes these copies back
         for array in batch.collected:
             destination, place = array.part(*part), places[array.name]
             copy(destination, self._here[place:place + len(destination)], batch.threads)
@@ -314,6 +314,8 @@ class Upload:
         for first in range(0, len(source), UPLOAD_BYTES):
             here, sent = self._halves[first // UPLOAD_BYTES % 2]
             part = source[first:first + UPLOAD_BYTES]
+            if gpu_timeout() is not None:
+                wait(stream)
             sent.synchronize()    # the previous contents have arrived
             copy(here[:len(part)], part, threads)
             runtime.memcpyAsync(there.data.ptr + first, address(here), len(part),

@@ -10,6 +10,7 @@ until they are idle again.
 
 import threading
 import time
+from contextlib import suppress
 
 from ..arrays import is_device_array
 from ..checks import positive
@@ -21,8 +22,8 @@ BUSY_SECONDS = 0.005
 _NOT_READY = 600    # cudaErrorNotReady
 
 _timeout = None
-_lock = threading.Lock()
-_streams = []    # of work that has not ended in time, or that nobody has waited for
+_lock = threading.RLock()    # what is dropped under it may call this module
+_streams = []    # (stream, GPU) of work that has not ended in time, or that nobody has waited for
 _kept = []       # what that work uses
 _later = []      # functions to call when it has ended
 _lost = []       # memory of GPUs that have failed for good, because freeing it would fail too
@@ -41,7 +42,8 @@ def set_gpu_timeout(seconds):
     program forever. With a limit, a GPU that reads and writes GNU Radio's buffers directly is
     slower, because results are copied to them only after a kernel has ended.
 
-    The setting applies to the whole process. Arrays on a GPU are not affected.
+    The setting applies to the whole process. Detectors and decoders do not wait for arrays on a
+    GPU, so it does not affect these. ``IterativeReceiver.receive`` waits for all arrays with it.
 
     Args:
         seconds: the limit, above 0; None waits forever, which is the default.
@@ -108,7 +110,7 @@ def abandon(slots, error):
 def keep(stream, owner):
     """Keep an object, and leave the GPUs alone, until a stream's work has ended."""
     with _lock:
-        _streams.append(stream)
+        _streams.append((stream, cupy().cuda.runtime.getDevice()))
         _kept.append(owner)
 
 
@@ -138,7 +140,7 @@ def current(device):
 
 def _wait(stream, owner, limit):
     start = time.monotonic()
-    while _is_busy(stream):
+    while _status(stream) == _NOT_READY:
         waited = time.monotonic() - start
         if waited >= limit:
             keep(stream, owner)
@@ -146,20 +148,27 @@ def _wait(stream, owner, limit):
         time.sleep(waited / 100 if waited > BUSY_SECONDS else 0)    # other threads run meanwhile
 
 
-def _is_busy(stream):
-    return cupy().cuda.runtime.streamQuery(stream.ptr) == _NOT_READY
+def _status(stream):
+    return cupy().cuda.runtime.streamQuery(stream.ptr)
+
+
+def _status_on(stream, device):
+    with cupy().cuda.Device(device):    # the default stream of each GPU has the same number
+        return _status(stream)
 
 
 def _tidy():
     """Drop what was kept if all work has ended, or raise GpuTimeout."""
     with _lock:
-        _streams[:] = filter(_is_busy, _streams)
+        found = [(_status_on(*one), one) for one in _streams]
+        if any(status not in (0, _NOT_READY) for status, _ in found):
+            _lost.extend(_kept)
+        _streams[:] = [one for status, one in found if status == _NOT_READY]
         if _streams:
             raise GpuTimeout("a GPU still runs what has not ended in time; it can be used again "
                              "when that ends, or in a new process")
-        dropped, functions = _kept[:], _later[:]
+        while _later:    # other threads wait for the lock until all have been called
+            with suppress(Exception):    # the GPU may have failed
+                _later[0]()
+            _later.pop(0)
         _kept.clear()
-        _later.clear()
-    for function in functions:
-        function()
-    del dropped

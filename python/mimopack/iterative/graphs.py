@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from ..cuda.device import cupy
-from ..cuda.waiting import wait
+from ..cuda.waiting import GpuTimeout, wait
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -76,6 +76,8 @@ class Graphs:
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
+            except GpuTimeout:
+                raise
             except Exception as error:    # if the GPU has failed, the next call raises again
                 self._refused = True
                 warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",

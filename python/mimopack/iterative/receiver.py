@@ -188,6 +188,7 @@ class IterativeReceiver:
                 self.decoder.iterations, self.detector, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
+        settle(arrays[1])
         return Received(*arrays, *map(int, counts))
 
     def _may_record(self, batch, n):
