@@ -111,6 +111,11 @@ def test_csi(folder, csi, data):
             for name in valid.namelist():
                 content = valid.read(name)
                 out.writestr(name, data.draw(changed(content)) if name == chosen else content)
+    read_or_refuse(path)
+
+
+def read_or_refuse(path):
+    """Read channel states: the error must have a text, or each matrix its axes."""
     try:
         records = list(read_csi(path))
     except (ValueError, OSError) as error:
@@ -150,12 +155,7 @@ def test_csi_in_hdf5(folder, hdf5, data):
             for name, value in arrays.items():
                 if value is not None:
                     file[name] = value
-    try:
-        records = list(read_csi(path))
-    except (ValueError, OSError) as error:
-        assert str(error)
-    else:
-        assert all(one.matrices.ndim == 3 for one in records)
+    read_or_refuse(path)
 
 
 @cache
@@ -220,7 +220,7 @@ def test_campaign(folder, data):
 
 @given(data=st.data())
 def test_summary_of_a_folder(folder, data):
-    """What ``mimopack wifi --scheduler`` continues from, and writes again."""
+    """``mimopack wifi --scheduler`` continues from this file, and writes it again."""
     (folder / "a.json").write_text("[]")
     recordings, options = {"a": "/air/a", "b": "/air/b"}, {"passes": 1}
     counts = {"frames": 3, "frames_complete": 2, "mpdus": 5, "mpdus_ok": 4}

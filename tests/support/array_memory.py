@@ -52,7 +52,7 @@ def _caller():
 
 
 class _Question:
-    """Whether the allocation fails that Python code is about to make."""
+    """Say whether the next allocation of Python code fails."""
 
     def __init__(self):
         self.fault = None

@@ -19,7 +19,7 @@ class Exempt:
         self.share, self._compared, self._exempt = 0.01, 0, 0
 
     def count(self, compared, exempt):
-        """Add a batch of results, of which some differ."""
+        """Count the results of a batch, and those among them that differ."""
         self._compared += compared
         self._exempt += exempt
 

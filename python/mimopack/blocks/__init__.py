@@ -44,7 +44,7 @@ from .wifi_views import (
 
 
 def _configure():
-    """Apply section [mimopack] of GNU Radio's configuration, unless a program has done so."""
+    """Apply section [mimopack] of GNU Radio's configuration, unless a program has set a limit."""
     text = import_module("gnuradio.gr").prefs().get_string("mimopack", "gpu_timeout", "")
     if not text or gpu_timeout() is not None:
         return

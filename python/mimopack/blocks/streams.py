@@ -85,7 +85,8 @@ class BlockLog:
             function: the function, without arguments.
 
         Returns:
-            The result; None after two exceptions, of which the second is counted.
+            The function's result. None if the function has failed twice; the second failure is
+            counted.
         """
         try:
             return function()

@@ -15,7 +15,7 @@ from ..checks import thread_count
 from ..crossover import Crossover
 from ..cuda.device import cupy
 from ..cuda.transfer import Upload
-from ..cuda.waiting import current, settle
+from ..cuda.waiting import current
 from .batch import Batch
 
 # Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
@@ -187,9 +187,7 @@ class SharedReceiver(Placed):
             arrays = [upload(array, self._threads)
                       if isinstance(array, np.ndarray) and array.ndim else array
                       for array in (batch.y, batch.h, batch.noise_var)]
-            received = receiver.receive(*arrays, keep_history)
-            settle(received.bits)
-            return _decided(received, xp.asnumpy)
+            return _decided(receiver.receive(*arrays, keep_history), xp.asnumpy)
 
     def _case(self, per_channel):
         return gcd(per_channel, self.layout.vectors), self.iterations, self._threads

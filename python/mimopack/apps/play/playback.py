@@ -3,7 +3,6 @@
 """Play a recording through the Wi-Fi receiver in a flowgraph, and collect the receiver's messages.
 """
 
-import threading
 import time
 
 import pmt
@@ -12,6 +11,7 @@ from gnuradio import blocks, gr
 from ...blocks import sigmf_multichannel_source, wifi_receiver
 from ...blocks.streams import BlockLog, remaining
 from ...blocks.wifi_pdus import from_pmt
+from ..waiter import Waiter
 
 _INTERVAL = 0.1    # seconds between two checks of a running flowgraph
 
@@ -155,21 +155,8 @@ class Playback:
     def _run(top, source, interrupt, on_look=lambda: None):
         """Run a flowgraph to its end; the first Ctrl-C ends it early."""
         top.start()
-        # Ctrl-C within Thread.join() makes Python 3.11 believe that a running thread has ended.
-        ended, failure = threading.Event(), None
-
-        def wait():
-            nonlocal failure
-            try:
-                top.wait()
-            except Exception as error:
-                failure = error
-                top.stop()
-                top.wait()
-            finally:
-                ended.set()
-
-        threading.Thread(target=wait, daemon=True).start()
+        waiter = Waiter(top)
+        ended = waiter.ended
         try:
             try:
                 with interrupt.allowed():
@@ -182,6 +169,6 @@ class Playback:
             top.stop()
             ended.wait()
             raise
-        for error in (failure, source.error):
+        for error in (waiter.failure, source.error):
             if error is not None:
                 raise error

@@ -18,6 +18,7 @@ from gnuradio import blocks, gr
 from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
+from ..waiter import Waiter
 from .opening import refuse
 from .radio import describe, naming_options
 from .summary import Summary
@@ -180,39 +181,25 @@ class Live:
             warning = self._radio.prepare()
         if warning:
             self._warn(warning)
-        ended = threading.Event()
         with _triggers(self._trigger if self._keep is not None else None):
-            failures = []
-
-            def wait():
-                try:
-                    self._top.wait()
-                except Exception as error:
-                    failures.append(error)
-                    self._top.stop()
-                    self._top.wait()
-                finally:
-                    ended.set()
-
             try:
                 self._top.start()
             except BaseException:
                 self._end_recording()
                 raise
-            waiter = threading.Thread(target=wait, daemon=True)
-            waiter.start()
+            waiter = Waiter(self._top)
             reports, ended_itself = True, False
             try:
-                self._run(interrupt, progress, ended)
-                if failures:
-                    raise failures[0]
+                self._run(interrupt, progress, waiter.ended)
+                if waiter.failure:
+                    raise waiter.failure
                 ended_itself = True
             except OSError:    # an output file cannot be written
                 reports = False
                 raise
             finally:
                 self._top.stop()
-                waiter.join()
+                waiter.ended.wait()
                 try:
                     if reports:
                         self._take_all(progress)
