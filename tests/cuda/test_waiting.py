@@ -163,20 +163,20 @@ def test_wrong_limits(seconds, message):
 
 CONFIGURED = """
 from gnuradio.mimopack import detectors
-if {asked}:
-    detectors.set_gpu_timeout({asked})
+{first}
 from gnuradio import mimopack
 mimopack.zf_detector
 print(detectors.gpu_timeout())
 """
 
 
-@pytest.mark.parametrize("text, asked, said", [
-    ("2.5", None, "2.5"), ("", None, "None"), ("2.5", 7, "7.0"),
-    ("soon", None, "gpu_timeout in section [mimopack] of GNU Radio's configuration: got 'soon', "
-     "must be a number of seconds above 0"), ("-1", None, "got '-1', must be")])
-def test_the_limit_of_the_configuration(text, asked, said):
-    done = subprocess.run([sys.executable, "-c", CONFIGURED.format(asked=asked)], text=True,
+@pytest.mark.parametrize("text, first, said", [
+    ("2.5", "", "2.5"), ("", "", "None"), ("2.5", "detectors.set_gpu_timeout(7)", "7.0"),
+    ("2.5", "detectors.set_gpu_timeout(None)", "None"),
+    ("soon", "", "gpu_timeout in section [mimopack] of GNU Radio's configuration: got 'soon', "
+     "must be a number of seconds above 0"), ("-1", "", "got '-1', must be")])
+def test_the_limit_of_the_configuration(text, first, said):
+    done = subprocess.run([sys.executable, "-c", CONFIGURED.format(first=first)], text=True,
                           capture_output=True, timeout=60, check=False,
                           env=os.environ | {"GR_CONF_MIMOPACK_GPU_TIMEOUT": text})
     assert done.returncode == ("got" in said), done.stderr

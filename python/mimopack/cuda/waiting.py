@@ -22,6 +22,7 @@ BUSY_SECONDS = 0.005
 _NOT_READY = 600    # cudaErrorNotReady
 
 _timeout = None
+_timeout_is_set = False    # by a program
 _lock = threading.RLock()    # what is dropped under it may call this module
 _streams = []    # (stream, GPU) of work that has not ended in time, or that nobody has waited for
 _kept = []       # what that work uses
@@ -51,8 +52,16 @@ def set_gpu_timeout(seconds):
     Raises:
         ValueError: it is not a number above 0, or not finite.
     """
-    global _timeout
+    global _timeout, _timeout_is_set
     _timeout = None if seconds is None else positive("seconds", seconds)
+    _timeout_is_set = True
+
+
+def set_default_gpu_timeout(seconds):
+    """Set the limit like ``set_gpu_timeout``, unless a program has set one, or None."""
+    global _timeout
+    if not _timeout_is_set:
+        _timeout = positive("seconds", seconds)
 
 
 def gpu_timeout():
