@@ -14,6 +14,7 @@ For kernels on GPUs, see sanitize.py.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import time
@@ -37,6 +38,15 @@ THREAD_TESTS = """
     tests/coding/ldpc/test_decoder.py tests/coding/turbo/test_decoder.py
     tests/wifi/test_workers.py tests/wifi/test_losses.py tests/runtime tests/blocks
 """.split()
+# Tests that fail or wait forever under AddressSanitizer, and why.
+ADDRESS_LEFT_OUT = {
+    "tests/detectors/test_outside.py::test_through_nvrtc":
+        "NVRTC does not find its second library",
+    "tests/recording/test_raw.py::test_pieces_leave_the_memory_of_the_process":
+        "AddressSanitizer keeps freed memory",
+    "tests/wifi/test_pcap.py::TestFiles::test_fifo_is_read_live":
+        "tshark does not start its helper with AddressSanitizer",
+}
 
 OPTIONS = {
     "address": {
@@ -57,6 +67,9 @@ LIBRARIES = {"address": ["libasan.so", "libubsan.so", "libstdc++.so"],
              "thread": ["libtsan.so", "libstdc++.so"]}
 COMPILED = {"address": "address,undefined", "thread": "thread"}
 TESTS = {"address": ADDRESS_TESTS, "thread": THREAD_TESTS}
+LEFT_OUT = {"address": ADDRESS_LEFT_OUT, "thread": {}}
+# What AddressSanitizer says where a program switches stacks itself. It is no report.
+STACKS = re.compile(r"==\d+==WARNING: ASan doesn't fully support makecontext/swapcontext.*\n")
 
 
 def build(sanitizer, isas, jobs):
@@ -101,12 +114,17 @@ def main():
     # ThreadSanitizer of g++ 12 needs addresses that are not random.
     fixed = ["setarch", "-R"] if arguments.sanitizer == "thread" else []
     tests = tests or [*TESTS[arguments.sanitizer], "-q"]
+    left_out = LEFT_OUT[arguments.sanitizer]
+    for name, reason in left_out.items():
+        print(f"left out: {name}: {reason}", flush=True)
     done = subprocess.run([*fixed, PYTHON, "-m", "pytest", "-m", "not gpu", "-p",
-                           "no:cacheprovider", *tests], cwd=ROOT,
-                          env=environment(arguments.sanitizer, folder))
-    found = sorted(reports.iterdir())
-    for report in found:
-        print(f"== {report}\n{report.read_text(errors='replace')}")
+                           "no:cacheprovider", *(f"--deselect={name}" for name in left_out),
+                           *tests], cwd=ROOT, env=environment(arguments.sanitizer, folder))
+    texts = {path: STACKS.sub("", path.read_text(errors="replace")).strip()
+             for path in sorted(reports.iterdir())}
+    found = {path: text for path, text in texts.items() if text}
+    for path, text in found.items():
+        print(f"== {path}\n{text}")
     print(f"{arguments.sanitizer}: {len(found)} processes with reports; compiled in "
           f"{compiled - start:.0f} s, tested in {time.monotonic() - compiled:.0f} s")
     return int(bool(found) or done.returncode != 0)
