@@ -236,3 +236,14 @@ def test_transmitter_setters():
     with pytest.raises(ValueError, match="backoff_db: got nan"):
         source.set_backoff_db(float("nan"))
     assert (source.mcs(), source.backoff_db()) == (12, 12.0)
+
+
+def test_callbacks_log_what_the_transmitter_refuses(capfd):
+    source = mimopack.wifi_transmitter(num_tx=2, format="ht", mcs=3)
+    source.control.set_mcs(16)
+    source.control.set_backoff_db("high")
+    assert source.refused_settings() == 2 and (source.mcs(), source.backoff_db()) == (3, 12.0)
+    assert "setting refused: num_tx: got 2" in capfd.readouterr().out
+    source.control.set_mcs(12)
+    source.control.set_backoff_db(20)
+    assert (source.mcs(), source.backoff_db()) == (12, 20.0)

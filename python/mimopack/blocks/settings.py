@@ -90,20 +90,17 @@ class Setters:
         return change
 
 
-class Controlled:
-    """Base class of blocks with the message port ``control``.
+class Adjustable:
+    """Base class of blocks with settings that callbacks of a flowgraph change.
 
-    A message is a dictionary {name: value}, or a pair of one name and its value. The names are
-    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. For each name,
-    the block has a method that returns the setting (``name()``) and one that sets it
-    (``set_name(value)``). If one value of a message is refused, the message changes nothing.
+    For each setting, the block has a method that returns it (``name()``) and one that sets it
+    (``set_name(value)``).
     """
 
-    CONTROLS, OTHER_NAMES = (), {}
     _refused_settings = 0
 
     def refused_settings(self):
-        """Return the number of messages at port ``control`` that were refused."""
+        """Return how often ``control`` or a message at a port of this name was refused."""
         return self._refused_settings
 
     @property
@@ -115,20 +112,9 @@ class Controlled:
         """
         return Setters(self)
 
-    def _register_control(self):
-        self.message_port_register_in(CONTROL)
-        self.set_msg_handler(CONTROL, self._on_control)
-
     def _apply(self, settings):
         for name, value in settings.items():
             getattr(self, f"set_{name}")(value)
-
-    def _on_control(self, message):
-        try:
-            self._change_settings(_request(message, self.CONTROLS, self.OTHER_NAMES))
-        except Exception as error:
-            self._refuse(f"control message refused: {error!r}; allowed are a dictionary or a pair "
-                         f"with {', '.join(self.CONTROLS)}")
 
     def _change_settings(self, settings):
         """Apply all settings or, if one is refused, none."""
@@ -143,6 +129,28 @@ class Controlled:
     def _refuse(self, line):
         self._refused_settings += 1
         self._log.warn("messages", line)
+
+
+class Controlled(Adjustable):
+    """Base class of blocks with the message port ``control``.
+
+    A message is a dictionary {name: value}, or a pair of one name and its value. The names are
+    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. If one value
+    of a message is refused, the message changes nothing.
+    """
+
+    CONTROLS, OTHER_NAMES = (), {}
+
+    def _register_control(self):
+        self.message_port_register_in(CONTROL)
+        self.set_msg_handler(CONTROL, self._on_control)
+
+    def _on_control(self, message):
+        try:
+            self._change_settings(_request(message, self.CONTROLS, self.OTHER_NAMES))
+        except Exception as error:
+            self._refuse(f"control message refused: {error!r}; allowed are a dictionary or a pair "
+                         f"with {', '.join(self.CONTROLS)}")
 
 
 class NoisePower:
