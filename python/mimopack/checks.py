@@ -21,9 +21,12 @@ MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 SMALLEST, LARGEST = 1e-37, 1e37
 
 
-def _given(value):
+def shown(value):
     """Return a value as Python writes it. NumPy 2 would write np.float64(2.5)."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    try:
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    except ValueError:    # Python refuses to write integers of more than 4300 digits
+        return "a value too long to write"
 
 
 def integer(name, value, low, high):
@@ -33,9 +36,9 @@ def integer(name, value, low, high):
             raise TypeError
         value = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name}: got {_given(value)}, must be an integer") from None
+        raise ValueError(f"{name}: got {shown(value)}, must be an integer") from None
     if not low <= value <= high:
-        raise ValueError(f"{name}: got {value}, allowed are {low} to {high}")
+        raise ValueError(f"{name}: got {shown(value)}, allowed are {low} to {high}")
     return value
 
 
@@ -51,7 +54,7 @@ def number(name, value):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name}: got {_given(value)}, must be a number") from None
+        raise ValueError(f"{name}: got {shown(value)}, must be a number") from None
 
 
 def positive(name, value):
@@ -88,7 +91,7 @@ def share(name, value):
 def flag(name, value):
     """Check for True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}: got {_given(value)}, must be True or False")
+        raise ValueError(f"{name}: got {shown(value)}, must be True or False")
     return bool(value)
 
 
@@ -98,7 +101,7 @@ def choice(name, value, allowed):
         for one in allowed:
             if one == value:
                 return one
-    raise ValueError(f"{name}: got {_given(value)}, allowed are {', '.join(map(str, allowed))}")
+    raise ValueError(f"{name}: got {shown(value)}, allowed are {', '.join(map(str, allowed))}")
 
 
 def rate_choice(value, allowed):

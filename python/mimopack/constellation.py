@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .checks import shown
+
 _QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8, "qam1024": 10}
 # Names that ``get`` takes.
 BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
@@ -59,7 +61,7 @@ class Constellation:
                 raise TypeError
             points = np.asarray(points, dtype=np.complex128).ravel()
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"constellation: got {points!r}, allowed are {ALLOWED}") from None
+            raise ValueError(f"constellation: got {shown(points)}, allowed are {ALLOWED}") from None
         size = len(points)
         if size not in [2**m for m in range(1, 11)]:
             raise ValueError(
@@ -199,7 +201,7 @@ def get(spec):
         return spec
     if isinstance(spec, str):
         if spec not in BUILT_IN:
-            raise ValueError(f"constellation: got {spec!r}, allowed are {ALLOWED}")
+            raise ValueError(f"constellation: got {shown(spec)}, allowed are {ALLOWED}")
         return Constellation(_built_in(spec), name=spec)
     base = getattr(spec, "base", None)
     if hasattr(spec, "pre_diff_code") or (callable(base) and hasattr(base(), "pre_diff_code")):

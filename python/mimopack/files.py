@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write whole files: a file gets its name when it is complete, and one program at a time uses it.
 
-Only regular files are replaced. A path that is a symbolic link means the file behind the link.
+Only regular files are replaced. A path that is a symbolic link means the file behind the link,
+unless it went through ``plain``.
 """
 
 import errno
@@ -37,6 +38,21 @@ def regular(path):
     if not stat.S_ISREG(mode):
         raise ValueError(f"{path} is {_KINDS[stat.S_IFMT(mode)]}, must be a regular file")
     return target
+
+
+def plain(path):
+    """Return a path at which there is no symbolic link any more.
+
+    It is for files that a program names itself in a folder of the user: a link there may lead to
+    files that the user has not named.
+
+    Raises:
+        OSError: the link cannot be removed.
+    """
+    path = Path(path)
+    if path.is_symlink():
+        path.unlink()
+    return path
 
 
 def _is_stream(path):

@@ -28,6 +28,15 @@ def drawn(tmp_path, monkeypatch):
     return draw
 
 
+@pytest.mark.parametrize("words", ["$" + "{" * 2000, "$$", "a" * 200_000, "costs $5, not $6"])
+def test_titles_are_no_formulas(tmp_path, words):
+    row = {"detector": f"{words}: mmse", "at_db": 1, "complete": True, "ber": [0.1],
+           "ber_95": [[0.05, 0.2]]}
+    parameters = {"code": "none", "snr_kind": "snr"}
+    curves.draw([row], parameters, tmp_path / "out.png", words)
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
 def legend(axis):
     return [text.get_text() for text in axis.get_legend().get_texts()]
 

@@ -81,6 +81,21 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
         assert (refused(one), refused(two)) == (0, len(HOSTILE))
 
 
+def test_long_dictionaries_are_refused(twins):
+    """To change a dictionary, GNU Radio needs a level of the stack for each of its entries."""
+    long = pmt.acons(pmt.intern("codewords"), pmt.PMT_T, pmt.PMT_NIL)
+    for index in range(80_000):
+        long = pmt.acons(pmt.from_long(index), pmt.PMT_T, long)
+    case = ALL["fec_decoder_pdu"]()
+    one, two, _, outputs = twins(case)
+    good = case.good["in"]
+    expected = play(one, outputs, case.inputs, {"in": [good]})
+    got = play(two, outputs, case.inputs, {"in": [pmt.cons(long, pmt.cdr(good)), good]})
+    assert {port: len(sent) for port, sent in got.messages.items()} \
+        == {port: len(sent) for port, sent in expected.messages.items()}
+    assert (one.refused(), two.refused()) == (0, 1)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
     """The listeners of the first flowgraph are gone then, and so are their names."""

@@ -451,3 +451,59 @@ def test_reader_of_missing_and_spoilt_hdf5(tmp_path):
         file["layout"] = 1
     with pytest.raises(ValueError, match="other.h5 is not a complete file"):
         read_csi(tmp_path / "other.h5")
+
+
+def in_another_file(file, other):
+    values = file["csi"][()]
+    other.with_suffix(".bin").write_bytes(values.tobytes())
+    del file["csi"]
+    file.create_dataset("csi", values.shape, values.dtype,
+                        external=[(other.with_suffix(".bin"), 0, values.nbytes)])
+
+
+def in_a_view(file, other):
+    shape = file["csi"].shape
+    layout = h5py.VirtualLayout(shape, np.complex64)
+    layout[:] = h5py.VirtualSource(other, "csi", shape)
+    del file["csi"]
+    file.create_virtual_dataset("csi", layout)
+
+
+def linked(link):
+    def change(file, other):
+        file.move("csi", "kept")
+        file["csi"] = link(other)
+    return change
+
+
+def never_written(file, other):
+    del file["csi"]
+    file.create_dataset("csi", (2**40,), np.complex64, chunks=(1024,))
+
+
+@pytest.mark.parametrize("change, message", [
+    (in_another_file, "csi: the values are in another file"),
+    (in_a_view, "csi: the values are in another file"),
+    (linked(lambda other: h5py.ExternalLink(other, "/csi")), "csi: got a link, must be a dataset"),
+    (linked(lambda other: h5py.SoftLink("/kept")), "csi: got a link, must be a dataset"),
+    (never_written, "csi: got 8796093022208 bytes, more than the file can have")])
+def test_hdf5_files_have_their_own_values(tmp_path, change, message):
+    path = written(tmp_path / "frames.h5", FRAMES)
+    other = written(tmp_path / "other.h5", FRAMES)
+    with h5py.File(path, "a") as file:
+        change(file, other)
+    with pytest.raises(ValueError, match=f"frames.h5 is not a complete file of .*{message}"):
+        read_csi(path)
+
+
+@BOTH
+def test_other_arrays_of_a_file_are_not_read(tmp_path, name):
+    path = written(tmp_path / name, FRAMES)
+    if name.endswith("h5"):
+        with h5py.File(path, "a") as file:
+            file.create_dataset("more", (2**40,), np.float32, chunks=(1024,))
+            file["link"] = h5py.ExternalLink("missing.h5", "/csi")
+    else:
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("more.npy", b"damaged")
+    assert len(read_csi(path)) == len(FRAMES)

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .style import STYLE, plt, save
+from .style import STYLE, as_text, plt, save
 
 _AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
 _MARKERS = "osD^v<>ph*"
@@ -53,8 +53,9 @@ def draw(rows, parameters, path, title=None):
                      xlabel=_AXES[parameters["snr_kind"]])
             axis.grid(True, which="both", alpha=0.25)
         first.legend(fontsize=8)
-        figure.suptitle(title or "Simulated: {num_tx}x{num_rx} {constellation}, code {code}, "
-                        "channel {channel}".format(**parameters))
+        figure.suptitle(as_text(
+            title or "Simulated: {num_tx}x{num_rx} {constellation}, code {code}, channel {channel}"
+            .format(**parameters)))
         save(figure, path)
 
 
@@ -64,7 +65,7 @@ def _passes(axis, rows, name, detector, look):
     for index in range(last):
         style = look if index + 1 == last else {**look, "linestyle": "--", "marker": "",
                                                 "alpha": 0.35 + 0.5 * index / last}
-        label = detector if last == 1 else f"{detector}, pass {index + 1}"
+        label = as_text(detector) + f", pass {index + 1}" * (last > 1)
         _line(axis, rows, [row[name][index] for row in rows],
               [row[f"{name}_95"][index] for row in rows], style, label)
 

@@ -2,18 +2,35 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Common style of all pictures, and their files; matplotlib draws them without a display."""
 
+import os
+from contextlib import contextmanager
 from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt
-from matplotlib.backend_bases import FigureCanvasBase
 
 from ..files import replace_file
 
-__all__ = ["BLUE", "GREY", "ORANGE", "STYLE", "picture_format", "plt", "save"]
+
+@contextmanager
+def _away():
+    """Leave the working folder for a while."""
+    here = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    try:
+        os.chdir("/")
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+# matplotlib reads the file matplotlibrc of the working folder, which can run programs.
+with _away():
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+    from matplotlib import pyplot as plt
+    from matplotlib.backend_bases import FigureCanvasBase
+
+__all__ = ["BLUE", "GREY", "ORANGE", "STYLE", "as_text", "picture_format", "plt", "save"]
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
 STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False,
@@ -31,6 +48,12 @@ def picture_format(path):
         raise ValueError(f"{path}: pictures cannot be written as {name}, allowed are "
                          f"{', '.join(sorted(FigureCanvasBase.filetypes))}")
     return name
+
+
+def as_text(words):
+    """Return words as matplotlib draws them: not as a formula, and at most 100 characters."""
+    words = words if len(words) <= 100 else words[:99] + "…"
+    return words.replace("$", r"\$")
 
 
 def save(figure, path):

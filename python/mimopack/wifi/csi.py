@@ -30,6 +30,10 @@ _SCALARS = {
     "snr_db": np.float64, "cfo_hz": np.float64, "source": "S17", "destination": "S17",
     "transmitter": "S17", "sequence_number": np.int32, "fcs_ok": np.bool_}
 _ANTENNAS = ("level_dbfs", "noise")    # columns with one value per frame and antenna
+_ARRAYS = (*_SCALARS, *_ANTENNAS, "csi", "csi_offset", "csi_shape", "carriers", "carriers_offset",
+           "layout")
+# Bytes of an array for one of its file: no more than zlib ever compresses.
+_MOST_COMPRESSED = 1100
 
 
 @dataclass(frozen=True)
@@ -434,14 +438,28 @@ def _load_npz(path):
     with open(path, "rb") as file:
         try:
             with np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
+                return {name: arrays[name] for name in _ARRAYS}
         except OSError as error:    # places in a damaged archive may lie before its beginning
             raise ValueError(str(error)) from error
 
 
 def _load_hdf5(path):
+    most = max(1 << 20, _MOST_COMPRESSED * os.path.getsize(path))
     with _h5py().File(path, "r") as file:
-        return {name: dataset[()] for name, dataset in file.items()}
+        return {name: _load_dataset(file, name, most) for name in _ARRAYS}
+
+
+def _load_dataset(file, name, most):
+    """Return an array that an HDF5 file itself has, and that takes at most so many bytes."""
+    h5py = _h5py()
+    if isinstance(file.get(name, getlink=True), (h5py.ExternalLink, h5py.SoftLink)):
+        raise ValueError(f"{name}: got a link, must be a dataset")
+    dataset = file[name]
+    if dataset.external or dataset.is_virtual:
+        raise ValueError(f"{name}: the values are in another file")
+    if dataset.nbytes > most:
+        raise ValueError(f"{name}: got {dataset.nbytes} bytes, more than the file can have")
+    return dataset[()]
 
 
 def _is_hdf5(path):

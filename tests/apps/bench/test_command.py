@@ -111,16 +111,20 @@ SUITES = {"mine": Suite("nothing", lambda options: {"results": [], "rounds": opt
         written = json.loads((tmp_path / "out.json").read_text())
         assert written["what"] == "nothing" and written["results"] == []
 
-    def test_below_the_current_folder(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(suites, "CHECKOUT", tmp_path / "installed")
-        monkeypatch.chdir(tmp_path)
-        code, text = run("--suite", "cpu")
-        assert code == 2 and "--suite cpu: " in text and "root of a checkout" in text.replace(
-            "\n", " ")
+    def test_of_the_tree_of_the_environment(self, tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.setattr(suites, "PLACE", suites.PLACE.with_name("suites_here"))
+        monkeypatch.setattr(suites, "ROOTS", (tmp_path / "installed", tmp_path))
         self.make(tmp_path / "bench" / "suites_here")
         assert run("--suite", "mine")[0] == 0
+
+    def test_not_of_the_current_folder(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(suites, "ROOTS", (tmp_path / "installed",))
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "bench/suites").mkdir(parents=True)
+        (tmp_path / "bench/suites/__init__.py").write_text("raise SystemExit(7)")
+        code, text = run("--suite", "cpu")
+        assert code == 2 and "bench/suites with --suites" in text.replace("\n", " ")
 
 
 def test_cases_name_every_instruction_set():

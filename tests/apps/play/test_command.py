@@ -32,6 +32,24 @@ def _play(*arguments):
 
 
 class TestCommand:
+    def test_links_in_the_folder_lead_nowhere(self, small, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        folder, own = tmp_path / "demo-output", tmp_path / "own"
+        own.write_text("own")
+        folder.mkdir()
+        names = ("summary.json", "detectors.png", "constellation.png", "channel.png")
+        for name in names:
+            (folder / name).symlink_to(own)
+        assert _play(small, "-d", "nway", "-q").exit_code == 0
+        assert own.read_text() == "own"
+        assert not any((folder / name).is_symlink() for name in names)
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to("elsewhere")
+        result = _play(small, "-d", "nway", "-q")
+        assert result.exit_code == 2
+        assert "--output: demo-output is a symbolic link: name a folder" in result.output
+        assert _play(small, "-d", "nway", "-q", "-o", tmp_path / "elsewhere").exit_code == 0
+
     def test_frames_table_and_files(self, small, tmp_path):
         out = tmp_path / "out"
         result = _play(small, "-d", "mmse", "-d", "nway", "--show", "nway", "-o", out, "--pcap",

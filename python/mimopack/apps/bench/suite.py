@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 
 PLACE = Path("bench") / "suites"    # in the source tree
-# Root of the source tree, if the package runs from one.
-CHECKOUT = Path(__file__).resolve().parents[4]
+# Folders that may be the root of the source tree to which the running package belongs: it runs from
+# the tree, or from a virtual environment there.
+ROOTS = Path(__file__).resolve().parents[4], Path(sys.prefix).parent
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,18 @@ def find(name, folder=None):
 
     Args:
         name: name of the suite.
-        folder: Python package with a dict ``SUITES``. Default: ``bench/suites`` of the checkout
-            that this package runs from, else below the current folder.
+        folder: Python package with a dict ``SUITES``. Default: ``bench/suites`` of the checkout to
+            which this package belongs. That of the current folder may be somebody else's.
 
     Raises:
         click.UsageError: the folder or the suite does not exist.
     """
-    folders = [Path(folder)] if folder else [root / PLACE for root in (CHECKOUT, Path.cwd())]
+    folders = [Path(folder)] if folder else [root / PLACE for root in ROOTS]
     found = next((path.resolve() for path in folders if (path / "__init__.py").exists()), None)
     if found is None:
         raise click.UsageError(
-            f"--suite {name}: {folders[-1]} has no suites; they come with the source tree. Run "
-            f"this in the root of a checkout, or give its {PLACE} with --suites")
+            f"--suite {name}: {folders[-1]} has no suites; they come with the source tree: give "
+            f"its folder {PLACE} with --suites")
     # The path stays: suites start processes that import the suite again.
     sys.path.insert(0, str(found.parent))
     suites = import_module(found.name).SUITES

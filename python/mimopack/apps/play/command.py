@@ -14,7 +14,7 @@ from ... import detectors as registry
 from ... import recording
 from ...detectors.choosing import labels, recipe
 from ...detectors.parameters import BACKENDS
-from ...files import replace_file
+from ...files import plain, replace_file
 from ...wifi.frame_detectors import FrameDetectors
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
@@ -34,6 +34,7 @@ from .table import frame_line, table
 from .tally import Tally, Truth
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
+DEFAULT_OUTPUT = Path("demo-output")
 # Defaults with iterations, which need detectors that take a-priori LLRs.
 ITERATING_DETECTORS = ("mmsepic", "nway", "mla")
 # Approximate time to measure the speed of a flowgraph; a short recording is repeated.
@@ -74,7 +75,7 @@ class _Capture:
         self.replacement.discard()
 
 
-def play(path, detectors=(), output=Path("demo-output"), show=None, quiet=False, pictures=True,
+def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pictures=True,
          backend="auto", iterations=1, pcap=None, allow_outside=False, echo=click.echo,
          interrupt=None):
     """Play a recording through a GNU Radio flowgraph once for each detector, and report.
@@ -179,6 +180,8 @@ class _Run:
             refuse(f"--pcap: {pcap} is also the recording")
         try:
             if self._output is not None:
+                if self._output == DEFAULT_OUTPUT and self._output.is_symlink():
+                    refuse(f"--output: {self._output} is a symbolic link: name a folder")
                 make_folder(self._output)
             if pcap is not None:
                 with self._interrupt.allowed(), naming("--pcap", pcap):
@@ -315,7 +318,7 @@ class _Run:
         if self._output is None:
             return
         with naming("--output", self._output):
-            path = self._output / "summary.json"
+            path = plain(self._output / "summary.json")
             with replace_file(path) as file:
                 file.write(json.dumps(summary, indent=1) + "\n")
             yield path
@@ -342,7 +345,7 @@ class _Run:
 @click.option("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
 @click.option("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False),
-              default=Path("demo-output"), show_default=True, metavar="FOLDER",
+              default=DEFAULT_OUTPUT, show_default=True, metavar="FOLDER",
               help="Folder for summary.json and the pictures.")
 @click.option("--pictures/--no-pictures", default=True, show_default=True,
               help="Draw what each detector decodes, and the constellation and channel of one "

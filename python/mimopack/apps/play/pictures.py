@@ -9,6 +9,7 @@ Streams and antennas are counted from 0.
 import numpy as np
 import pmt
 
+from ...files import plain
 from ..style import STYLE, plt, save
 from ..wifi.pictures import channel_figure, constellation_figure
 
@@ -56,9 +57,9 @@ class Views:
         shape = (-1, csi["num_rx"], csi["num_space_time_streams"])
         yield save(constellation_figure(told["constellation"],
                                         points.reshape(told["num_streams"], -1).T, told["evm_db"],
-                                        title), folder / "constellation.png")
+                                        title), plain(folder / "constellation.png"))
         yield save(channel_figure(csi["carriers"], matrices.reshape(shape), csi["noise"], title),
-                   folder / "channel.png")
+                   plain(folder / "channel.png"))
 
 
 def _quality(frame):
@@ -79,7 +80,7 @@ def draw(rows, views, start, folder):
         The path of each picture.
     """
     with plt.rc_context(STYLE):
-        yield save(_decoded(rows), folder / "detectors.png")
+        yield save(_decoded(rows), plain(folder / "detectors.png"))
         if start is not None:
             yield from views.draw(start, folder)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ...cluster import Cluster
-from ...files import locked, replace_file
+from ...files import locked, plain, replace_file
 from ...recording import files as names
 from ..interrupt import STATUS
 from ..progress import Progress
@@ -72,6 +72,7 @@ def _decode(path, stem, reading, receiver, full_scale_dbm):
                                                  full_scale_dbm), ".pcap")):
             target = stem.with_name(stem.name + suffix)
             with naming(option, target):
+                plain(target)
                 outputs.add(option, make(target))
         run.check(interrupt, progress, lambda text: None)    # among the notes too
         run.decode(interrupt, progress)
@@ -150,7 +151,7 @@ def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interru
     except OutputError as error:
         refuse(str(error))
     told = {"reading": reading, "receiver": receiver, "full_scale_dbm": full_scale_dbm}
-    summary = folder / "summary.json"
+    summary = plain(folder / "summary.json")
     with locked(summary), _marker(folder) as marker:
         done = _earlier(summary, told, recordings)
         try:
