@@ -46,6 +46,7 @@ public:
      * Read samples of one channel. `from` is the sample's number from the start of the
      * stream, `index` its number from the start of the device. Samples before the stream
      * are 0.
+     * \throws std::runtime_error the samples cannot be read.
      */
     virtual void
     fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) = 0;

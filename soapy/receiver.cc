@@ -4,6 +4,7 @@
 #include <SoapySDR/Constants.h>
 #include <SoapySDR/Errors.hpp>
 #include <SoapySDR/Logger.hpp>
+#include <exception>
 
 namespace mimopack {
 
@@ -264,7 +265,16 @@ int Receiver::read(
         const size_t shift_channel = plan.shift_channel;
         // Release the lock during the slow copy: the data it reads does not change.
         hold.unlock();
-        deliver(buffs, piece, start, shift_channel, shifted);
+        try {
+            deliver(buffs, piece, start, shift_channel, shifted);
+        } catch (const std::exception& error) {
+            SoapySDR::logf(SOAPY_SDR_ERROR, "mimopack: %s", error.what());
+            hold.lock();
+            d_radio.gone = d_told_gone = true;
+            d_radio.changed.notify_all();
+            flags = 0;
+            return SOAPY_SDR_STREAM_ERROR;
+        }
         return int(piece.count);
     }
 }

@@ -4,7 +4,6 @@
 #include <SoapySDR/Logger.hpp>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
@@ -169,21 +168,65 @@ Recording::Recording(const std::string& path, bool repeat)
         refuse(data, why);
     }
     const size_t component = d_type == Type::cf32 ? 4 : d_type == Type::ci16 ? 2 : 1;
-    d_bytes = size_t(info.st_size);
-    d_samples = int64_t(d_bytes / (2 * component * d_channels));
-    if (d_samples > 0)
-        d_mapped = mmap(nullptr, d_bytes, PROT_READ, MAP_SHARED, file, 0);
-    close(file);
-    if (d_samples == 0)
+    d_bytes = int64_t(info.st_size);
+    d_frame = 2 * component * d_channels;
+    d_samples = d_bytes / int64_t(d_frame);
+    if (d_samples == 0) {
+        close(file);
         refuse(data, "holds no samples");
-    if (d_mapped == MAP_FAILED)
-        refuse(data, std::strerror(errno));
-    madvise(const_cast<void*>(d_mapped), d_bytes, MADV_SEQUENTIAL);
+    }
+    posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    d_data = data;
+    d_file = file;
 }
 
-Recording::~Recording() { munmap(const_cast<void*>(d_mapped), d_bytes); }
+Recording::~Recording() { close(d_file); }
 
 int64_t Recording::length() const { return d_repeat ? Air::length() : d_samples; }
+
+// Forget the samples of the last read, so that each read finds out if the file was cut.
+void Recording::prepare(int64_t, size_t, size_t) { d_held = 0; }
+
+const char* Recording::load(int64_t start, size_t count)
+{
+    const int64_t end = start + int64_t(count);
+    if (start < d_first || end > d_first + d_held) {
+        // A short recording that repeats is not read again for each repetition.
+        constexpr int64_t SHORT = 1 << 16;
+        const bool whole = d_samples * int64_t(d_frame) <= SHORT;
+        d_held = 0;
+        d_first = whole ? 0 : start;
+        const int64_t samples = whole ? d_samples : int64_t(count);
+        const size_t bytes = size_t(samples) * d_frame;
+        if (d_block.size() < bytes)
+            d_block.resize(bytes);
+        fill(d_first * int64_t(d_frame), bytes);
+        d_held = samples;
+    }
+    return d_block.data() + size_t(start - d_first) * d_frame;
+}
+
+void Recording::fill(int64_t offset, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const int64_t at = offset + int64_t(done);
+        const ssize_t now = pread(d_file, d_block.data() + done, bytes - done, at);
+        if (now < 0 && errno == EINTR)
+            continue;
+        if (now < 0)
+            throw std::runtime_error("recording: " + d_data + ": " +
+                                     std::strerror(errno) + " at byte " +
+                                     std::to_string(at));
+        if (now == 0) {
+            struct stat info;
+            const int64_t found = fstat(d_file, &info) == 0 ? int64_t(info.st_size) : at;
+            throw std::runtime_error(
+                "recording: " + d_data + " was cut: expected " + std::to_string(d_bytes) +
+                " bytes, as when it was opened, found " + std::to_string(found));
+        }
+        done += size_t(now);
+    }
+}
 
 namespace {
 
@@ -207,15 +250,9 @@ inline void convert(const int8_t* in, cs16& out)
 }
 
 template <typename Stored, typename T>
-void take(const void* mapped,
-          size_t channels,
-          size_t channel,
-          int64_t from,
-          size_t count,
-          T* out)
+void take(const char* block, size_t channels, size_t channel, size_t count, T* out)
 {
-    const Stored* in =
-        static_cast<const Stored*>(mapped) + 2 * (from * channels + channel);
+    const Stored* in = reinterpret_cast<const Stored*>(block) + 2 * channel;
     for (size_t i = 0; i < count; i++)
         convert(in + 2 * channels * i, out[i]);
 }
@@ -223,7 +260,7 @@ void take(const void* mapped,
 } // namespace
 
 template <typename T>
-void Recording::read(size_t channel, int64_t from, size_t count, T* out) const
+void Recording::read(size_t channel, int64_t from, size_t count, T* out)
 {
     while (count > 0) {
         size_t now = count;
@@ -234,12 +271,13 @@ void Recording::read(size_t channel, int64_t from, size_t count, T* out) const
         } else {
             const int64_t start = from % d_samples;
             now = std::min<int64_t>(count, d_samples - start);
+            const char* block = load(start, now);
             if (d_type == Type::cf32)
-                take<float>(d_mapped, d_channels, channel, start, now, out);
+                take<float>(block, d_channels, channel, now, out);
             else if (d_type == Type::ci16)
-                take<int16_t>(d_mapped, d_channels, channel, start, now, out);
+                take<int16_t>(block, d_channels, channel, now, out);
             else
-                take<int8_t>(d_mapped, d_channels, channel, start, now, out);
+                take<int8_t>(block, d_channels, channel, now, out);
         }
         from += now;
         out += now;

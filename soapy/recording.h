@@ -5,10 +5,16 @@
 
 #include "air.h"
 #include <string>
+#include <vector>
 
 namespace mimopack {
 
-//! A SigMF recording with interleaved channels, mapped into memory.
+/*!
+ * A SigMF recording with interleaved channels.
+ *
+ * The dataset is read rather than mapped: if it is cut meanwhile, an access to mapped
+ * memory would end the process.
+ */
 class Recording : public Air
 {
 public:
@@ -32,6 +38,7 @@ public:
     bool integers() const { return d_type != Type::cf32; }
 
     int64_t length() const override;
+    void prepare(int64_t index, size_t count, size_t before) override;
     void
     fetch(size_t channel, int64_t from, int64_t index, size_t count, cf32* out) override;
     void
@@ -42,7 +49,11 @@ private:
 
     void read_metadata(const std::string& meta, std::string& data);
     template <typename T>
-    void read(size_t channel, int64_t from, size_t count, T* out) const;
+    void read(size_t channel, int64_t from, size_t count, T* out);
+    //! Return the stored samples of all channels, from the one with number start on.
+    const char* load(int64_t start, size_t count);
+    //! Read bytes of the dataset into the block.
+    void fill(int64_t offset, size_t bytes);
 
     std::string d_path;
     std::string d_datatype;
@@ -53,9 +64,15 @@ private:
     size_t d_channels = 1;
     double d_rate = 0;
     double d_frequency = 0;
+    std::string d_data; // path of the dataset
+    int d_file = -1;
+    int64_t d_bytes = 0; // size of the dataset when it was opened
+    size_t d_frame = 0;  // bytes of a sample of all channels
     int64_t d_samples = 0;
-    const void* d_mapped = nullptr;
-    size_t d_bytes = 0;
+
+    // Samples that were read for one channel serve the other channels too.
+    std::vector<char> d_block;
+    int64_t d_first = 0, d_held = 0; // number of the block's first sample; samples in it
 };
 
 //! Return a path without its SigMF extension.

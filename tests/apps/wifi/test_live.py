@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import pty
+import shutil
 import signal
 import threading
 import time
@@ -113,6 +114,29 @@ def test_a_radio_that_disappears_ends_the_command(sky, tmp_path, impatient):
     frames = frames_of(tmp_path / "f.json")
     assert [one["mpdus"][0]["hex"] for one in frames] \
         == [sent.mpdus[0].hex() for sent in sky.sent[:8]]
+
+
+def test_a_dataset_that_is_cut_while_it_plays_ends_the_command(sky, tmp_path):
+    for file in sky.path.parent.glob("air.*"):
+        shutil.copy(file, tmp_path)
+    data = tmp_path / "air.sigmf-data"
+    size = data.stat().st_size
+    child = spawn("--radio", f"driver=mimopack,recording={tmp_path}/air,repeat=1,speed=0.05",
+                  "--frequency", FREQUENCY, "--antennas", 2, "--json", tmp_path / "f.json")
+    watchdog = threading.Timer(60, child.kill)
+    watchdog.start()
+    try:
+        while "FCS" not in (line := child.stdout.readline()):
+            assert line
+        os.truncate(data, 4096)
+        rest = child.communicate()[0]
+    finally:
+        watchdog.cancel()
+        child.kill()
+    assert child.returncode == 2, rest
+    assert f"{data} was cut: expected {size} bytes, as when it was opened, found 4096" in rest
+    assert "no sample came for 5 s" in rest and "of 2 antennas searched" in rest
+    assert frames_of(tmp_path / "f.json")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
