@@ -216,8 +216,9 @@ def test_a_disk_that_is_full_from_the_start_keeps_no_files(tmp_path, layout, roo
     with pytest.raises(OSError, match="space"), writer:
         writer.write(SAMPLES)
     assert list(tmp_path.iterdir()) == []
+    recording.write(tmp_path / "r", SAMPLES, 1e6, layout=layout)
     writer.save()
-    assert list(tmp_path.iterdir()) == []
+    _assert_valid(tmp_path, LENGTH)    # the other recording stays
 
 
 def _refuse_metadata(monkeypatch, times=None):

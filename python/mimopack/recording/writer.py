@@ -377,6 +377,7 @@ class Writer:
         for name in self._names:
             with suppress(OSError):
                 name.unlink()
+        self._names = set()    # the names may soon belong to another recording
         self._written, self._failed = (0, None), True
 
     def _save(self):
