@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -72,6 +73,16 @@ bool is_file(const std::string& path)
 {
     struct stat info;
     return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+//! Return whether a path is a symbolic link that leaves the folder of a metadata file.
+bool leads_outside(const std::string& meta, const std::string& path)
+{
+    namespace fs = std::filesystem;
+    std::error_code none, here, there;
+    return fs::is_symlink(path, none) && (fs::canonical(path, there).parent_path() !=
+                                              fs::canonical(meta, here).parent_path() ||
+                                          here || there);
 }
 
 } // namespace
@@ -159,6 +170,10 @@ Recording::Recording(const std::string& path, bool repeat)
     /* Opening a pipe would wait for its writer. */
     if (!is_file(data))
         refuse(data, "no such file");
+    if (leads_outside(meta, data))
+        refuse(data,
+               "a symbolic link to another folder, must be a file in the folder of " +
+                   meta);
     const int file = open(data.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
     if (file < 0 || fstat(file, &info) < 0) {

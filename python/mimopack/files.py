@@ -3,7 +3,7 @@
 """Write whole files: a file gets its name when it is complete, and one program at a time uses it.
 
 Only regular files are replaced. A path that is a symbolic link means the file behind the link,
-unless it went through ``plain``.
+unless the caller says otherwise.
 """
 
 import errno
@@ -68,6 +68,7 @@ class Replacement:
         path: final path.
         streams: accept a FIFO or a device too, which has no content to replace. It is written
             directly.
+        follow: whether a symbolic link means the file behind it; otherwise the link is replaced.
 
     Attributes:
         path: final path.
@@ -79,12 +80,12 @@ class Replacement:
         OSError: the file cannot be created.
     """
 
-    def __init__(self, path, streams=False):
+    def __init__(self, path, streams=False, follow=True):
         self.path = self.part = Path(path)
         self._target = None    # of a regular file
         if streams and _is_stream(self.path):
             return
-        self._target = regular(path)
+        self._target = regular(path) if follow else self.path
         self.part = self._beside(f".{secrets.token_hex(4)}.part")
         os.close(os.open(self.part, _NEW, 0o666))
 

@@ -200,6 +200,18 @@ def test_wrong_parameters_are_named(tmp_path):
         mimopack.sigmf_multichannel_sink(str(path), 2)
 
 
+def test_a_dataset_in_another_folder_needs_a_reader(tmp_path):
+    (tmp_path / "inside").mkdir()
+    path = recording.write(tmp_path / "inside/r", np.ones((2, 10)), 20e6)
+    data = path.with_suffix(".sigmf-data")
+    data.rename(tmp_path / "secret")
+    data.symlink_to(tmp_path / "secret")
+    with pytest.raises(ValueError, match="is a symbolic link to another folder"):
+        mimopack.sigmf_multichannel_source(path)
+    reader = recording.Reader(path, allow_outside=True)
+    assert mimopack.sigmf_multichannel_source(reader).reader is reader
+
+
 class _Radio(gr.sync_block):
     """Play the same samples on all outputs, with tags {sample: {key: PMT}} on the first output.
 

@@ -79,6 +79,52 @@ def test_a_link_that_the_user_opens_needs_no_permission(tmp_path):
     assert np.array_equal(recording.Reader(tmp_path / "near").read(), SAMPLES)
 
 
+@pytest.mark.parametrize("ending", ["", ".sigmf-meta", ".sigmf-data"])
+def test_a_dataset_that_is_a_link_to_another_folder_needs_permission(tmp_path, ending):
+    (tmp_path / "inside").mkdir()
+    path = recording.write(tmp_path / "inside/r", SAMPLES, 1e6)
+    data = path.with_suffix(".sigmf-data")
+    data.rename(tmp_path / "secret")
+    data.symlink_to("../secret")
+    opened = tmp_path / f"inside/r{ending}"
+    for function in (recording.Reader, recording.open_recording):
+        with pytest.raises(ValueError, match=r"r\.sigmf-meta: r\.sigmf-data is a symbolic link to "
+                                             "another folder.*; allow_outside permits others"):
+            function(opened)
+        assert np.array_equal(function(opened, allow_outside=True).read(), SAMPLES)
+    data.unlink()
+    data.symlink_to(data)
+    with pytest.raises(FileNotFoundError, match=r"no dataset.*r\.sigmf-data"):
+        recording.Reader(tmp_path / "inside/r")
+
+
+@pytest.mark.parametrize("name", [None, "other.dat"])
+def test_links_within_the_folder_need_no_permission(tmp_path, name):
+    path = recording.write(tmp_path / "r", SAMPLES, 1e6)
+    link = path.with_suffix(".sigmf-data")
+    link.rename(tmp_path / "kept")
+    if name is not None:
+        metadata = json.loads(path.read_text())
+        metadata["global"]["core:dataset"] = name
+        path.write_text(json.dumps(metadata))
+        link = tmp_path / name
+    link.symlink_to("kept")
+    assert np.array_equal(recording.Reader(path).read(), SAMPLES)
+
+
+def test_the_folder_is_that_of_the_metadata_behind_a_link(tmp_path):
+    for folder in ("far", "near"):
+        (tmp_path / folder).mkdir()
+    recording.write(tmp_path / "far/r", SAMPLES, 1e6)
+    for ending in ("meta", "data"):
+        (tmp_path / f"near/r.sigmf-{ending}").symlink_to(tmp_path / f"far/r.sigmf-{ending}")
+    assert np.array_equal(recording.Reader(tmp_path / "near/r").read(), SAMPLES)
+    (tmp_path / "far/r.sigmf-data").rename(tmp_path / "secret")
+    (tmp_path / "far/r.sigmf-data").symlink_to(tmp_path / "secret")
+    with pytest.raises(ValueError, match="is a symbolic link to another folder"):
+        recording.Reader(tmp_path / "near/r")
+
+
 @pytest.mark.parametrize("name", ["", "/", "..", "a\0b", "nothing", "r" * 5000, "../inside",
                                   "/dev/null"])
 def test_permission_opens_nothing_that_is_no_recording(collection, name):

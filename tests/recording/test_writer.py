@@ -216,44 +216,206 @@ def test_a_disk_that_is_full_from_the_start_keeps_no_files(tmp_path, layout, roo
     with pytest.raises(OSError, match="space"), writer:
         writer.write(SAMPLES)
     assert list(tmp_path.iterdir()) == []
+    recording.write(tmp_path / "r", SAMPLES, 1e6, layout=layout)
     writer.save()
-    assert list(tmp_path.iterdir()) == []
+    _assert_valid(tmp_path, LENGTH)    # the other recording stays
 
 
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_a_disk_without_room_for_metadata_keeps_no_files(tmp_path, layout, monkeypatch):
-    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
-    writer.write(SAMPLES)
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(module, "_dump_to", full)
-    with pytest.raises(OSError, match="space"):
-        writer.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_a_short_recording_makes_room_for_its_metadata(tmp_path, layout, monkeypatch):
-    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
-    writer.write(SAMPLES[:, :100])
+def _refuse_metadata(monkeypatch, times=None):
+    """Let the first writes of metadata find a full disk, or all; return a list of the refusals."""
     dump, refused = module._dump_to, []
 
     def full(*arguments):
-        if len(refused) < 3:
+        if times is None or len(refused) < times:
             refused.append(arguments)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         dump(*arguments)
 
     monkeypatch.setattr(module, "_dump_to", full)
+    return refused
+
+
+def _datasets(folder):
+    """Return the samples of the datasets in a folder, which holds nothing else."""
+    paths = sorted(folder.iterdir())
+    assert {path.suffix for path in paths} == {".sigmf-data"}
+    stored = [np.fromfile(path, "<i2").reshape(-1, 2 * CHANNELS // len(paths)) for path in paths]
+    return np.hstack(stored)
+
+
+STORED = np.round(SAMPLES.T.copy().view(np.float32) * 32768).astype(np.int16)
+# The room that the metadata may need, of both layouts with these channels: two blocks of 4 KiB for
+# each file, and three times as much after the second attempt.
+MOST_GIVEN_UP = {"interleaved": 3 * 2 * 4096 * 2 // 12, "collection": 3 * 2 * 4096 * 4 // 12}
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_disk_that_never_takes_the_metadata_keeps_the_samples(tmp_path, layout, monkeypatch):
+    """As if other programs took all bytes that the recording gives up."""
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    refused = _refuse_metadata(monkeypatch)
+    names = ", ".join(sorted(path.name for path in tmp_path.iterdir()))
+    for _ in range(3):    # later attempts delete no further samples
+        with pytest.raises(OSError, match=f"space.*; without metadata stay {names}: .*/r"):
+            writer.save()
+    with pytest.raises(OSError, match="without metadata stay"):
+        writer.close()
+    assert len(refused) == 6
+    kept = _datasets(tmp_path)
+    assert len(kept) == writer.num_samples >= LENGTH - MOST_GIVEN_UP[layout] - 2
+    assert np.array_equal(kept, STORED[:len(kept)])
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_disk_without_inodes_keeps_all_samples(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES[:, :LENGTH - 5])
+    real, real_open = os.fstatvfs, os.open
+
+    def count(file):
+        found = list(real(file))
+        found[5], found[7] = 40, 0    # f_files, f_favail
+        return os.statvfs_result(found)
+
+    def create(path, flags, *mode, **options):
+        if str(path).endswith(".part"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real_open(path, flags, *mode, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstatvfs", count)
+        patch.setattr(os, "open", create)
+        with pytest.raises(OSError, match="without metadata stay"):
+            writer.save()
+        assert np.array_equal(_datasets(tmp_path), STORED[:LENGTH - 5])
+    # Somebody has deleted files: the recording continues.
+    writer.write(SAMPLES[:, LENGTH - 5:])
+    writer.close()
+    assert _assert_valid(tmp_path, LENGTH) == LENGTH
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_a_short_recording_makes_room_for_its_metadata(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES[:, :2600])
+    _refuse_metadata(monkeypatch, 2)
     writer.save()
     assert writer.error.errno == errno.ENOSPC
     with pytest.raises(OSError, match="space"):
-        writer.write(SAMPLES[:, 100:200])    # would not follow the samples before
+        writer.write(SAMPLES[:, 2600:2700])    # would not follow the samples before
     with pytest.raises(OSError, match="space"):
         writer.close()
-    assert _assert_valid(tmp_path) == 100 // 8    # a half is given up each time
+    assert _assert_valid(tmp_path) == 2600 // 4    # a half is given up each time
+
+
+def test_samples_that_take_one_block_stay(tmp_path, monkeypatch):
+    """Without some of them, the file would take as much room."""
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le")
+    writer.write(SAMPLES[:, :100])
+    _refuse_metadata(monkeypatch)
+    with pytest.raises(OSError, match="without metadata stay"):
+        writer.close()
+    assert np.array_equal(_datasets(tmp_path), STORED[:100])
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_an_unchanged_recording_is_not_saved_again(tmp_path, layout, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    writer.annotate(5, 10)
+    writer.save()
+    before = {path: path.stat() for path in tmp_path.iterdir()}
+    refused = _refuse_metadata(monkeypatch)
+    writer.save()
+    writer.close()
+    writer.save()
+    assert not refused and before == {path: path.stat() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("change", [
+    lambda writer: writer.annotate(7, 3), lambda writer: writer.annotate_later([(7, "{}")]),
+    lambda writer: writer.captures[0].update({"core:frequency": 5e9}),
+    lambda writer: setattr(writer, "sample_rate", 2e6)])
+def test_a_changed_recording_is_saved_again(tmp_path, change):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le")
+    writer.write(SAMPLES)
+    writer.save()
+    before = writer.path.stat().st_ino
+    change(writer)
+    writer.save()
+    assert writer.path.stat().st_ino != before    # the old file was there until the end
+    _assert_valid(tmp_path, LENGTH)
+    writer.path.unlink()
+    writer.save()
+    _assert_valid(tmp_path, LENGTH)
+
+
+@pytest.mark.parametrize("layout, refused_at", [
+    ("interleaved", 1), *(("collection", number) for number in range(1, CHANNELS + 2))])
+def test_a_failed_rewrite_leaves_the_metadata_as_they_were(tmp_path, layout, refused_at,
+                                                           monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES)
+    writer.save()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    writer.annotate(5, 10)
+    real, opened = os.open, []
+
+    def create(path, flags, *mode, **options):
+        if str(path).endswith(".part"):
+            opened.append(path)
+            if len(opened) % 4 == refused_at % 4 or layout == "interleaved":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", create)
+    with pytest.raises(OSError, match="space.*the metadata stay as they were, for 40000 samples"):
+        writer.close()
+    assert opened and before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert _assert_valid(tmp_path, LENGTH) == LENGTH
+
+
+@pytest.mark.parametrize("layout, names", [
+    ("interleaved", ["r.sigmf-data", "r.sigmf-meta"]),
+    ("collection", ["r.sigmf-collection", "r-0.sigmf-meta", "r-2.sigmf-data"])])
+@pytest.mark.parametrize("exists", [False, True])
+def test_links_are_never_followed(tmp_path, layout, names, exists):
+    (tmp_path / "here").mkdir()
+    target = tmp_path / "elsewhere"
+    for name in names:
+        if exists:
+            target.write_text("precious")
+        link = tmp_path / "here" / name
+        link.symlink_to(target)
+        with pytest.raises(FileExistsError, match=f"path: .*/{name} is a symbolic link"):
+            recording.write(tmp_path / "here/r", SAMPLES, 1e6, layout=layout)
+        assert list((tmp_path / "here").iterdir()) == [link] and target.exists() == exists
+        recording.write(tmp_path / "here/r", SAMPLES, 1e6, layout=layout, overwrite=True,
+                        datatype="ci16_le")
+        _assert_valid(tmp_path / "here", LENGTH)
+        assert not link.is_symlink() and target.exists() == exists
+        assert not exists or target.read_text() == "precious"
+        for path in (tmp_path / "here").iterdir():
+            path.unlink()
+
+
+def test_a_link_that_appears_later_is_not_followed(tmp_path):
+    (tmp_path / "here").mkdir()
+    with recording.Writer(tmp_path / "here/r", CHANNELS, 1e6, "ci16_le") as writer:
+        writer.write(SAMPLES)
+        writer.path.symlink_to(tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+    _assert_valid(tmp_path / "here", LENGTH)
+
+
+def test_a_file_that_another_program_makes_meanwhile_stays(tmp_path, monkeypatch):
+    other = tmp_path / "r-1.sigmf-data"
+    monkeypatch.setattr(os.path, "lexists", lambda name: False)
+    other.write_text("other")
+    with pytest.raises(FileExistsError):
+        recording.Writer(tmp_path / "r", CHANNELS, 1e6, layout="collection")
+    assert list(tmp_path.iterdir()) == [other] and other.read_text() == "other"
 
 
 def test_a_recording_whose_files_cannot_all_be_made_leaves_none(tmp_path):

@@ -449,6 +449,34 @@ def test_recordings_that_it_does_not_play_are_refused(air, field, message):
         make(f"recording={air}")
 
 
+def test_a_dataset_that_is_a_link_to_another_folder_is_refused(air, tmp_path):
+    (tmp_path / "far").mkdir()
+    data = air.with_suffix(".sigmf-data")
+    data.rename(tmp_path / "far/data")
+    data.symlink_to(tmp_path / "far/data")
+    with pytest.raises(ValueError, match="a symbolic link to another folder, must be a file in"):
+        make(f"recording={air}")
+    whole = json.loads(air.read_text())
+    whole["global"]["core:dataset"] = "named"
+    air.write_text(json.dumps(whole))
+    air.with_name("named").symlink_to("far/data")
+    with pytest.raises(ValueError, match="named: a symbolic link to another folder"):
+        make(f"recording={air}")
+    (tmp_path / "far/data").rename(air.with_name("kept"))
+    air.with_name("named").unlink()
+    air.with_name("named").symlink_to("kept")
+    make(f"recording={air}")
+    for path in (air, data):    # both lead to another folder: the metadata's folder counts
+        path.unlink(missing_ok=True)
+    air.symlink_to(tmp_path / "far/air.sigmf-meta")
+    (tmp_path / "far/air.sigmf-meta").write_text(json.dumps(
+        whole | {"global": {key: value for key, value in whole["global"].items()
+                            if key != "core:dataset"}}))
+    air.with_name("kept").rename(tmp_path / "far/data")
+    data.symlink_to(tmp_path / "far/data")
+    make(f"recording={air}")
+
+
 def bursts(path):
     """Return (start, samples) of each burst in a capture."""
     reader = recording.Reader(path)

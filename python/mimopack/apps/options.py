@@ -14,8 +14,8 @@ from ..files import regular
 __all__ = ["ALLOW_OUTSIDE", "BACKEND", "ITERATIONS", "SPEC", "CommandWithOthers", "DetectorSpec",
            "FiniteRange", "HeadedCommand", "OutputFile", "PictureFile", "heading"]
 
-ALLOW_OUTSIDE = ("Open files in other folders and symbolic links if the metadata of a SigMF "
-                 "RECORDING names them. Use it only for recordings that you trust.")
+ALLOW_OUTSIDE = ("Open files in other folders if names in the metadata of a SigMF RECORDING or "
+                 "symbolic links lead there. Use it only for recordings that you trust.")
 BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA GPU) or reference "
            "(slow NumPy code, for comparison).")
 ITERATIONS = ("Maximum number of iterations between detector and decoder, for frames with several "

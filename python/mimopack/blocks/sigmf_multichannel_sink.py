@@ -37,8 +37,9 @@ class sigmf_multichannel_sink(hierarchical_block):
     Messages may arrive after the samples of their frames, or after the end of the stream: the block
     writes the metadata again when the senders of messages have ended.
 
-    A disk error ends the recording; the samples written before form a valid recording. With
-    overload "wait", a disk error also ends the flowgraph; with "drop", the stream continues.
+    A disk error ends the recording; the samples written before form a valid recording. If the disk
+    refuses the metadata, the samples stay without them, and the log names the files. With overload
+    "wait", a disk error also ends the flowgraph; with "drop", the stream continues.
 
     Args:
         path, num_channels, sample_rate, datatype, layout, frequency, description, fields: see
@@ -179,5 +180,7 @@ class sigmf_multichannel_sink(hierarchical_block):
         try:
             self.recorder.save()
         except Exception as error:  # an exception in stop() would end the process
-            self._log.error(f"the metadata was not written: {error!r}")
+            # Only the text of an OSError names the folder.
+            told = error if isinstance(error, OSError) else repr(error)
+            self._log.error(f"the metadata was not written: {told}")
         self._has_failed()    # the disk may have failed at the last samples

@@ -23,8 +23,8 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
         num_channels: number of channels; raw samples have one channel by default.
         sample_rate: samples per second.
         frequency: centre frequency in Hz.
-        allow_outside: whether a SigMF recording may name files in other folders and symbolic
-            links, see ``Reader``.
+        allow_outside: whether names and symbolic links of a SigMF recording may lead to files in
+            other folders, see ``Reader``.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.

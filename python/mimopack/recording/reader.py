@@ -3,6 +3,7 @@
 """Read SigMF recordings of several channels."""
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,9 +44,11 @@ class Reader(Recording):
             the whole dataset.
         datatype, num_channels, sample_rate, frequency: values that replace those in the metadata,
             or None. A collection's number of channels cannot be replaced.
-        allow_outside: whether the files that a collection or ``core:dataset`` names may lie in
-            other folders, or be symbolic links. Otherwise such names are refused, because they
-            could lead a recording of someone else to any file.
+        allow_outside: whether files that belong to the recording may lie in other folders: the
+            files that a collection or ``core:dataset`` names, and the dataset beside the metadata.
+            Otherwise names in other folders and symbolic links to them are refused, because they
+            could lead a recording of someone else to any file. The metadata or collection file
+            itself may be a symbolic link; its folder is then that of the file behind it.
 
     Attributes:
         path: the metadata or collection file.
@@ -200,7 +203,7 @@ def _open_collection(path, named, datatype, allow_outside):
                                     f"there is no file {meta}")
         if not allow_outside:
             for one in (meta, files.with_extension(base, files.DATA)):
-                _refuse_link(path, place, one)
+                _refuse_outside(path, one, place)
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
                          "(its hash differs)")
@@ -230,10 +233,20 @@ def _is_bare(name):
             and len(name.encode()) <= _LONGEST_NAME)
 
 
-def _refuse_link(source, place, path):
-    if path.is_symlink():
-        raise ValueError(f"path: {source}: {place}: {path.name} is a symbolic link, must be a file "
-                         "in the same folder; allow_outside permits others")
+def _refuse_outside(source, path, place=None):
+    """Raise ValueError for a symbolic link that leads out of the folder of a metadata file.
+
+    Args:
+        source: the metadata file. If it is a link, the file behind it counts.
+        path: the possible link.
+        place: path in the JSON of the name that led to ``path``; None for a file that SigMF finds
+            by its name.
+    """
+    folder, wanted = (os.path.dirname(os.path.realpath(one)) for one in (path, source))
+    if path.is_symlink() and folder != wanted:
+        where = f"{source}: {place}" if place else source
+        raise ValueError(f"path: {where}: {path.name} is a symbolic link to another folder, must "
+                         "be a file in the same folder; allow_outside permits others")
 
 
 def _open_stream(meta, replaced_datatype, replaced_channels, allow_outside):
@@ -255,13 +268,13 @@ def _open_stream(meta, replaced_datatype, replaced_channels, allow_outside):
 
 
 def _data_file(meta, info, allow_outside):
-    if "core:dataset" not in info:
-        # Whoever opens a recording by its name means this file too, even if it is a link.
-        return files.with_extension(files.base(meta), files.DATA)
-    place = "global.core:dataset"
-    data = _named(meta, place, info["core:dataset"], "file", allow_outside)
+    if "core:dataset" in info:
+        place = "global.core:dataset"
+        data = _named(meta, place, info["core:dataset"], "file", allow_outside)
+    else:
+        place, data = None, files.with_extension(files.base(meta), files.DATA)
     if not allow_outside:
-        _refuse_link(meta, place, data)
+        _refuse_outside(meta, data, place)
     return data
 
 

@@ -248,9 +248,11 @@ class Recorder:
             self.writer.captures = captures
         self.writer.annotate_later(annotations)
         self.writer.clipped = self.clipped
-        self.writer.save()
-        if self.error is None:
-            self.error = self.writer.error
+        try:
+            self.writer.save()
+        finally:
+            if self.error is None:
+                self.error = self.writer.error
 
     def _raise_error(self):
         if self.error is not None and self.overload == "wait":

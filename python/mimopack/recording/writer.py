@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write SigMF recordings of several channels."""
 
+import copy
 import errno
 import hashlib
 import json
 import os
 import textwrap
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from ..files import replace_file
+from ..files import Replacement
 from . import files
 from .annotations import annotation_text, entry
 from .packing import LAYOUTS, Packing
@@ -28,8 +29,11 @@ _PIECE = 1 << 16
 # to this many samples, those that only some files got.
 _ROW = 1 << 14
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# Bytes of samples to delete first, to make room for metadata on a full disk.
-_ROOM = 1 << 16
+# How often samples are deleted to make room for metadata on a full disk. If that does not help, the
+# disk lacks something else, such as inodes, or another program takes the room.
+_CUTS = 2
+# Limits of a file system's block in bytes. A network's file system gives the size of a transfer.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 17
 
 
 class Writer:
@@ -37,9 +41,10 @@ class Writer:
 
     If the disk fails or fills up, or Ctrl-C interrupts a call, the samples written so far stay: all
     datasets are cut to the same length. If the disk is too full for the metadata, samples at the
-    end are deleted to make room, and no more can be written. If nothing can stay, the files are
-    deleted. If the disk refuses the metadata for another reason, twice, the datasets stay without
-    them, and the error says so.
+    end are deleted to make room, no more than the metadata need, and no more can be written. If
+    the disk still refuses the metadata, or for another reason twice, the datasets stay without
+    them, and the error names the datasets. Metadata of an earlier save stay as they were. If the
+    disk takes no sample, the files are deleted.
 
     Args:
         path: path of the files without extension (a SigMF extension is removed).
@@ -56,7 +61,7 @@ class Writer:
         fields: dictionary of further global fields, such as {"core:author": "...",
             "core:license": "..."}. The namespace "mimopack" is declared automatically; declare
             others in "core:extensions".
-        overwrite: whether to replace files that exist.
+        overwrite: whether to replace files that exist. A symbolic link is replaced, not followed.
         checksum: whether to write ``core:sha512``, which takes about 2 s per GB on one core.
 
     Attributes:
@@ -72,7 +77,8 @@ class Writer:
 
     Raises:
         ValueError: an argument is invalid.
-        FileExistsError: the recording exists and ``overwrite`` is not set.
+        FileExistsError: a file of the recording exists, or a symbolic link has its name, and
+            ``overwrite`` is not set.
         OSError: the files cannot be created.
         ImportError: the package sigmf is missing.
     """
@@ -123,6 +129,8 @@ class Writer:
         self._failed, self.error = False, None
         self.clipped = 0
         self._annotations, self._extra = [], []
+        self._saved = None    # what the metadata on disk hold, see _content
+        self._cuts = 0    # since the last save
         self._global = {
             "core:datatype": self.packing.datatype.name, "core:recorder": _RECORDER,
             **(fields or {})}
@@ -162,22 +170,26 @@ class Writer:
             self._base, files.META if self.layout == "interleaved" else files.COLLECTION)
         names = {self.path, *(files.with_extension(stem, extension) for stem in bases
                               for extension in (files.META, files.DATA))}
-        existing = sorted(name for name in names if name.exists())
+        existing = sorted(name for name in names if os.path.lexists(name))
         if existing and not overwrite:
-            raise FileExistsError(f"path: {existing[0]} exists: choose another name, or set "
+            kind = "is a symbolic link" if existing[0].is_symlink() else "exists"
+            raise FileExistsError(f"path: {existing[0]} {kind}: choose another name, or set "
                                   "overwrite")
         # Delete the old metadata now: it must not describe new samples if the run is interrupted.
         for name in existing:
             name.unlink()
-        self._bases, self._names, self._handles = bases, names, []
+        self._bases, self._names, self._handles = bases, set(), []
         try:
             for stem in bases:
-                # Without a buffer, write() returns the number of bytes that a full disk accepted.
-                self._handles.append(
-                    files.with_extension(stem, files.DATA).open("wb", buffering=0))
+                data = files.with_extension(stem, files.DATA)
+                # A new file: not another program's, and none that a link leads to. Without a
+                # buffer, write() returns the number of bytes that a full disk accepted.
+                self._handles.append(data.open("xb", buffering=0))
+                self._names.add(data)
         except BaseException:
             self.discard()
             raise
+        self._names = names
         self._written = 0, [hashlib.sha512() for _ in bases] if checksum else None
 
     def write(self, samples):
@@ -292,29 +304,72 @@ class Writer:
     def save(self):
         """Put the samples written so far on disk, with their metadata. More samples may follow.
 
-        If the disk took no sample, the files are deleted instead.
+        If nothing has changed since the last save, nothing is written. If the disk took no sample,
+        the files are deleted instead.
 
         Raises:
-            OSError: the disk fails, or has no room for the metadata, even with fewer samples.
+            OSError: the disk fails, or has no room for the metadata, even with fewer samples. The
+                samples stay, see :class:`Writer`.
         """
         if self._failed and not self.num_samples:
             return self.discard()
-        room = _ROOM
+        if self._saved is not None and self._saved == self._content() and self.path.exists():
+            return
         while True:
             try:
-                return self._save()
+                self._save()
+                self._cuts = 0
+                return
             except OSError as error:
-                # A closed Writer has no datasets to cut.
-                if error.errno not in _FULL or self._closed:
+                if error.errno not in _FULL:
                     raise
-                self.error = error    # the recording ends here
-                kept = max(self.num_samples - -(-room // self.packing.sample_bytes),
-                           self.num_samples // 2)
-                if not kept:
+                if not self.num_samples and self._saved is None:
+                    self.error = error    # the recording ends here
                     self.discard()
                     raise
-            self._written = kept, None    # checksums would include the samples that are cut off
-            room *= 4
+                if not self._make_room(error):
+                    raise self._without_metadata(error) from error
+
+    def _content(self):
+        """Return all that the metadata depend on and that may change."""
+        return (self.num_samples, self.sample_rate, copy.deepcopy(self.captures),
+                list(self._annotations), list(self._extra))
+
+    def _make_room(self, error):
+        """Delete samples at the end, as many as take the room of the metadata.
+
+        Returns:
+            Whether samples were deleted: no more than a half each time. None are after some
+            attempts, if an earlier save holds them, if that frees no block, or if the disk lacks
+            inodes.
+        """
+        if self._closed or self._cuts == _CUTS:
+            return False
+        file = self._handles[0].fileno()
+        disk = os.fstatvfs(file)
+        if disk.f_files and not disk.f_favail:    # some file systems do not count inodes
+            return False
+        block = min(max(os.fstat(file).st_blksize, _SMALLEST_BLOCK), _LARGEST_BLOCK)
+        # A file takes up to a block more than its bytes, and deleted samples may free one less. An
+        # annotation takes more bytes in the file: its position, line ends and spaces.
+        annotations = sum(128 + 3 * len(text) for _, text in [*self._annotations, *self._extra])
+        room = 2 * block * (len(self._bases) + 1) + annotations * len(self._bases)
+        kept = max(self.num_samples - -(-room * (1 << self._cuts) // self.packing.sample_bytes),
+                   self.num_samples // 2, 0 if self._saved is None else self._saved[0])
+        size = self.packing.sample_bytes // self.packing.num_files
+        if -(-kept * size // block) == -(-self.num_samples * size // block):
+            return False
+        self.error = error    # the recording ends here
+        self._cuts += 1
+        self._written = kept, None    # checksums would include the samples that are cut off
+        return True
+
+    def _without_metadata(self, error):
+        """Return the error to raise for metadata that could not be written."""
+        datasets = ", ".join(files.with_extension(stem, files.DATA).name for stem in self._bases)
+        told = (f"without metadata stay {datasets}" if self._saved is None else
+                f"the metadata stay as they were, for {self._saved[0]} samples")
+        return OSError(error.errno, f"{error.strerror}; {told}", error.filename or str(self.path))
 
     def discard(self):
         """Close the files and delete the recording."""
@@ -322,6 +377,7 @@ class Writer:
         for name in self._names:
             with suppress(OSError):
                 name.unlink()
+        self._names = set()    # the names may soon belong to another recording
         self._written, self._failed = (0, None), True
 
     def _save(self):
@@ -334,6 +390,7 @@ class Writer:
             self._save_metadata_again()
         if problem is not None:
             raise problem
+        self._saved = self._content()
 
     def _sync(self):
         """Put the samples on disk. Return the error of a dataset, which still needs metadata."""
@@ -353,34 +410,45 @@ class Writer:
         try:
             self._save_metadata()
         except OSError as error:
-            datasets = ", ".join(files.with_extension(stem, files.DATA).name
-                                 for stem in self._bases)
-            raise OSError(error.errno, f"{error.strerror}; without metadata stay {datasets}",
-                          error.filename) from error
+            raise self._without_metadata(error) from error
 
     def _save_metadata(self):
-        hashes = self._written[1]
-        streams = []
-        for index, stem in enumerate(self._bases):
-            # A capture segment may have no samples yet, or none any more.
-            meta = self._metadata([one for one in self.captures if one["core:sample_start"]
-                                   < max(1, self.num_samples)])
-            if hashes is not None:
-                meta.set_global_field("core:sha512", hashes[index].hexdigest())
-            meta.validate()
-            path = files.with_extension(stem, files.META)
-            # Annotated samples may have been deleted to make room for the metadata.
-            extra = [one for one in self._extra if one[0] < self.num_samples]
-            _dump(meta, path, sorted([*self._annotations, *extra], key=lambda one: one[0]))
-            streams.append({"name": stem.name,
-                            "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
-        if self.layout == "collection":
-            collection = files.library().SigMFCollection()
-            collection.set_collection_field("core:streams", streams)
-            for key, value in self._with_extensions(self._global).items():
-                if key in ("core:description", "core:extensions") or not key.startswith("core:"):
-                    collection.set_collection_field(key, value)
-            _dump(collection, self.path)
+        """Write all metadata; no file gets its name before all are complete."""
+        with ExitStack() as stack:
+            parts, streams = [], []
+
+            def dump(metadata, path, annotations=()):
+                with _naming(path):
+                    parts.append(stack.enter_context(Replacement(path, follow=False)))
+                    with parts[-1].part.open("w", encoding="utf-8", newline="\n") as handle:
+                        _dump_to(metadata, handle, annotations)
+                        handle.write("\n")
+
+            hashes = self._written[1]
+            for index, stem in enumerate(self._bases):
+                # A capture segment may have no samples yet, or none any more.
+                meta = self._metadata([one for one in self.captures if one["core:sample_start"]
+                                       < max(1, self.num_samples)])
+                if hashes is not None:
+                    meta.set_global_field("core:sha512", hashes[index].hexdigest())
+                meta.validate()
+                # Annotated samples may have been deleted to make room for the metadata.
+                extra = [one for one in self._extra if one[0] < self.num_samples]
+                dump(meta, files.with_extension(stem, files.META),
+                     sorted([*self._annotations, *extra], key=lambda one: one[0]))
+                streams.append({"name": stem.name,
+                                "hash": hashlib.sha512(parts[-1].part.read_bytes()).hexdigest()})
+            if self.layout == "collection":
+                collection = files.library().SigMFCollection()
+                collection.set_collection_field("core:streams", streams)
+                for key, value in self._with_extensions(self._global).items():
+                    if (key in ("core:description", "core:extensions")
+                            or not key.startswith("core:")):
+                        collection.set_collection_field(key, value)
+                dump(collection, self.path)
+            for part in parts:
+                with _naming(part.path):
+                    part.finish()
 
     def _metadata(self, captures):
         info = {**self._global, "core:sample_rate": self.sample_rate,
@@ -452,10 +520,14 @@ def _put(told, key, value):
         told[key] = value
 
 
-def _dump(metadata, path, annotations=()):
-    with replace_file(path) as handle:
-        _dump_to(metadata, handle, annotations)
-        handle.write("\n")
+@contextmanager
+def _naming(path):
+    """Context manager: give an OSError the name of a file; a failed write knows none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def _dump_to(metadata, handle, annotations):

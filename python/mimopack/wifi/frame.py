@@ -131,6 +131,8 @@ class ReceivedFrame:
     def __getattr__(self, name):
         rest = self.__dict__.get("_rest")
         if rest is None or name.startswith("__"):
+            if name in self.__dict__:    # another thread has just filled it in
+                return self.__dict__[name]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         for field_name, value in rest().items():
             self.__dict__.setdefault(field_name, value)

@@ -76,6 +76,46 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
     assert allowed.exit_code == 0, allowed.output
 
 
+@pytest.mark.parametrize("command", ["wifi", "play"])
+def test_a_dataset_that_is_a_link_to_another_folder_needs_an_option(tmp_path, command):
+    (tmp_path / "inside").mkdir()
+    path = recording.write(tmp_path / "inside/r", air(FRAMES[:1], 2)[0], 20e6)
+    data = path.with_suffix(".sigmf-data")
+    data.rename(tmp_path / "secret")
+    data.symlink_to(tmp_path / "secret")
+    options = [command, str(path), "-q", "-d", "mmse", "--no-pictures", "-o", str(tmp_path / "o")]
+    refused = CliRunner().invoke(main, options)
+    assert refused.exit_code == 2
+    assert refused.output.splitlines()[-1] == (
+        f"Error: {path}: r.sigmf-data is a symbolic link to another folder, must be a file in the "
+        "same folder; allow_outside permits others")
+    allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
+    assert allowed.exit_code == 0, allowed.output
+
+
+@pytest.mark.parametrize("command", ["wifi", "play"])
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+@pytest.mark.parametrize("value", [-1, 0, 5e-324])
+def test_a_frequency_in_the_metadata_is_refused_by_its_place(tmp_path, command, layout, value):
+    samples, _ = air(FRAMES[:1], 2)
+    path = recording.write(tmp_path / "r", samples, 20e6, layout=layout)
+    for meta in tmp_path.glob("*.sigmf-meta"):
+        metadata = json.loads(meta.read_text())
+        metadata["captures"] = [{"core:sample_start": 0},
+                                {"core:sample_start": 5, "core:frequency": value},
+                                {"core:sample_start": 9, "core:frequency": 5e9}]
+        meta.write_text(json.dumps(metadata))
+    refused = CliRunner().invoke(main, [command, str(path), "--no-pictures", "-o",
+                                        str(tmp_path / "o")])
+    assert refused.exit_code == 2
+    first = tmp_path / ("r.sigmf-meta" if layout == "interleaved" else "r-0.sigmf-meta")
+    assert (f"Error: {first}: captures[1].core:frequency: got {float(value)}, must be positive and "
+            "finite") in refused.output
+    assert refused.output.endswith("; --frequency of mimopack wifi replaces it\n")
+    if command == "wifi":
+        assert _wifi(path, "--frequency", "5.18G", "-d", "mmse").exit_code == 0
+
+
 @pytest.mark.parametrize("command,option", [("wifi", "--json"), ("wifi", "--csi"),
                                             ("wifi", "--pcap"), ("play", "--pcap")])
 def test_no_file_of_a_collection_is_overwritten(tmp_path, command, option):

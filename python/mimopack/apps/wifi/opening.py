@@ -5,6 +5,7 @@
 import click
 
 from ... import recording
+from ...checks import positive
 from ...text import rate_in_words, rates_in_words
 from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
 from .words import duration, plural
@@ -61,6 +62,8 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
             recording.read_frames(reader.annotations)
         except ValueError as error:
             refuse(f"{reader.path}: {error}")
+        if frequency is None:
+            _check_frequency(reader)
     if reader.num_channels > MAX_RX:
         refuse(f"{reader.path} has {reader.num_channels} channels, the receiver supports at most "
                f"{MAX_RX}")
@@ -76,6 +79,18 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
     if nominal != given:
         reader.notes.append(f"{given:.12g} samples/s are treated as {nominal / 1e6:g} MS/s")
     return reader, nominal
+
+
+def _check_frequency(reader):
+    """Refuse a frequency in the metadata that the receiver would refuse."""
+    for index, capture in enumerate(reader.captures):
+        if "core:frequency" in capture:    # the first one applies
+            place = f"{reader.streams[0].meta}: captures[{index}].core:frequency"
+            try:
+                positive(place, capture["core:frequency"])
+            except ValueError as error:
+                refuse(f"{error}; --frequency of mimopack wifi replaces it")
+            return
 
 
 def own_files(reader):
