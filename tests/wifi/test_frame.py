@@ -62,6 +62,14 @@ def test_other_mpdus_take_the_place_of_those_received(frame):
     assert frame.packed[1] == [(0, len(REST["mpdus"][0].data), True)]
 
 
+def test_another_thread_reads_the_rest_at_the_same_time():
+    """It fills in the attributes after this thread has not found one."""
+    frame = ReceivedFrame.unread(dict(KNOWN), [(0, 10, True)], lambda: dict(REST))
+    name = next(iter(REST))
+    expected = getattr(frame, name)
+    assert frame.__getattr__(name) == expected    # Python calls it for what it has not found
+
+
 def test_attributes_that_no_frame_has(frame):
     for one in (frame, ReceivedFrame(**KNOWN, **REST)):
         with pytest.raises(AttributeError, match="ReceivedFrame has no attribute 'mcs'"):
