@@ -179,7 +179,7 @@ int largest_team(int size)
         const std::string text =
             refused(size, error) + ", going on with " + std::to_string(own.size) +
             ". To use more, raise the limits of processes and memory "
-            "(ulimit), or set threads to a lower number";
+            "(ulimit)";
         if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1))
             throw py::error_already_set();
     }
