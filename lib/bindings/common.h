@@ -13,6 +13,7 @@
 #include <chrono>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 namespace mimopack {
@@ -31,9 +32,21 @@ const isa_build& find_build(const std::string& name);
 int most_threads();
 
 /* Return the number of threads for one call; 0 asks for all cores. Throw
- * std::invalid_argument for too large a number. Throw std::runtime_error if the system
- * refuses so many threads: the OpenMP runtime would end the process. */
+ * std::invalid_argument for too large a number. */
 int team_size(int threads);
+
+/* The system refuses the threads that a call asks for. In Python, ThreadsRefused. */
+struct threads_refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/* Return the function batch.team for a call that asks for so many threads.
+ *
+ * OpenMP's library ends the process if it cannot start a thread. The function therefore
+ * makes the calling thread's team itself, after a look whether the system has room. If it
+ * has none, the function throws threads_refused. If the call asks for all cores, it warns
+ * once and returns the number of threads that the team has. */
+int (*team_function(int threads))(int);
 
 /* Stop using OpenMP in forked children. Its threads do not survive a fork, and the child
  * would wait for them for ever. */
@@ -94,6 +107,7 @@ template <class Batch, class Run>
 std::size_t run_unlocked(Batch& b, int threads, Run run)
 {
     b.threads = team_size(threads);
+    b.team = team_function(threads);
     signal_watch signals;
     b.stop = signal_watch::ask;
     b.stop_context = &signals;

@@ -75,11 +75,13 @@ void copy(py::array& out, const py::array& source, int threads)
     if (!(out.flags() & source.flags() & py::array::c_style))
         throw std::invalid_argument("copy: out and source must be C-contiguous");
     constexpr std::size_t line = 64;
-    const int count = team_size(threads);
-    const std::size_t size = source.nbytes(), share = (size / count + line) / line * line;
+    const int most = team_size(threads);
+    const std::size_t size = source.nbytes();
     char* const to = static_cast<char*>(out.mutable_data());
     const char* const from = static_cast<const char*>(source.data());
     const python_released release;
+    const int count = most > 1 ? team_function(threads)(most) : 1;
+    const std::size_t share = (size / count + line) / line * line;
 #pragma omp parallel for num_threads(count)
     for (int t = 0; t < count; ++t) {
         const std::size_t first = std::min(size, t * share);
@@ -288,6 +290,8 @@ PYBIND11_MODULE(_core, m)
             "gr-mimopack was compiled for instruction sets that this processor lacks: "
             "build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
+    py::register_local_exception<threads_refused>(
+        m, "ThreadsRefused", PyExc_RuntimeError);
     /* Classes are module_local: the packages mimopack and gnuradio.mimopack may be loaded
      * together, each with its own copy of this module. */
     py::class_<cpu_detector>(m, "CpuDetector", py::module_local());
@@ -320,7 +324,8 @@ PYBIND11_MODULE(_core, m)
             const int count = team_size(threads);
             float value = 1.0f;
             const python_released release;
-            return build.issue_arithmetic(count, rounds, &value);
+            return build.issue_arithmetic(
+                count > 1 ? team_function(threads)(count) : 1, rounds, &value);
         },
         py::arg("isa"),
         py::arg("threads"),
@@ -330,8 +335,7 @@ PYBIND11_MODULE(_core, m)
           py::arg("out").noconvert(),
           py::arg("source").noconvert(),
           py::arg("threads"));
-    m.def("max_threads",
-          [] { return std::min(omp_get_max_threads(), most_threads()); });
+    m.def("max_threads", [] { return std::min(omp_get_max_threads(), most_threads()); });
     py::class_<detector, cpu_detector>(m, "Detector", py::module_local())
         .def(py::init(constructor<detector, const py::dict&, const std::string&>()),
              py::arg("plan"),

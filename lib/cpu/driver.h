@@ -303,10 +303,10 @@ std::size_t
 drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
 {
     const batch_division division(b);
+    const int threads = division.threads > 1 ? b.team(division.threads) : 1;
     std::size_t erased = 0;
     int failed = 0;
-#pragma omp parallel num_threads(division.threads) \
-    reduction(+ : erased, failed) if (division.threads > 1)
+#pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)
     {
         arena<simd> space; /* without memory, it counts what is taken */
         lane_data<NT, NR>(p, b, space);

@@ -301,43 +301,96 @@ def test_ctrl_c_ends_a_long_call(n, matrices):
         child.kill()
 
 
+# Detect with 2 threads; and with 16, where the system refuses them.
 NO_THREADS = """
-import resource
+import resource, sys, threading, warnings
 import numpy as np
 from pathlib import Path
 from gnuradio.mimopack import detectors
 y, h = np.ones((5000, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), (5000, 1, 1))
 det = detectors.MMSE(threads=2, backend="cpu")
 expected = det.detect(y, h, 0.1)
-pages = int(Path("/proc/self/statm").read_text().split()[0])
-# Room for the results, and for a few of the stacks of 8 MiB that threads get.
-limit = pages * resource.getpagesize() + (40 << 20)
 _, hard = resource.getrlimit(resource.RLIMIT_AS)
-resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-det.threads = 16
-for _ in range(2):
+def limit(mebibytes):
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS,
+                       (pages * resource.getpagesize() + (mebibytes << 20), hard))
+def attempt(det):
     try:
-        det.detect(y, h, 0.1)
+        return (det.detect(y, h, 0.1) == expected).all()
     except RuntimeError as error:
-        print(error)
+        return error
+"""
+
+REFUSED = NO_THREADS + """
+det.threads = 16
+det.detect(y[:40], h[:40], 0.1)    # makes a smaller team
+limit(int(sys.argv[1]))
+print(attempt(det), attempt(det), sep="\\n")
 det.threads = 2
-print((det.detect(y, h, 0.1) == expected).all())
+print(attempt(det))
 resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 det.threads = 16
-print((det.detect(y, h, 0.1) == expected).all())
+print(attempt(det))
 """
 
 
-def test_threads_that_the_system_refuses_are_an_error():
-    """OpenMP itself would end the process."""
+def run(script, *arguments, **environment):
+    """Run a script in a process of its own; return the lines that it printed."""
     done = subprocess.run(
-        [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    lines = done.stdout.splitlines()
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
     assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("room, environment", [
+    ("40", {}),    # for the results, and for a few of the stacks of 8 MiB that threads get
+    ("1000", {"OMP_STACKSIZE": "256M"}), ("1000", {"OMP_STACKSIZE": " 262144"}),
+    ("1000", {"OMP_STACKSIZE": "wrong", "GOMP_STACKSIZE": "268435456 b "})])
+def test_threads_that_the_system_refuses_are_an_error(room, environment):
+    """OpenMP itself would end the process."""
+    lines = run(REFUSED, room, **environment)
     assert lines[0] == lines[1]
     assert lines[0].startswith("threads: the system refused to start 16 threads (")
     assert lines[2:] == ["True", "True"]
+
+
+def test_two_threads_that_make_teams_at_once_do_not_take_the_same_room():
+    counts = run(NO_THREADS + """
+limit(180)    # for one team
+def grow():
+    both.wait()
+    found.append(str(attempt(detectors.MMSE(threads=16, backend="cpu")))[:30])
+    both.wait()    # keep the team
+for _ in range(60):
+    both, found = threading.Barrier(2), []
+    pair = [threading.Thread(target=grow) for _ in range(2)]
+    for one in pair:
+        one.start()
+    for one in pair:
+        one.join()
+    print(*sorted(found), sep="; ")
+""", MALLOC_ARENA_MAX="1")
+    refused = "threads: the system refused to"
+    assert len(counts) == 60 and f"True; {refused}" in counts
+    # Threads of the pair before may still take room.
+    assert set(counts) <= {f"True; {refused}", f"{refused}; {refused}"}
+
+
+def test_all_cores_are_fewer_if_the_system_refuses_threads():
+    """There are 16 by OMP_NUM_THREADS."""
+    lines = run(NO_THREADS + """
+limit(40)
+det.threads = 0
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(attempt(det), attempt(det))
+print(*(one.message for one in caught), sep="\\n")
+""", OMP_NUM_THREADS="16")
+    assert lines[0] == "True True" and len(lines) == 2
+    assert lines[1].startswith("threads: the system refused to start 16 threads (")
+    assert "), going on with 2. " in lines[1]
 
 
 def test_instruction_sets():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An iterative receiver on several threads."""
 
+import threading
 from functools import partial
 from types import SimpleNamespace
 
@@ -19,6 +20,26 @@ def placed(backend, **parameters):
 
 
 class TestSharing:
+    def test_threads_that_the_system_refuses_are_an_error(self, monkeypatch):
+        """No receiver is at work any more when the error comes, and fewer threads work at once."""
+        _, _, y, h, noise_var = transmitted(50, 10.5)
+        expected = receiver().receive(y, h, noise_var)
+        shared = iterative.SharedReceiver(receiver, threads=3)
+        real, started = threading.Thread.start, []
+
+        def start(thread):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+            real(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="threads: the system refused to start 2 threads"):
+            shared.receive(y, h, noise_var)
+        assert not started[0].is_alive()
+        shared.threads = 1
+        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
+
     @pytest.mark.parametrize("n, threads, used", [(50, 1, 1), (50, 3, 2), (50, 2, 2), (33, 4, 3),
                                                   (15, 4, 1), (0, 2, 1)])
     @pytest.mark.parametrize("per_channel", [1, 41, 82])

@@ -6,11 +6,11 @@ import time
 
 import pmt
 
-from .settings import STATUS, Controlled
+from .settings import STATUS, Threaded
 from .streams import REPORT_SECONDS, BlockLog
 
 
-class Decoding(Controlled):
+class Decoding(Threaded):
     """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``).
 
     A subclass has the method ``_run(*arguments)``, which decodes a batch of codewords.

@@ -11,7 +11,7 @@ from gnuradio import gr
 
 from .. import detectors
 from ..checks import flag, integer
-from .settings import STATUS, Controlled, NoisePower
+from .settings import STATUS, NoisePower, Threaded
 from .streams import REPORT_SECONDS, Batched, BlockLog, Guarded, guarded, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
@@ -26,7 +26,7 @@ BATCH_CANDIDATES = 2**28
 LEAST_VECTORS = 64
 
 
-class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
+class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
@@ -82,7 +82,7 @@ class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
     CONTROLS = ("noise_var", "threads")
 
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
-        det = self._detector = self.DETECTOR(**parameters)
+        det = self._engine = self._detector = self.DETECTOR(**parameters)
         det.on_gpu_failure = self._on_gpu_failure
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
@@ -114,28 +114,22 @@ class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
     def start(self):
         self._begin_batches()
         self._pinned = False
-        self._detector.prepare(self._batch * self._period, self._period, self._prior_input)
+        self._with_threads(self._engine.prepare, self._batch * self._period, self._period,
+                           self._prior_input)
         return True
 
     def stop(self):
         self._report(final=True)
         try:
-            self._detector.release()
+            self._engine.release()
         except Exception as error:
             self._log.error(f"the GPU's memory was not released: {error!r}")
         self._end_batches()
         return Guarded.stop(self)
 
-    def set_threads(self, threads):
-        """Set the number of CPU threads; 0 takes all cores."""
-        self._detector.threads = threads
-
-    def threads(self):
-        return self._detector.threads
-
     def last_backend(self):
         """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
-        return self._detector.last_backend
+        return self._engine.last_backend
 
     def vectors(self):
         """Return the number of vectors since the block was made."""
@@ -151,7 +145,7 @@ class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
 
     @guarded
     def work(self, input_items, output_items):
-        det, out = self._detector, output_items[0]
+        det, out = self._engine, output_items[0]
         items = len(out)
         n = items * self._period
         y = input_items[0].reshape(n, det.num_rx)
@@ -159,8 +153,8 @@ class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
         prior = (input_items[2].reshape(n, det.bits_per_vector)
                  if len(input_items) > 2 else None)
         try:
-            det.detect(y, h, self._noise(items, self._period), prior=prior,
-                       out=out.reshape(n, det.bits_per_vector))
+            self._with_threads(det.detect, y, h, self._noise(items, self._period), prior=prior,
+                               out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
         except Exception as error:    # erase and report these vectors; the stream continues
             out[...] = 0
@@ -181,11 +175,11 @@ class detector_block(Controlled, NoisePower, Batched, Guarded, gr.sync_block):
         """
         self._pinned, why = True, "they are in files, or the system does not allow it"
         try:
-            if self._detector.pin(*arrays):
+            if self._engine.pin(*arrays):
                 return
         except Exception as error:
             why = repr(error)
-        self._detector.pins_buffers = False
+        self._engine.pins_buffers = False
         self._log.warn(None, "the buffers around the block are not pinned, which reduces speed: "
                        + why)
 

@@ -7,7 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from ..checks import choice, flag, integer, positive, thread_count
+from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .message_stream import Listening
@@ -43,13 +43,6 @@ class _LlrDecoding(Decoding):
     def iterations(self):
         return self._engine.iterations
 
-    def set_threads(self, threads):
-        """Set the number of CPU threads; 0 takes all cores."""
-        self._engine.threads = thread_count(threads)
-
-    def threads(self):
-        return self._engine.threads
-
     def _decode(self, llr):
         """Return (bits, a-posteriori LLRs); zeros if the decoder fails.
 
@@ -63,10 +56,10 @@ class _LlrDecoding(Decoding):
     def _run(self, llr):
         decoder = self._engine
         if self._llr_output:
-            posterior = decoder.decode(llr)
+            posterior = self._with_threads(decoder.decode, llr)
             bits = decoder.decisions(posterior)
         else:
-            bits, posterior = decoder.decide(llr), None
+            bits, posterior = self._with_threads(decoder.decide, llr), None
         return ((bits, posterior), int(decoder.found.sum()),
                 int(decoder.iterations_taken.sum()), decoder.erasures)
 
@@ -139,7 +132,7 @@ class fec_decoder(_LlrDecoding, batched_block):
         return n
 
     def start(self):
-        self._engine.prepare(self._batch)
+        self._with_threads(self._engine.prepare, self._batch)
         return batched_block.start(self)
 
 

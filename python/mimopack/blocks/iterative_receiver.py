@@ -159,13 +159,6 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     def iterations(self):
         return self._engine.iterations
 
-    def set_threads(self, threads):
-        """Set the number of CPU threads; 0 takes all cores."""
-        self._engine.threads = threads
-
-    def threads(self):
-        return self._engine.threads
-
     def erased_vectors(self):
         """Return the number of vectors that could not be detected since the block was made."""
         return self._erased_vectors
@@ -181,8 +174,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def _run(self, y, h, keep_history):
         noise_var = self._noise(len(y), self.vectors())
-        decided = self._engine.receive(y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape),
-                                       noise_var, keep_history)
+        decided = self._with_threads(
+            self._engine.receive, y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape),
+            noise_var, keep_history)
         outputs = [decided.bits, decided.found, decided.iterations]
         if keep_history:
             history = decided.history.transpose(1, 0, 2)
@@ -196,5 +190,5 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         return {**super()._status(), "erased_vectors": self._erased_vectors}
 
     def start(self):
-        self._engine.prepare(self._batch, self._period)
+        self._with_threads(self._engine.prepare, self._batch, self._period)
         return batched_block.start(self)

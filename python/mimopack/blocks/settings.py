@@ -7,7 +7,8 @@ from contextlib import suppress
 import numpy as np
 import pmt
 
-from ..checks import LARGEST, SMALLEST, number, positive
+from .._core import ThreadsRefused
+from ..checks import LARGEST, SMALLEST, number, positive, thread_count
 
 CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
@@ -100,7 +101,10 @@ class Adjustable:
     _refused_settings = 0
 
     def refused_settings(self):
-        """Return how often ``control`` or a message at a port of this name was refused."""
+        """Return how often ``control`` or a message at a port of this name was refused.
+
+        A block with ``threads`` also counts how often the system refused to start them.
+        """
         return self._refused_settings
 
     @property
@@ -151,6 +155,46 @@ class Controlled(Adjustable):
         except Exception as error:
             self._refuse(f"control message refused: {error!r}; allowed are a dictionary or a pair "
                          f"with {', '.join(self.CONTROLS)}")
+
+
+class Threaded(Controlled):
+    """Base class of blocks with the setting ``threads``, which their ``_engine`` uses.
+
+    If the system refuses to start the threads, the block goes on with fewer and loses nothing.
+    """
+
+    _had = 1    # `threads` of the last call that got them
+
+    def set_threads(self, threads):
+        """Set the number of CPU threads; 0 takes all cores.
+
+        If the system refuses to start them, the block sets the number that it had before, or 1.
+        """
+        self._engine.threads = thread_count(threads)
+
+    def threads(self):
+        """Return the number of CPU threads; 0 means all cores."""
+        return self._engine.threads
+
+    def _with_threads(self, call, *arguments, **keywords):
+        """Return the result of a call of the engine.
+
+        After ``ThreadsRefused``, make the call with fewer threads.
+        """
+        engine = self._engine
+        while True:
+            asked = engine.threads
+            try:
+                result = call(*arguments, **keywords)
+            except ThreadsRefused as error:
+                if asked == 1:
+                    raise
+                engine.threads = self._had if self._had != asked else 1
+                self._had = 1
+                self._refuse(f"{error}. Going on with threads = {engine.threads}")
+            else:
+                self._had = asked
+                return result
 
 
 class NoisePower:

@@ -328,9 +328,13 @@ def copy(to, source, threads):
     """Copy bytes, to[...] = source; up to ``threads`` threads share the copy if this saves time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
-        _core.copy(to, source, count)
-    else:
-        np.copyto(to, source)
+        try:
+            _core.copy(to, source, count)
+        except _core.ThreadsRefused:
+            pass
+        else:
+            return
+    np.copyto(to, source)
 
 
 def _is_pinned(at, size):

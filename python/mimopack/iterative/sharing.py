@@ -120,7 +120,8 @@ class SharedReceiver(Placed):
     def receive(self, y, h, noise_var, keep_history=False):
         """Receive a batch of host arrays and return :class:`Decided`.
 
-        Arguments and errors are those of ``IterativeReceiver.receive``.
+        Arguments and errors are those of ``IterativeReceiver.receive``. RuntimeError is raised if
+        the system refuses to start the threads.
         """
         n = self.receiver.codewords(y)
         whole = Batch(y, h, noise_var, self.layout.vectors)
@@ -142,8 +143,15 @@ class SharedReceiver(Placed):
             return receive(0, whole, keep_history)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
-        parts = [self._pool.submit(receive, number, whole.part(*share), keep_history)
-                 for number, share in enumerate(shares)]
+        try:
+            parts = [self._pool.submit(receive, number, whole.part(*share), keep_history)
+                     for number, share in enumerate(shares)]
+        except RuntimeError as error:    # a thread cannot be started, but those before it work
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+            raise _core.ThreadsRefused(
+                f"threads: the system refused to start {len(shares)} threads ({error}). Ask for "
+                "fewer, or raise the limits of processes and memory (ulimit)") from error
         wait(parts)
         return _joined([part.result() for part in parts])
 
@@ -156,7 +164,7 @@ class SharedReceiver(Placed):
         while len(self._here) < shares:
             self._add(self._here)
         for receiver in self._here:
-            receiver.threads = max(1, threads // shares)
+            receiver.threads = threads // shares if shares > 1 else self._threads
         return _in_steps(n, step)
 
     def _shares_there(self, n):
