@@ -113,14 +113,22 @@ int refusal(int count)
  * the same room. */
 std::mutex making_team;
 
+using std::chrono::steady_clock;
+
 /* Each calling thread has a team of its own. OpenMP's library keeps it until the thread
  * runs a parallel region with another number of threads, except one: then it ends the
  * threads that are too many, or starts those that are missing. */
 struct team {
     int size = 1;
-    std::chrono::steady_clock::time_point refused; /* when the system last refused it */
+    int looked = 1; /* size for which there was room at a moment */
+    steady_clock::time_point moment;
+    steady_clock::time_point refused; /* when the system last refused it */
 };
 thread_local team own;
+
+/* Where small and large batches take turns, a look before each would take longer than the
+ * batches. */
+constexpr std::chrono::milliseconds look_lasts{ 500 };
 
 /* Give the calling thread's team a size. Return 0, or the error with which the system
  * refuses a thread; then the team stays as it is. */
@@ -128,8 +136,12 @@ int resize(int size)
 {
     if (size > own.size) {
         const std::lock_guard lock(making_team);
-        if (const int error = refusal(size - own.size + spare_threads))
-            return error;
+        if (size > own.looked || steady_clock::now() - own.moment > look_lasts) {
+            if (const int error = refusal(size - own.size + spare_threads))
+                return error;
+            own.looked = size;
+            own.moment = steady_clock::now();
+        }
 #pragma omp parallel num_threads(size)
         {
             /* A thread's first allocation may take address space, on which another
@@ -165,7 +177,7 @@ int largest_team(int size)
         own.size = size;
         return size;
     }
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = steady_clock::now();
     if (own.refused.time_since_epoch().count() &&
         now - own.refused < std::chrono::seconds(1))
         return own.size;
