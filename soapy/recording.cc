@@ -174,6 +174,7 @@ Recording::Recording(const std::string& path, bool repeat)
         refuse(data,
                "a symbolic link to another folder, must be a file in the folder of " +
                    meta);
+    d_data = data;
     const int file = open(data.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat info;
     if (file < 0 || fstat(file, &info) < 0) {
@@ -191,7 +192,6 @@ Recording::Recording(const std::string& path, bool repeat)
         refuse(data, "holds no samples");
     }
     posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
-    d_data = data;
     d_file = file;
 }
 
@@ -202,30 +202,35 @@ int64_t Recording::length() const { return d_repeat ? Air::length() : d_samples;
 // Forget the samples of the last read, so that each read finds out if the file was cut.
 void Recording::prepare(int64_t, size_t, size_t) { d_held = 0; }
 
-const char* Recording::load(int64_t start, size_t count)
+const char* Recording::load(int64_t from, size_t count)
 {
-    const int64_t end = start + int64_t(count);
-    if (start < d_first || end > d_first + d_held) {
-        // A short recording that repeats is not read again for each repetition.
-        constexpr int64_t SHORT = 1 << 16;
-        const bool whole = d_samples * int64_t(d_frame) <= SHORT;
+    if (from < d_first || from + int64_t(count) > d_first + d_held) {
         d_held = 0;
-        d_first = whole ? 0 : start;
-        const int64_t samples = whole ? d_samples : int64_t(count);
-        const size_t bytes = size_t(samples) * d_frame;
-        if (d_block.size() < bytes)
-            d_block.resize(bytes);
-        fill(d_first * int64_t(d_frame), bytes);
-        d_held = samples;
+        if (d_block.size() < count * d_frame)
+            d_block.resize(count * d_frame);
+        // The file has this piece in at most two parts; a short recording repeats in the block.
+        const size_t stored = std::min<int64_t>(count, d_samples);
+        const int64_t start = from % d_samples;
+        const size_t first = std::min<int64_t>(stored, d_samples - start);
+        fill(start, 0, first);
+        fill(0, first, stored - first);
+        for (size_t done = stored; done < count; done += stored)
+            std::copy_n(d_block.data(), std::min(stored, count - done) * d_frame,
+                        d_block.data() + done * d_frame);
+        d_first = from;
+        d_held = int64_t(count);
     }
-    return d_block.data() + size_t(start - d_first) * d_frame;
+    return d_block.data() + size_t(from - d_first) * d_frame;
 }
 
-void Recording::fill(int64_t offset, size_t bytes)
+void Recording::fill(int64_t start, size_t place, size_t count)
 {
+    const int64_t offset = start * int64_t(d_frame);
+    char* const out = d_block.data() + place * d_frame;
+    const size_t bytes = count * d_frame;
     for (size_t done = 0; done < bytes;) {
         const int64_t at = offset + int64_t(done);
-        const ssize_t now = pread(d_file, d_block.data() + done, bytes - done, at);
+        const ssize_t now = pread(d_file, out + done, bytes - done, at);
         if (now < 0 && errno == EINTR)
             continue;
         if (now < 0)
@@ -284,9 +289,9 @@ void Recording::read(size_t channel, int64_t from, size_t count, T* out)
                 now = std::min<int64_t>(count, -from);
             std::fill_n(out, now, T{});
         } else {
-            const int64_t start = from % d_samples;
-            now = std::min<int64_t>(count, d_samples - start);
-            const char* block = load(start, now);
+            if (!d_repeat)
+                now = std::min<int64_t>(count, d_samples - from);
+            const char* block = load(from, now);
             if (d_type == Type::cf32)
                 take<float>(block, d_channels, channel, now, out);
             else if (d_type == Type::ci16)

@@ -51,9 +51,9 @@ private:
     template <typename T>
     void read(size_t channel, int64_t from, size_t count, T* out);
     //! Return the stored samples of all channels, from the one with number start on.
-    const char* load(int64_t start, size_t count);
+    const char* load(int64_t from, size_t count);
     //! Read bytes of the dataset into the block.
-    void fill(int64_t offset, size_t bytes);
+    void fill(int64_t start, size_t place, size_t count);
 
     std::string d_path;
     std::string d_datatype;

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write whole files: a file gets its name when it is complete, and one program at a time uses it.
 
-Only regular files are replaced. A path that is a symbolic link means the file behind the link,
-unless the caller says otherwise.
+Only regular files are replaced. A path that is a symbolic link means the file behind the link. For
+files that a program names itself in a folder of the user it does not: a link there may lead to
+files that the user has not named.
 """
 
 import errno
@@ -40,21 +41,6 @@ def regular(path):
     return target
 
 
-def plain(path):
-    """Return a path at which there is no symbolic link any more.
-
-    It is for files that a program names itself in a folder of the user: a link there may lead to
-    files that the user has not named.
-
-    Raises:
-        OSError: the link cannot be removed.
-    """
-    path = Path(path)
-    if path.is_symlink():
-        path.unlink()
-    return path
-
-
 def _is_stream(path):
     return path.exists() and not path.is_file() and not path.is_dir()
 
@@ -83,14 +69,24 @@ class Replacement:
     def __init__(self, path, streams=False, follow=True):
         self.path = self.part = Path(path)
         self._target = None    # of a regular file
-        if streams and _is_stream(self.path):
+        replaced = not follow and self.path.is_symlink()
+        if streams and not replaced and _is_stream(self.path):
             return
-        self._target = regular(path) if follow else self.path
+        self._target = self.path if replaced else regular(path)
         self.part = self._beside(f".{secrets.token_hex(4)}.part")
         os.close(os.open(self.part, _NEW, 0o666))
 
     def _beside(self, suffix):
         return self._target.with_name(self._target.name + suffix)
+
+    def sync(self):
+        """Put the content on the disk, if it is a regular file.
+
+        Raises:
+            OSError: the content cannot be written.
+        """
+        if self._target is not None:
+            _sync(self.part)
 
     def finish(self):
         """Give the file its final name, after its content has reached the disk.
@@ -100,7 +96,7 @@ class Replacement:
         """
         if self._target is None:
             return
-        _sync(self.part)
+        self.sync()
         self.part.replace(self._target)
         # The file is complete, even if the folder may not be opened or does not support it.
         with suppress(OSError):
@@ -128,17 +124,18 @@ class Replacement:
 
 
 @contextmanager
-def replace_file(path, binary=False):
+def replace_file(path, binary=False, follow=True):
     """Context manager: open a file that gets its name at the end, for text or bytes.
 
-    After an exception an older file of that name is unchanged, and nothing else remains.
+    After an exception an older file of that name is unchanged, and nothing else remains. ``follow``
+    is that of ``Replacement``.
 
     Raises:
         ValueError: the path is a FIFO, a device or a socket.
         OSError: the file cannot be written; the error has the name of the file.
     """
     try:
-        with Replacement(path) as replacement:
+        with Replacement(path, follow=follow) as replacement:
             with (replacement.part.open("wb") if binary else
                   replacement.part.open("w", encoding="utf-8", newline="\n")) as file:
                 yield file

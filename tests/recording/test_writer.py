@@ -244,9 +244,7 @@ def _datasets(folder):
 
 
 STORED = np.round(SAMPLES.T.copy().view(np.float32) * 32768).astype(np.int16)
-# The room that the metadata may need, of both layouts with these channels: two blocks of 4 KiB for
-# each file, and three times as much after the second attempt.
-MOST_GIVEN_UP = {"interleaved": 3 * 2 * 4096 * 2 // 12, "collection": 3 * 2 * 4096 * 4 // 12}
+FILES = {"interleaved": 2, "collection": 4}    # as many as may take a block more than their bytes
 
 
 @pytest.mark.parametrize("layout", recording.LAYOUTS)
@@ -263,8 +261,104 @@ def test_a_disk_that_never_takes_the_metadata_keeps_the_samples(tmp_path, layout
         writer.close()
     assert len(refused) == 6
     kept = _datasets(tmp_path)
-    assert len(kept) == writer.num_samples >= LENGTH - MOST_GIVEN_UP[layout] - 2
+    # Three times what the metadata need after the second attempt, with checksums in the first.
+    room = (2 * 4096 + 200) * FILES[layout] + writer._metadata_bytes()
+    assert len(kept) == writer.num_samples >= LENGTH - 3 * room // 12 - 2
     assert np.array_equal(kept, STORED[:len(kept)])
+
+
+def _counts(found, **changes):
+    """Return the result of fstatvfs for a disk of 40 inodes, with other numbers."""
+    found = list(found)
+    for name, value in {"files": 40, **changes}.items():
+        found[["bsize", "frsize", "blocks", "bfree", "bavail", "files", "ffree",
+               "favail"].index(name)] = value
+    return os.statvfs_result(found)
+
+
+def test_a_disk_that_makes_inodes_from_free_blocks_gets_metadata(tmp_path, monkeypatch):
+    real = os.fstatvfs
+    monkeypatch.setattr(os, "fstatvfs", lambda file: _counts(real(file), favail=0, bavail=0))
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le")
+    writer.write(SAMPLES)
+    _refuse_metadata(monkeypatch, 1)
+    writer.save()
+    assert _assert_valid(tmp_path) < LENGTH
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_large_metadata_get_room(tmp_path, layout, monkeypatch):
+    """A capture segment for each of many gaps, on a disk that the samples have filled."""
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    for start in range(0, LENGTH, 100):
+        writer.add_capture(datetime=f"2026-01-01T00:00:00.{start:06d}Z")
+        writer.write(SAMPLES[:, start:start + 100])
+    full, needed = LENGTH * 4 * CHANNELS, 2 * 4096 * FILES[layout] + writer._metadata_bytes()
+    dump = module._dump_to
+
+    def limited(metadata, handle, annotations):
+        dump(metadata, handle, annotations)
+        handle.flush()
+        if sum(path.stat().st_size for path in tmp_path.iterdir()) > full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "_dump_to", limited)
+    with pytest.raises(OSError, match="No space left on device: "):    # samples were given up
+        writer.close()
+    assert LENGTH > _assert_valid(tmp_path) >= LENGTH - needed // 12 - 2
+
+
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_ctrl_c_after_a_save_leaves_what_was_saved(tmp_path, layout):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
+    writer.write(SAMPLES[:, :1000])
+    writer.save()
+    handles = list(writer._handles)
+    _Failing(writer, 0, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        writer.write(SAMPLES[:, 1000:])
+    writer._handles = handles
+    writer.close()
+    assert _assert_valid(tmp_path) == 1000
+    sizes = {path.stat().st_size for path in tmp_path.glob("*.sigmf-data")}
+    assert len(sizes) == 1 and sum(sizes) in (4000 * CHANNELS, 4000)
+
+
+@pytest.mark.parametrize("number", range(1, CHANNELS + 2))
+def test_no_metadata_are_replaced_before_all_are_on_disk(tmp_path, number, monkeypatch):
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", "collection")
+    writer.write(SAMPLES)
+    writer.save()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    writer.annotate(5, 10)
+    real, calls = module.Replacement.sync, []
+
+    def sync(part):
+        calls.append(part)
+        if (len(calls) - 1) % 4 >= number - 1:    # also in the second attempt
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(part)
+
+    monkeypatch.setattr(module.Replacement, "sync", sync)
+    with pytest.raises(OSError, match="the metadata stay as they were"):
+        writer.save()
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def test_metadata_behind_a_failed_flush_count(tmp_path, monkeypatch):
+    """A later save that finds a full disk gives up no sample that they describe."""
+    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le")
+    writer.write(SAMPLES)
+    with monkeypatch.context() as patch:
+        _broken_once(patch, "fsync", 1)
+        with pytest.raises(OSError, match="rror"):
+            writer.save()
+    assert _assert_valid(tmp_path, LENGTH) == LENGTH
+    writer.annotate(5, 10)
+    _refuse_metadata(monkeypatch)
+    with pytest.raises(OSError, match="the metadata stay as they were, for 40000 samples"):
+        writer.save()
+    assert _assert_valid(tmp_path, LENGTH) == LENGTH
 
 
 @pytest.mark.parametrize("layout", recording.LAYOUTS)
@@ -274,9 +368,7 @@ def test_a_disk_without_inodes_keeps_all_samples(tmp_path, layout, monkeypatch):
     real, real_open = os.fstatvfs, os.open
 
     def count(file):
-        found = list(real(file))
-        found[5], found[7] = 40, 0    # f_files, f_favail
-        return os.statvfs_result(found)
+        return _counts(real(file), favail=0)
 
     def create(path, flags, *mode, **options):
         if str(path).endswith(".part"):

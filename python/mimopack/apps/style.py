@@ -11,8 +11,15 @@ from ..files import replace_file
 
 @contextmanager
 def _away():
-    """Leave the working folder for a while."""
-    here = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    """Leave the working folder for a while, with all threads of the process.
+
+    A folder that the user may not enter stays; nothing there can be read.
+    """
+    try:
+        here = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    except PermissionError:
+        yield
+        return
     try:
         os.chdir("/")
         yield
@@ -21,7 +28,10 @@ def _away():
         os.close(here)
 
 
-# matplotlib reads the file matplotlibrc of the working folder, which can run programs.
+# matplotlib reads the file matplotlibrc of the working folder, which can run programs. A file that
+# the user has named by this variable is read, of course.
+if "MATPLOTLIBRC" in os.environ:
+    os.environ["MATPLOTLIBRC"] = os.path.abspath(os.environ["MATPLOTLIBRC"])
 with _away():
     import matplotlib
 
@@ -51,20 +61,22 @@ def picture_format(path):
 
 
 def as_text(words):
-    """Return words as matplotlib draws them: not as a formula, and at most 100 characters."""
-    words = words if len(words) <= 100 else words[:99] + "…"
+    """Return words such that matplotlib draws them as they are, and at most 1000 characters."""
+    words = words if len(words) <= 1000 else words[:999] + "…"
     return words.replace("$", r"\$")
 
 
-def save(figure, path):
+def save(figure, path, follow=True):
     """Write a figure to a file and close it; return the path.
+
+    ``follow`` is that of ``files.Replacement``.
 
     Raises:
         ValueError: as for :func:`picture_format`, or the path is no regular file.
         OSError: the file cannot be written.
     """
     try:
-        with replace_file(path, binary=True) as file:
+        with replace_file(path, binary=True, follow=follow) as file:
             figure.savefig(file, format=picture_format(path))
     finally:
         plt.close(figure)

@@ -101,7 +101,7 @@ class Adjustable:
     _refused_settings = 0
 
     def refused_settings(self):
-        """Return how often ``control`` or a message at a port of this name was refused.
+        """Return how many settings, or messages at port ``control``, were refused.
 
         A block with ``threads`` also counts how often the system refused to start them.
         """

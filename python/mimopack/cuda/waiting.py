@@ -60,8 +60,9 @@ def set_gpu_timeout(seconds):
 def set_default_gpu_timeout(seconds):
     """Set the limit like ``set_gpu_timeout``, unless a program has set one, or None."""
     global _timeout
+    seconds = positive("seconds", seconds)
     if not _timeout_is_set:
-        _timeout = positive("seconds", seconds)
+        _timeout = seconds
 
 
 def gpu_timeout():

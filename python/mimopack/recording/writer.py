@@ -130,6 +130,7 @@ class Writer:
         self.clipped = 0
         self._annotations, self._extra = [], []
         self._saved = None    # what the metadata on disk hold, see _content
+        self._synced = False    # whether the samples of that save are on disk
         self._cuts = 0    # since the last save
         self._global = {
             "core:datatype": self.packing.datatype.name, "core:recorder": _RECORDER,
@@ -313,7 +314,12 @@ class Writer:
         """
         if self._failed and not self.num_samples:
             return self.discard()
-        if self._saved is not None and self._saved == self._content() and self.path.exists():
+        if (self._synced and self._saved == self._content()
+                and all(name.exists() for name in self._names)):
+            size = self.num_samples * self.packing.sample_bytes // self.packing.num_files
+            if not self._closed and any(os.fstat(handle.fileno()).st_size != size
+                                        for handle in self._handles):
+                self._cut()    # an interrupted write leaves more
             return
         while True:
             try:
@@ -328,12 +334,22 @@ class Writer:
                     self.discard()
                     raise
                 if not self._make_room(error):
+                    self._failed = True
                     raise self._without_metadata(error) from error
 
     def _content(self):
         """Return all that the metadata depend on and that may change."""
-        return (self.num_samples, self.sample_rate, copy.deepcopy(self.captures),
-                list(self._annotations), list(self._extra))
+        captures, annotations = self._kept()
+        return self.num_samples, self.sample_rate, copy.deepcopy(captures), annotations
+
+    def _kept(self):
+        """Return the capture segments and the annotations of samples that are there."""
+        # A capture segment may have no samples yet, or none any more.
+        captures = [one for one in self.captures
+                    if one["core:sample_start"] < max(1, self.num_samples)]
+        # Annotated samples may have been deleted to make room for the metadata.
+        extra = [one for one in self._extra if one[0] < self.num_samples]
+        return captures, sorted([*self._annotations, *extra], key=lambda one: one[0])
 
     def _make_room(self, error):
         """Delete samples at the end, as many as take the room of the metadata.
@@ -347,13 +363,12 @@ class Writer:
             return False
         file = self._handles[0].fileno()
         disk = os.fstatvfs(file)
-        if disk.f_files and not disk.f_favail:    # some file systems do not count inodes
+        # Some file systems do not count inodes, others make them from free blocks.
+        if disk.f_files and not disk.f_favail and disk.f_bavail > len(self._bases):
             return False
         block = min(max(os.fstat(file).st_blksize, _SMALLEST_BLOCK), _LARGEST_BLOCK)
-        # A file takes up to a block more than its bytes, and deleted samples may free one less. An
-        # annotation takes more bytes in the file: its position, line ends and spaces.
-        annotations = sum(128 + 3 * len(text) for _, text in [*self._annotations, *self._extra])
-        room = 2 * block * (len(self._bases) + 1) + annotations * len(self._bases)
+        # A file takes up to a block more than its bytes, and deleted samples may free one less.
+        room = 2 * block * (len(self._bases) + 1) + self._metadata_bytes()
         kept = max(self.num_samples - -(-room * (1 << self._cuts) // self.packing.sample_bytes),
                    self.num_samples // 2, 0 if self._saved is None else self._saved[0])
         size = self.packing.sample_bytes // self.packing.num_files
@@ -387,10 +402,15 @@ class Writer:
         except OSError as error:
             if error.errno in _FULL:
                 raise
-            self._save_metadata_again()
+            try:
+                self._save_metadata()
+            except OSError as again:
+                if again.errno in _FULL:
+                    raise
+                raise self._without_metadata(again) from again
+        self._saved, self._synced = self._content(), problem is None
         if problem is not None:
             raise problem
-        self._saved = self._content()
 
     def _sync(self):
         """Put the samples on disk. Return the error of a dataset, which still needs metadata."""
@@ -405,50 +425,50 @@ class Writer:
                 problem = error
         return problem
 
-    def _save_metadata_again(self):
-        """Try once more; if this fails too, the error names the datasets without metadata."""
-        try:
-            self._save_metadata()
-        except OSError as error:
-            raise self._without_metadata(error) from error
-
     def _save_metadata(self):
         """Write all metadata; no file gets its name before all are complete."""
         with ExitStack() as stack:
             parts, streams = [], []
 
-            def dump(metadata, path, annotations=()):
+            def dump(path, metadata, annotations):
                 with _naming(path):
                     parts.append(stack.enter_context(Replacement(path, follow=False)))
                     with parts[-1].part.open("w", encoding="utf-8", newline="\n") as handle:
                         _dump_to(metadata, handle, annotations)
                         handle.write("\n")
 
-            hashes = self._written[1]
-            for index, stem in enumerate(self._bases):
-                # A capture segment may have no samples yet, or none any more.
-                meta = self._metadata([one for one in self.captures if one["core:sample_start"]
-                                       < max(1, self.num_samples)])
-                if hashes is not None:
-                    meta.set_global_field("core:sha512", hashes[index].hexdigest())
-                meta.validate()
-                # Annotated samples may have been deleted to make room for the metadata.
-                extra = [one for one in self._extra if one[0] < self.num_samples]
-                dump(meta, files.with_extension(stem, files.META),
-                     sorted([*self._annotations, *extra], key=lambda one: one[0]))
-                streams.append({"name": stem.name,
-                                "hash": hashlib.sha512(parts[-1].part.read_bytes()).hexdigest()})
-            if self.layout == "collection":
-                collection = files.library().SigMFCollection()
-                collection.set_collection_field("core:streams", streams)
-                for key, value in self._with_extensions(self._global).items():
-                    if (key in ("core:description", "core:extensions")
-                            or not key.startswith("core:")):
-                        collection.set_collection_field(key, value)
-                dump(collection, self.path)
-            for part in parts:
-                with _naming(part.path):
-                    part.finish()
+            for path, metadata, annotations in self._all_metadata(streams):
+                dump(path, metadata, annotations)
+                streams.append({"name": files.base(path).name, "hash": hashlib.sha512(
+                    parts[-1].part.read_bytes()).hexdigest()})
+            for step in Replacement.sync, Replacement.finish:
+                for part in parts:
+                    with _naming(part.path):
+                        step(part)
+
+    def _all_metadata(self, streams):
+        """Yield path, metadata and annotations of each file; streams are those before."""
+        hashes = self._written[1]
+        captures, annotations = self._kept()
+        for index, stem in enumerate(self._bases):
+            meta = self._metadata(captures)
+            if hashes is not None:
+                meta.set_global_field("core:sha512", hashes[index].hexdigest())
+            meta.validate()
+            yield files.with_extension(stem, files.META), meta, annotations
+        if self.layout == "collection":
+            collection = files.library().SigMFCollection()
+            collection.set_collection_field("core:streams", list(streams))
+            for key, value in self._with_extensions(self._global).items():
+                if key in ("core:description", "core:extensions") or not key.startswith("core:"):
+                    collection.set_collection_field(key, value)
+            yield self.path, collection, ()
+
+    def _metadata_bytes(self):
+        """Return the size of all metadata files together."""
+        streams = [{"name": stem.name, "hash": "0" * 128} for stem in self._bases]
+        return sum(len(piece.encode()) for _, *told in self._all_metadata(streams)
+                   for piece in _pieces(*told))
 
     def _metadata(self, captures):
         info = {**self._global, "core:sample_rate": self.sample_rate,
@@ -531,16 +551,20 @@ def _naming(path):
 
 
 def _dump_to(metadata, handle, annotations):
-    """Write metadata in the library's format, but annotations one by one to save memory."""
+    handle.writelines(_pieces(metadata, annotations))
+
+
+def _pieces(metadata, annotations):
+    """Yield metadata in the library's format, but annotations one by one to save memory."""
     if not annotations:
-        metadata.dump(handle)
+        yield metadata.dumps()
         return
     before, _, after = metadata.dumps().rpartition('"annotations": []')
-    handle.write(before + '"annotations": [')
+    yield before + '"annotations": ['
     for index, one in enumerate(annotations):
         text = json.dumps(entry(*one), indent=4, separators=(",", ": "), sort_keys=True)
-        handle.write(("," if index else "") + "\n" + textwrap.indent(text, " " * 8))
-    handle.write("\n    ]" + after)
+        yield ("," if index else "") + "\n" + textwrap.indent(text, " " * 8)
+    yield "\n    ]" + after
 
 
 def write(path, samples, sample_rate, **options):

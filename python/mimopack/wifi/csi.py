@@ -30,8 +30,7 @@ _SCALARS = {
     "snr_db": np.float64, "cfo_hz": np.float64, "source": "S17", "destination": "S17",
     "transmitter": "S17", "sequence_number": np.int32, "fcs_ok": np.bool_}
 _ANTENNAS = ("level_dbfs", "noise")    # columns with one value per frame and antenna
-_ARRAYS = (*_SCALARS, *_ANTENNAS, "csi", "csi_offset", "csi_shape", "carriers", "carriers_offset",
-           "layout")
+_ARRAYS = (*_SCALARS, *_ANTENNAS, "csi", "csi_offset", "csi_shape", "carriers", "carriers_offset")
 # Bytes of an array for one of its file: no more than zlib ever compresses.
 _MOST_COMPRESSED = 1100
 
@@ -382,9 +381,6 @@ def read_csi(path):
     """
     try:
         arrays = _load_hdf5(path) if _is_hdf5(path) else _load_npz(path)
-        layout = int(arrays["layout"])
-        if layout != LAYOUT:
-            raise ValueError(f"layout: got {layout}, allowed is {LAYOUT}")
         _check(arrays)
         return _records(arrays)
     except (OSError, ImportError):
@@ -434,11 +430,19 @@ def _records(arrays):
     return records
 
 
+def _load(read):
+    """Return the arrays of a file, each from ``read(name)``."""
+    layout = int(read("layout"))
+    if layout != LAYOUT:
+        raise ValueError(f"layout: got {layout}, allowed is {LAYOUT}")
+    return {name: read(name) for name in _ARRAYS}
+
+
 def _load_npz(path):
     with open(path, "rb") as file:
         try:
             with np.load(file, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in _ARRAYS}
+                return _load(lambda name: arrays[name])
         except OSError as error:    # places in a damaged archive may lie before its beginning
             raise ValueError(str(error)) from error
 
@@ -446,7 +450,7 @@ def _load_npz(path):
 def _load_hdf5(path):
     most = max(1 << 20, _MOST_COMPRESSED * os.path.getsize(path))
     with _h5py().File(path, "r") as file:
-        return {name: _load_dataset(file, name, most) for name in _ARRAYS}
+        return _load(lambda name: _load_dataset(file, name, most))
 
 
 def _load_dataset(file, name, most):

@@ -95,8 +95,8 @@ _suite = heading("Suites")
         help="Run a fixed suite of the source tree instead of one setting, see bench/README.md. A "
              "suite has its own defaults.")
 @_suite("--suites", type=click.Path(exists=True, file_okay=False),
-        help="Folder of the suites, which runs as part of this command. Default: bench/suites of "
-             "the source tree whose .venv this command belongs to.")
+        help="Folder of the suites. They are Python code, which this command runs. Default: "
+             "bench/suites of the source tree whose .venv this command belongs to.")
 @_suite("--antennas", multiple=True, type=click.IntRange(1, 16), metavar="N",
         help="Suite antennas: measure only with N transmit and N receive antennas; may be given "
              "several times. Without a suite, use --num-tx and --num-rx.")

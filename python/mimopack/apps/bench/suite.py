@@ -12,8 +12,10 @@ import click
 
 PLACE = Path("bench") / "suites"    # in the source tree
 # Folders that may be the root of the source tree to which the running package belongs: it runs from
-# the tree, or from a virtual environment there.
-ROOTS = Path(__file__).resolve().parents[4], Path(sys.prefix).parent
+# the tree, or from its .venv.
+ROOTS = [Path(__file__).resolve().parents[4]]
+if Path(sys.prefix).name == ".venv":
+    ROOTS.append(Path(sys.prefix).parent)
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ def find(name, folder=None):
     """
     folders = [Path(folder)] if folder else [root / PLACE for root in ROOTS]
     found = next((path.resolve() for path in folders if (path / "__init__.py").exists()), None)
+    if found is None and folder:
+        raise click.UsageError(f"--suites: {folder} has no suites, must be a Python package")
     if found is None:
         raise click.UsageError(
-            f"--suite {name}: {folders[-1]} has no suites; they come with the source tree: give "
-            f"its folder {PLACE} with --suites")
+            f"--suite {name}: this command does not belong to a source tree, which has the suites: "
+            f"name its folder {PLACE} with --suites")
     # The path stays: suites start processes that import the suite again.
     sys.path.insert(0, str(found.parent))
     suites = import_module(found.name).SUITES

@@ -9,12 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from ... import detectors as registry
 from ... import recording
 from ...detectors.choosing import labels, recipe
 from ...detectors.parameters import BACKENDS
-from ...files import plain, replace_file
+from ...files import replace_file
 from ...wifi.frame_detectors import FrameDetectors
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
@@ -180,8 +181,6 @@ class _Run:
             refuse(f"--pcap: {pcap} is also the recording")
         try:
             if self._output is not None:
-                if self._output == DEFAULT_OUTPUT and self._output.is_symlink():
-                    refuse(f"--output: {self._output} is a symbolic link: name a folder")
                 make_folder(self._output)
             if pcap is not None:
                 with self._interrupt.allowed(), naming("--pcap", pcap):
@@ -318,8 +317,8 @@ class _Run:
         if self._output is None:
             return
         with naming("--output", self._output):
-            path = plain(self._output / "summary.json")
-            with replace_file(path) as file:
+            path = self._output / "summary.json"
+            with replace_file(path, follow=False) as file:
                 file.write(json.dumps(summary, indent=1) + "\n")
             yield path
             if self._views is not None and any(tally.frames for tally in tallies):
@@ -369,6 +368,9 @@ def play_command(context, path, **options):
     Exit status: 0 if a frame was decoded, 1 if none was, 2 if the recording or an option was
     refused, 130 after Ctrl-C.
     """
+    if (DEFAULT_OUTPUT.is_symlink()
+            and context.get_parameter_source("output") is ParameterSource.DEFAULT):
+        refuse(f"--output: {DEFAULT_OUTPUT} is a symbolic link: name a folder")
     with Interrupt() as interrupt:
         try:
             summary = play(path, **options, interrupt=interrupt)

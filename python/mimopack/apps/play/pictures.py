@@ -9,7 +9,6 @@ Streams and antennas are counted from 0.
 import numpy as np
 import pmt
 
-from ...files import plain
 from ..style import STYLE, plt, save
 from ..wifi.pictures import channel_figure, constellation_figure
 
@@ -57,9 +56,9 @@ class Views:
         shape = (-1, csi["num_rx"], csi["num_space_time_streams"])
         yield save(constellation_figure(told["constellation"],
                                         points.reshape(told["num_streams"], -1).T, told["evm_db"],
-                                        title), plain(folder / "constellation.png"))
+                                        title), folder / "constellation.png", follow=False)
         yield save(channel_figure(csi["carriers"], matrices.reshape(shape), csi["noise"], title),
-                   plain(folder / "channel.png"))
+                   folder / "channel.png", follow=False)
 
 
 def _quality(frame):
@@ -80,7 +79,7 @@ def draw(rows, views, start, folder):
         The path of each picture.
     """
     with plt.rc_context(STYLE):
-        yield save(_decoded(rows), plain(folder / "detectors.png"))
+        yield save(_decoded(rows), folder / "detectors.png", follow=False)
         if start is not None:
             yield from views.draw(start, folder)
 

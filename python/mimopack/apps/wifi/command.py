@@ -13,7 +13,7 @@ from ... import detectors as registry
 from ... import recording
 from ...checks import MOST_THREADS
 from ...detectors.parameters import BACKENDS
-from ...files import plain, replace_file
+from ...files import replace_file
 from ...wifi.auto_detector import AUTO, LADDER
 from ...wifi.frame_detectors import FrameDetectors
 from ...wifi.receiver import DEFAULT_DETECTOR
@@ -419,8 +419,8 @@ def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch,
 
 def _write_folder(run, gallery, folder):
     """Write summary.json and the pictures; yield their paths."""
-    path = plain(folder / "summary.json")
-    with replace_file(path) as file:
+    path = folder / "summary.json"
+    with replace_file(path, follow=False) as file:
         file.write(json.dumps(run.as_json(), indent=1) + "\n")
     yield path
     if gallery is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ...cluster import Cluster
-from ...files import locked, plain, replace_file
+from ...files import locked, replace_file
 from ...recording import files as names
 from ..interrupt import STATUS
 from ..progress import Progress
@@ -67,12 +67,11 @@ def _decode(path, stem, reading, receiver, full_scale_dbm):
     run = Run(reader, sample_rate, outputs.write, **receiver)
     try:
         for option, make, suffix in (
-                ("--json", JsonFile, ".json"),
+                ("--json", lambda path: JsonFile(path, follow=False), ".json"),
                 ("--pcap", lambda path: PcapFile(path, run.start_time, reader.notes.append,
-                                                 full_scale_dbm), ".pcap")):
+                                                 full_scale_dbm, follow=False), ".pcap")):
             target = stem.with_name(stem.name + suffix)
             with naming(option, target):
-                plain(target)
                 outputs.add(option, make(target))
         run.check(interrupt, progress, lambda text: None)    # among the notes too
         run.decode(interrupt, progress)
@@ -151,7 +150,7 @@ def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interru
     except OutputError as error:
         refuse(str(error))
     told = {"reading": reading, "receiver": receiver, "full_scale_dbm": full_scale_dbm}
-    summary = plain(folder / "summary.json")
+    summary = folder / "summary.json"
     with locked(summary), _marker(folder) as marker:
         done = _earlier(summary, told, recordings)
         try:
@@ -231,7 +230,7 @@ def _earlier(path, told, recordings):
 
 def _write(path, told, done):
     entries = [done[name] for name in sorted(done)]
-    with replace_file(path) as file:
+    with replace_file(path, follow=False) as file:
         file.write(json.dumps({
             "what": _WHAT, "options": told,
             **{name: sum(entry.get(name, 0) for entry in entries) for name in _COUNTS},

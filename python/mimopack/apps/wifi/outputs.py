@@ -60,23 +60,25 @@ def pcap_time(start_time, path, warn):
     return start_time
 
 
-def replacement(path):
+def replacement(path, follow=True):
     """Return the ``Replacement`` of a file that is written while frames come.
+
+    ``follow`` is that of ``Replacement``.
 
     Raises:
         ValueError, OSError: the file cannot be written.
     """
     if str(path) == "-":
         raise ValueError("must be the name of a file, since the report goes to standard output")
-    return Replacement(path, streams=True)
+    return Replacement(path, streams=True, follow=follow)
 
 
 class JsonFile:
     """A JSON file with a list of frames, one frame per line."""
 
-    def __init__(self, path):
+    def __init__(self, path, follow=True):
         self.path = path
-        with replacement(path) as self._replacement:
+        with replacement(path, follow) as self._replacement:
             self._file = self._replacement.part.open("w", encoding="utf-8", newline="\n")
         self._separator = "["
 
@@ -108,9 +110,9 @@ class JsonFile:
 class PcapFile:
     """A capture file. If the reader of a FIFO goes away, later frames are not written."""
 
-    def __init__(self, path, start_time, warn, dbm_full_scale=0.0):
+    def __init__(self, path, start_time, warn, dbm_full_scale=0.0, follow=True):
         self.path = path
-        with replacement(path) as self._replacement:
+        with replacement(path, follow) as self._replacement:
             self._writer = PcapWriter(self._replacement.part, dbm_full_scale)
         self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
         self._left = False    # whether the reader has gone away

@@ -8,7 +8,6 @@ Streams and antennas are numbered from 0.
 import numpy as np
 
 from ... import constellation as constellations
-from ...files import plain
 from ..style import BLUE, GREY, ORANGE, STYLE, plt, save
 from .words import format_words
 
@@ -49,11 +48,12 @@ class Gallery:
         with plt.rc_context(STYLE):
             best = sorted(self._frames.items(), reverse=True)[:_FRAMES]
             for number, (_, frame) in enumerate(best, 1):
-                yield save(_constellation(frame), plain(folder / f"constellation-{number}.png"))
-                yield save(_channel(frame), plain(folder / f"channel-{number}.png"))
+                yield save(_constellation(frame), folder / f"constellation-{number}.png",
+                           follow=False)
+                yield save(_channel(frame), folder / f"channel-{number}.png", follow=False)
             if self._moments:
                 yield save(_over_time(np.array(self._moments), self._stride),
-                           plain(folder / "quality.png"))
+                           folder / "quality.png", follow=False)
 
 
 def _quality(frame):
