@@ -143,7 +143,7 @@ class TestMeasuring:
         rows = measure(self.problem(2e-5, 4e-3))
         assert [row[0] for row in rows] == [16, 64, 256] and 64 < crossing(rows) <= 256
 
-    @pytest.mark.parametrize("cpu_item, gpu_item", [(1e-2, 1.1e-2), (1e-3, 1.2e-3)])
+    @pytest.mark.parametrize("cpu_item, gpu_item", [(1e-2, 1.6e-2), (1e-3, 2e-3)])
     def test_it_is_short_with_slow_work(self, cpu_item, gpu_item):
         start = time.perf_counter()
         rows = measure(self.problem(cpu_item, 1e-3, gpu_item))

@@ -25,12 +25,16 @@ class TestSharing:
         _, _, y, h, noise_var = transmitted(50, 10.5)
         expected = receiver().receive(y, h, noise_var)
         shared = iterative.SharedReceiver(receiver, threads=3)
-        real, started = threading.Thread.start, []
+        real, started, refused = threading.Thread.start, [], threading.Event()
 
         def start(thread):
             if started:
+                refused.set()
                 raise RuntimeError("can't start new thread")
             started.append(thread)
+            work = thread.run
+            # If the first thread were done too early, it would take the second one's share.
+            thread.run = lambda: refused.wait(60) and work()
             real(thread)
 
         monkeypatch.setattr(threading.Thread, "start", start)
