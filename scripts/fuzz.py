@@ -48,6 +48,7 @@ SECONDS, MEGABYTES = 120, 3000
 # Executions of a process under Atheris. Atheris 3.0.0 keeps the result of each comparison of NumPy
 # arrays that it watches, so that a process grows.
 MOST_RUNS = 300_000
+INTERRUPTED = 72    # exit status of libFuzzer after SIGINT
 EXECUTED = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 # {C++ target: (its sources in the library, further options of the compiler)}. pybind11 shares types
 # only between modules of one compiler, and GNU Radio's come from GCC.
@@ -298,13 +299,15 @@ def series(name, runs, seconds, seed, jobs):
     seconds, processor = time.monotonic() - start, processor_seconds() - processor
     texts = [log.read_text(errors="replace") for log in logs]
     executed = sum(int(found[-1]) for text in texts if (found := EXECUTED.findall(text)))
-    result = "no finding" if not any(codes) else "FINDING" if executed else "DID NOT RUN"
+    findings = sum(code not in (0, INTERRUPTED) for code in codes)
+    result = ("no finding" if not any(codes) else "DID NOT RUN" if not executed
+              else "FINDING" if findings else "interrupted")
     print(f"{name}: {executed} executions in {seconds:.0f} s and {processor:.0f} s of processor "
           f"time, {executed / processor:.0f} per second of it, "
           f"{len(list((WORK / name / 'inputs').iterdir()))} inputs kept, {result}", flush=True)
     add_to_record(name, executions=executed, seconds=round(seconds),
                   processor_seconds=round(processor),
-                  findings=sum(map(bool, codes)) * bool(executed))
+                  findings=findings * bool(executed))
     for log, text, code in zip(logs, texts, codes, strict=True):
         if code:
             print(f"{log}:\n" + "\n".join(text.splitlines()[-40:]), flush=True)
