@@ -3,6 +3,7 @@
 """scripts/fuzz.py counts executions by commit, and keeps the counts in a file."""
 
 import json
+import sys
 
 import fuzz
 import pytest
@@ -68,3 +69,16 @@ def test_the_total_counts_since_the_last_finding(record, monkeypatch, total, lef
     monkeypatch.setattr("sys.argv", ["fuzz.py", "alist", "--total", str(total)])
     assert fuzz.main() == 0
     assert asked == [left] * (left is not None)
+
+
+@pytest.mark.parametrize("status, findings", [(0, 0), (72, 0), (77, 1), (1, 1)])
+def test_an_interrupted_process_is_no_finding(record, tmp_path, monkeypatch, status, findings):
+    """libFuzzer ends with 72 after SIGINT, and with 77 after a finding."""
+    (tmp_path / "alist/inputs").mkdir()
+    script = f"print('stat::number_of_executed_units: 30'); raise SystemExit({status})"
+    monkeypatch.setattr(fuzz, "command_of", lambda name: [sys.executable, "-c", script])
+    monkeypatch.setattr(fuzz, "processor_seconds", iter((0.0, 1.0)).__next__)
+    executed, clean = fuzz.series("alist", 30, 0, 0, 1)
+    assert (executed, clean) == (30, status == 0)
+    assert [(row["executions"], row["findings"]) for row in fuzz.record("alist")] == [
+        (30, findings)]
