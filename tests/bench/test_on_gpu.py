@@ -225,8 +225,8 @@ def test_arithmetic_compiles_without_spills():
 def test_suites_run_on_a_gpu(name, tmp_path):
     output = tmp_path / "bench.json"
     result = CliRunner().invoke(bench_command, [
-        "--suite", name, "--vectors", "28000", "--seconds", "0.01", "--rounds", "1",
-        "--output", str(output)], catch_exceptions=False)
+        "--suite", name, "--suites", str(ROOT / "bench/suites"), "--vectors", "28000",
+        "--seconds", "0.01", "--rounds", "1", "--output", str(output)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     written = json.loads(output.read_text())
     assert written.get("missing", []) == [] and written["machine"]["gpu"]["name"] in result.output

@@ -17,7 +17,8 @@ MP_FN auto make_softsphere(arena<lane>& a)
     constexpr softsphere_options o = asked::options();
     constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
-     * faster. */
+     * faster. The last form has no fixed size: with one, NVRTC 12 and 13.0 take minutes.
+     */
     if constexpr (soft_team_fits)
         return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
@@ -29,8 +30,11 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return sized<softsphere<lane, search_tx, search_rx, WIDTH>, search_tx>(
-            a, asked::points, search_layers(), search_antennas(), o.llr_clip);
+        return sized<softsphere<lane, 0, 0, WIDTH>, 0>(a,
+                                                       asked::points,
+                                                       any_size(asked::num_tx),
+                                                       any_size(asked::num_rx),
+                                                       o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA

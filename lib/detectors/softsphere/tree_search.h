@@ -260,6 +260,7 @@ private:
                 next_inverse = d_p.inverse.spread(level - 1);
         symbol_row* const to = left(level);
         int open = 0;
+        MP_ROLLED
         for (int s = 0; s < symbols; s += F::width) {
             const F k_re = d_table->re.load(s), k_im = d_table->im.load(s);
             const F e_re = fnma(step, k_re, parent.spread(2 * level)),
@@ -313,6 +314,7 @@ private:
     {
         const F step = d_p.diagonal.spread(2), r = d_p.r_re(1, 2, d_nt),
                 q = d_p.r_im(1, 2, d_nt);
+        MP_ROLLED
         for (int c = 0; c < chunks; ++c) {
             const F re = d_table->re.load(c * F::width),
                     im = d_table->im.load(c * F::width);
@@ -358,6 +360,7 @@ private:
         const F step = d_p.diagonal.spread(1), inverse = d_p.inverse.spread(1);
         const F most(above_of(3, s));
         const F parent(d_level[3].metric[s]);
+        MP_ROLLED
         for (int c = 0; c < chunks; ++c) {
             const symbol_lane& k = lanes[c];
             const F e_re = k.own_re - F(b[4][s]), e_im = k.own_im - F(b[5][s]);

@@ -6,6 +6,7 @@ The tests do not check times.
 """
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -125,6 +126,16 @@ SUITES = {"mine": Suite("nothing", lambda options: {"results": [], "rounds": opt
         (tmp_path / "bench/suites/__init__.py").write_text("raise SystemExit(7)")
         code, text = run("--suite", "cpu")
         assert code == 2 and "bench/suites with --suites" in text.replace("\n", " ")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+    def test_not_of_another_user(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setattr(suites, "PLACE", suites.PLACE.with_name("suites_of_others"))
+        monkeypatch.setattr(suites, "ROOTS", (tmp_path,))
+        os.chown(self.make(tmp_path / "bench" / "suites_of_others"), 65534, -1)
+        code, text = run("--suite", "mine")
+        assert code == 2 and "belongs to user 65534, must belong to you" in text
+        assert run("--suite", "mine", "--suites", tmp_path / "bench/suites_of_others")[0] == 0
 
 
 def test_cases_name_every_instruction_set():
