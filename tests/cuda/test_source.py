@@ -46,6 +46,8 @@ OTHERS = [
     ("kbest", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, {}),
     ("softsphere", {"constellation": "qam256"}, {"has_prior": True, "as_int8": True}),
     ("softsphere", {"constellation": "qam64", "num_rx": 16}, {"matrix_each": False}),
+    ("softsphere", {"num_tx": 5, "num_rx": 5}, {}),
+    ("softsphere", {"num_tx": 8, "num_rx": 8, "constellation": "qpsk"}, {"has_prior": True}),
 ]
 # Searches for many antennas, for every architecture.
 LARGE = [

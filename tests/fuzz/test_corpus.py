@@ -9,6 +9,7 @@ import random
 
 import fuzz_targets
 import pytest
+from fuzz_targets import mutations
 from source_tree import DATA
 
 _CHANGED = 300
@@ -43,3 +44,11 @@ def test_contract_holds(target):
             module.check(data)
         except BaseException as error:
             raise AssertionError(f"{name}: {data!r}") from error
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 5))
+def test_json_nested_as_deeply_as_python_reads_is_changed(depth):
+    """Python may read what it cannot write."""
+    mutate, rng = mutations.of_json(["a"]), random.Random(depth)
+    data = b'{"a":' * depth + b"1" + b"}" * depth
+    assert all(isinstance(mutate(data, rng), bytes) for _ in range(50))

@@ -10,6 +10,13 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* The size of H in a thread's tree search: fixed only where NVRTC 12 and 13.0 compile it
+ * within half a minute. For 8x8 QPSK they take more than ten minutes. */
+constexpr bool soft_size_fits =
+    asked::fixed_tx * asked::fixed_rx <= 25 && !asked::has_prior;
+constexpr int soft_tx = soft_size_fits ? search_tx : 0;
+constexpr int soft_rx = soft_size_fits ? search_rx : 0;
+
 /* Sizes are template parameters, so that only the chosen form is compiled. */
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_softsphere(arena<lane>& a)
@@ -17,8 +24,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
     constexpr softsphere_options o = asked::options();
     constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
-     * faster. The last form has no fixed size: with one, NVRTC 12 and 13.0 take minutes.
-     */
+     * faster. */
     if constexpr (soft_team_fits)
         return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
@@ -30,11 +36,12 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return sliced_search<lane, NT, NR, WIDTH>(
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
-        return sized<softsphere<lane, 0, 0, WIDTH>, 0>(a,
-                                                       asked::points,
-                                                       any_size(asked::num_tx),
-                                                       any_size(asked::num_rx),
-                                                       o.llr_clip);
+        return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
+            a,
+            asked::points,
+            soft_tx ? asked::num_tx : any_size(asked::num_tx),
+            soft_tx ? asked::num_rx : any_size(asked::num_rx),
+            o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA

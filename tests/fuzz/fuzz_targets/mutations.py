@@ -79,14 +79,11 @@ def of_json(keys):
             return of_bytes(data, rng)
         try:
             root = [json.loads(data)]
-        except (ValueError, RecursionError):
-            return of_bytes(data, rng)
-        for _ in range(rng.randint(1, 3)):
-            _change(root, keys, rng)
-        try:
+            for _ in range(rng.randint(1, 3)):
+                _change(root, keys, rng)
             return json.dumps(root[0] if root else None).encode()
-        except RecursionError:
-            return data
+        except (ValueError, RecursionError):    # no JSON, or nested too deeply
+            return of_bytes(data, rng)
     return mutate
 
 
