@@ -91,7 +91,7 @@ def flowgraph(path, speed, seconds):
     top.wait()
     # The first tag tells the time of the start.
     return row_of(f"gr-soapy speed={speed}", samples, wall, processor,
-                  overflows=tags.num_tags() - 1)
+                  overflows=len(tags.current_tags()) - 1)
 
 
 def loopback(case, arguments, transmits, seconds):
