@@ -30,8 +30,8 @@ from suites.tables import NAMES, missing
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "docs" / name for name in (
-    "README.md", "detectors.md", "performance.md", "reproduction.md")]
+DOCUMENTS = [*(ROOT / "docs" / name for name in (
+    "README.md", "detectors.md", "performance.md", "reproduction.md")), ROOT / "soapy/README.md"]
 
 MARKED = re.compile(r"(<!-- measured: (\w+)(?: (\S+\.json))? -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)
@@ -178,9 +178,18 @@ def near_ml(results):
               if none else [])]
 
 
+def soapy_rates(results):
+    """Return the speed of the SoapySDR driver, in million samples per second of each channel."""
+    return [Table(["case", "MS/s", "MS/s per core", "cores"],
+                  [[row["case"], number(row["samples_per_s"] / 1e6),
+                    number(row["samples_per_core_s"] / 1e6), number(row["cores"])]
+                   for row in results["results"]])]
+
+
 OTHERS = {kind.__name__: kind for kind in (
     gpu_picture, gpu_profile, recording_frames, psd_distribution, psd_by_snr, softsphere_losses,
-    softsphere_nodes, metric_precision, instructions, near_ml)} | papers.FROM_FILE
+    softsphere_nodes, metric_precision, instructions, near_ml,
+    soapy_rates)} | papers.FROM_FILE
 FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 
 
