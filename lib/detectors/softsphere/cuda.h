@@ -11,9 +11,10 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The size of H in a thread's tree search: fixed only where NVRTC 12 and 13.0 compile it
- * within half a minute. For 8x8 QPSK they take more than ten minutes. */
-constexpr bool soft_size_fits =
-    asked::fixed_tx * asked::fixed_rx <= 25 && !asked::has_prior;
+ * within half a minute. For 8x8 QPSK they take more than nine minutes. 5x5 64-QAM is
+ * slower with a fixed size. */
+constexpr bool soft_size_fits = !asked::has_prior && asked::fixed_tx * asked::fixed_rx <=
+                                                         (asked::width > 2 ? 16 : 25);
 constexpr int soft_tx = soft_size_fits ? search_tx : 0;
 constexpr int soft_rx = soft_size_fits ? search_rx : 0;
 
