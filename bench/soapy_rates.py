@@ -36,10 +36,10 @@ FILES = ("ci16_le", "cf32_le", "ci8")
 KINDS = {SoapySDR.SOAPY_SDR_CF32: (np.complex64, 1), SoapySDR.SOAPY_SDR_CS16: (np.int16, 2)}
 
 
-def radio(arguments, kind, direction=SoapySDR.SOAPY_SDR_RX):
+def radio(arguments, kind):
     """Return (device, active stream, arrays for a read)."""
     device = SoapySDR.Device(f"driver=mimopack,{arguments}")
-    stream = device.setupStream(direction, kind, list(range(CHANNELS)))
+    stream = device.setupStream(SoapySDR.SOAPY_SDR_RX, kind, list(range(CHANNELS)))
     device.activateStream(stream)
     dtype, width = KINDS[kind]
     return device, stream, list(np.zeros((CHANNELS, width * device.getStreamMTU(stream)), dtype))
