@@ -31,5 +31,6 @@ PYBIND11_MODULE(_runtime, m)
     mimopack::bind_arrivals(m);
     mimopack::bind_hierarchy(m);
     mimopack::bind_messages(m);
+    mimopack::bind_running(m);
     mimopack::bind_samples(m);
 }

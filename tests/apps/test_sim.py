@@ -12,6 +12,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from gnuradio.mimopack import files
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.sim import sim_command
 from limits import small_files
@@ -86,14 +87,13 @@ class TestOutput:
     def test_a_second_run_is_refused_while_the_first_lives(self, tmp_path):
         path = tmp_path / "out.json"
         assert self.run("-o", path).exit_code == 0
-        lock = tmp_path / ".out.json.lock"
         first = subprocess.Popen(
             [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()",
              *self.ARGUMENTS, "--errors", str(10**6), "--max-frames", str(10**9), "-o", str(path)],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
         try:
             for _ in range(3000):
-                if lock.exists() or first.poll() is not None:
+                if files.in_use(path) or first.poll() is not None:
                     break
                 time.sleep(0.02)
             before = path.read_bytes()

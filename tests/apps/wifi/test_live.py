@@ -15,6 +15,7 @@ import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.wifi import live as live_module
+from gnuradio.mimopack.apps.wifi.live import Live
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
 from gnuradio.mimopack.recording.timeline import between
 from wifi_sky import (
@@ -207,3 +208,26 @@ def test_a_run_that_does_not_begin_leaves_no_recording(sky, tmp_path):
     result = on_air(sky, "--record", tmp_path / "r", "--json", tmp_path / "r.sigmf-meta")
     assert result.exit_code == 2 and "is the recording too" in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_samples_that_take_long_to_process_are_no_silence(sky, tmp_path, impatient, monkeypatch):
+    """All samples have come, and the receiver is still at work for longer than the limit."""
+    taken, start = Live._taken, time.monotonic()
+
+    def slowly(self):
+        counts = taken(self)
+        return [min(one, int(20_000 * (time.monotonic() - start))) for one in counts]
+
+    monkeypatch.setattr(Live, "_taken", slowly)
+    result = on_air(sky, "-q", "--json", tmp_path / "f.json", "--duration", 30_000 / RATE)
+    assert result.exit_code == 0, result.output
+    assert frames_of(tmp_path / "f.json")
+
+
+def test_samples_that_are_never_processed_end_the_command(sky, tmp_path, impatient, monkeypatch):
+    monkeypatch.setattr(Live, "_taken", lambda _: [5])
+    count = sky.samples - 100
+    result = on_air(sky, "-q", "--json", tmp_path / "f.json", "--duration", count / RATE)
+    assert result.exit_code == 2
+    assert f"--duration: only 5 of {count} samples were processed" in result.output
+    assert frames_of(tmp_path / "f.json")

@@ -11,7 +11,7 @@ from gnuradio import blocks, gr
 from ...blocks import sigmf_multichannel_source, wifi_receiver
 from ...blocks.streams import BlockLog, remaining
 from ...blocks.wifi_pdus import from_pmt
-from ..waiter import Waiter
+from ..waiter import Flowgraph, Waiter
 
 _INTERVAL = 0.1    # seconds between two checks of a running flowgraph
 
@@ -112,7 +112,7 @@ class Playback:
         Raises:
             OSError: the recording cannot be read.
         """
-        top, source = gr.top_block(), _Source(self._reader)
+        top, source = Flowgraph(), _Source(self._reader)
         receiver = self.receiver(detector)
         functions = {"frames": lambda message: tally.add_frame(pmt.to_python(message)),
                      "out": lambda message: tally.add_mpdu(*from_pmt(message))}
@@ -142,7 +142,7 @@ class Playback:
         """
         rounds = max(1, round(samples / self._reader.num_samples))
         count = rounds * self._reader.num_samples
-        top, source = gr.top_block(), _Source(self._reader, repeat=True)
+        top, source = Flowgraph(), _Source(self._reader, repeat=True)
         receiver = self.receiver(detector)
         for port in range(self._reader.num_channels):
             top.connect((source, port), blocks.head(gr.sizeof_gr_complex, count),
@@ -166,8 +166,7 @@ class Playback:
                 source.end()
                 ended.wait()    # if it hangs, a further Ctrl-C raises here
         except BaseException:
-            top.stop()
-            ended.wait()
+            waiter.stop()
             raise
         for error in (waiter.failure, source.error):
             if error is not None:

@@ -18,7 +18,7 @@ from gnuradio import blocks, gr
 from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
-from ..waiter import Waiter
+from ..waiter import Flowgraph, Waiter
 from .opening import refuse
 from .radio import describe, naming_options
 from .summary import Summary
@@ -67,7 +67,7 @@ class Live:
         self._items, self._wake = SimpleQueue(), threading.Event()
         self._load, self._unreported = None, 0
         self._host_start = None
-        self._top = gr.top_block("mimopack wifi")
+        self._top = Flowgraph("mimopack wifi")
         self._receiver = mimopack.wifi_receiver(
             radio.num_channels, radio.sample_rate, radio.frequency, overload="drop", **options)
         self._receiver.listen(self._on_frame_found, lambda told: self._put((None, told)),
@@ -191,6 +191,7 @@ class Live:
             reports, ended_itself = True, False
             try:
                 self._run(interrupt, progress, waiter.ended)
+                waiter.stop()
                 if waiter.failure:
                     raise waiter.failure
                 ended_itself = True
@@ -198,8 +199,7 @@ class Live:
                 reports = False
                 raise
             finally:
-                self._top.stop()
-                waiter.ended.wait()
+                waiter.stop()
                 try:
                     if reports:
                         self._take_all(progress)
@@ -208,30 +208,40 @@ class Live:
                     self._end_recording()
 
     def _run(self, interrupt, progress, ended):
-        last, since = 0, time.monotonic()
+        count, last, since = 0, None, time.monotonic()
         while not ended.is_set() and not self._has_all():
             with interrupt.allowed():
                 self._wake.wait(_POLL)
             self._wake.clear()
-            count = self._radio.source.nitems_written(0)
+            before, count = count, self._radio.source.nitems_written(0)
             now = time.monotonic()
-            if count != last:
-                if not last:
-                    self._host_start = time.time() - count / self.sample_rate
-                last, since = count, now
+            if count and not before:
+                self._host_start = time.time() - count / self.sample_rate
+            state = count, *self._taken()
+            if state != last:
+                last, since = state, now
             elif now - since > _SILENCE:
-                raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} "
-                                   "samples: is the device still connected?")
+                self._give_up(count)
             self._take_all(progress)
             self._show(progress, count)
 
-    def _has_all(self):
-        """Return whether all samples have come. The radio's block may then still wait for more."""
+    def _taken(self):
+        """Return how many samples the receiver, and the recording if any, have taken or dropped."""
         takers = [self._receiver] if self._sink is None or self._keep is not None else [
             self._receiver, self._sink]
-        return self._limit is not None and all(
-            sum(map(taker.counts().get, ("samples", "dropped"))) >= self._limit
-            for taker in takers)
+        return [sum(map(taker.counts().get, ("samples", "dropped"))) for taker in takers]
+
+    def _has_all(self):
+        """Return whether all samples have come. The radio's block may then still wait for more."""
+        return self._limit is not None and min(self._taken()) >= self._limit
+
+    def _give_up(self, count):
+        """Say why nothing has happened for _SILENCE seconds; ``count`` samples have come."""
+        if self._limit is not None and count >= self._limit:
+            raise RuntimeError(f"--duration: only {min(self._taken())} of {self._limit} samples "
+                               f"were processed, and no further one for {_SILENCE:g} s")
+        raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} samples: "
+                           "is the device still connected?")
 
     def _on_frame_found(self, frame, when):
         """Take a frame, in the decoding thread."""
