@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 
 import pytest
+from crash_traces import pytest_configure, pytest_terminal_summary  # noqa: F401 - hooks
 from flowgraphs import Companion
 from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device
