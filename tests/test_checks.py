@@ -28,6 +28,12 @@ def test_choice_refuses_others(value):
         checks.choice("size", value, {20: "twenty", 40: "forty"})
 
 
+def test_errors_quote_the_beginning_of_a_long_value():
+    for value in ("x" * 10**6, list(range(10**5))):
+        with pytest.raises(ValueError, match=r"^num_tx: got .{197}\.\.\., must be an integer$"):
+            checks.integer("num_tx", value, 1, 8)
+
+
 class Tagged(NoisePower):
     """Return a block's noise power after a tag on item 1."""
 

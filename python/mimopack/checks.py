@@ -12,19 +12,24 @@ import os
 import numpy as np
 
 from .arrays import is_device_array
-from .text import rate_in_words, rates_in_words
+from .text import rate_in_words, rates_in_words, shortened
 
 ISAS = ("auto", "avx512", "avx2", "baseline")    # instruction sets, or the best one
 # More threads than this never help, and a system may refuse to start them.
 MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 # Range of float32, with a margin for intermediate results.
 SMALLEST, LARGEST = 1e-37, 1e37
+_MOST_SHOWN = 200    # characters of a value in an error
 
 
 def shown(value):
-    """Return a value as Python writes it. NumPy 2 would write np.float64(2.5)."""
+    """Return the first characters of a value as Python writes it.
+
+    NumPy 2 would write np.float64(2.5).
+    """
     try:
-        return repr(value.item() if isinstance(value, np.generic) else value)
+        return shortened(repr(value.item() if isinstance(value, np.generic) else value),
+                         _MOST_SHOWN)
     except ValueError:    # Python refuses to write integers of more than 4300 digits
         return "a value too long to write"
 

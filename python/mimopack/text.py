@@ -27,6 +27,11 @@ def rates_in_words(rates):
     return f"{', '.join(others)} or {last} MS/s"
 
 
+def shortened(text, most):
+    """Return text of at most ``most`` characters; "..." stands for what is left out behind."""
+    return text if len(text) <= most else f"{text[:most - 3]}..."
+
+
 def printable(text, keep=""):
     """Return text with control and format characters replaced by escapes, such as \\x1b.
 

@@ -6,6 +6,7 @@ import time
 
 import pmt
 
+from ..checks import shown
 from .settings import STATUS, Threaded
 from .streams import REPORT_SECONDS, BlockLog
 
@@ -122,7 +123,7 @@ def options_dict(name, value, known, reserved):
     """
     value = {} if value is None else value
     if not isinstance(value, dict):
-        raise ValueError(f"{name}: got {value!r}, must be a dictionary")
+        raise ValueError(f"{name}: got {shown(value)}, must be a dictionary")
     for key in value:
         if known is not None and (key not in known or key in reserved):
             allowed = [one for one in known if one not in reserved]

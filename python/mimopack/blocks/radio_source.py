@@ -5,7 +5,7 @@
 import threading
 import weakref
 
-from ..checks import flag, integer, number, positive
+from ..checks import flag, integer, number, positive, shown
 from .hierarchy import hierarchical_block
 from .radio import RadioSettings, device_parts, open_radio
 from .recording_stream import message_taker
@@ -151,7 +151,7 @@ def _each(values):
 
 def _text(name, value):
     if not isinstance(value, str):
-        raise ValueError(f"{name}: got {value!r}, must be a text")
+        raise ValueError(f"{name}: got {shown(value)}, must be a text")
     return value
 
 

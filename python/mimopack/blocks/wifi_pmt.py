@@ -9,7 +9,7 @@ import numpy as np
 import pmt
 
 from .._runtime import to_pdu, to_pmt_dict, to_python
-from ..checks import integer, share
+from ..checks import integer, share, shown
 from ..text import rate_in_words
 from ..wifi import formats
 from ..wifi.carriers import FFT_20
@@ -217,28 +217,28 @@ def lookup(told, name):
 def _number(told, name):
     value = scalar(name, lookup(told, name))
     if isinstance(value, (bool, str)) or not np.isfinite(value):
-        raise ValueError(f"{name}: got {value!r}, must be a number")
+        raise ValueError(f"{name}: got {shown(value)}, must be a number")
     return value
 
 
 def _whole(told, name):
     value = _number(told, name)
     if not isinstance(value, int) or abs(value) > 2**62:
-        raise ValueError(f"{name}: got {value!r}, must be an integer")
+        raise ValueError(f"{name}: got {shown(value)}, must be an integer")
     return value
 
 
 def _flag(told, name):
     value = scalar(name, lookup(told, name))
     if not isinstance(value, bool):
-        raise ValueError(f"{name}: got {value!r}, must be true or false")
+        raise ValueError(f"{name}: got {shown(value)}, must be true or false")
     return value
 
 
 def _text(told, name):
     value = scalar(name, lookup(told, name))
     if not isinstance(value, str):
-        raise ValueError(f"{name}: got {value!r}, must be text")
+        raise ValueError(f"{name}: got {shown(value)}, must be text")
     return value
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pmt
 
 from .._runtime import to_python
-from ..checks import integer, integer_choice, number
+from ..checks import integer, integer_choice, number, shown
 from ..wifi import HT, VHT, ChannelState, NonHT
 from ..wifi.airtime import BEACON_INTERVAL, Airtime
 from ..wifi.linear_loss import linear_loss
@@ -209,7 +209,7 @@ class wifi_channel_view(message_source):
 def _count(message, name):
     value = scalar(name, lookup(message, name))
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name}: got {value!r}, must be a number")
+        raise ValueError(f"{name}: got {shown(value)}, must be a number")
     return value
 
 
@@ -496,5 +496,5 @@ def _wide(told):
 def _text(told, name):
     value = scalar(name, lookup(told, name))
     if not isinstance(value, str):
-        raise ValueError(f"{name}: got {value!r}, must be text")
+        raise ValueError(f"{name}: got {shown(value)}, must be text")
     return value

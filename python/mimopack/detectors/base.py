@@ -11,7 +11,7 @@ from .. import constellation as constellations
 from .. import reference as references
 from ..arrays import is_device_array
 from ..backends import Placed, Placement
-from ..checks import array, choice, flag, instruction_set, integer, positive, thread_count
+from ..checks import array, choice, flag, instruction_set, integer, positive, shown, thread_count
 from ..cuda import device
 from . import calibration
 from .call import Call
@@ -453,10 +453,12 @@ def _signature(detector):
 def _device(name, value):
     """Return the index of a GPU, or a tuple of different indices."""
     if isinstance(value, str):
-        raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
+        raise ValueError(f"{name}: got {shown(value)}, must be a number or a list of different "
+                         "numbers")
     if not isinstance(value, (list, tuple, range)):
         return integer(name, value, 0, 1023)
     numbers = tuple(integer(name, number, 0, 1023) for number in value)
     if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"{name}: got {value!r}, must be a number or a list of different numbers")
+        raise ValueError(f"{name}: got {shown(value)}, must be a number or a list of different "
+                         "numbers")
     return numbers

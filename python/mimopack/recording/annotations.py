@@ -4,7 +4,7 @@
 
 import json
 
-from ..checks import integer
+from ..checks import integer, shown
 from .timeline import LARGEST_HZ
 
 _EDGES = ("core:freq_lower_edge", "core:freq_upper_edge")
@@ -29,7 +29,7 @@ def annotation_text(start, count, **fields):
         if kind is None or isinstance(value, kind) and not isinstance(value, bool):
             continue
         wanted = "text" if kind is str else "a number"
-        raise ValueError(f"{key}: got {value!r}, must be {wanted}")
+        raise ValueError(f"{key}: got {shown(value)}, must be {wanted}")
     edges = [told[key] for key in _EDGES if key in told]
     if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
         raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be two numbers of "

@@ -220,7 +220,7 @@ def _known(table, allowed, place):
 
 def _text(name, value):
     if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{name}: got {value!r}, must be printable text")
+        raise ValueError(f"{name}: got {checks.shown(value)}, must be printable text")
 
 
 def _part(place, defaults, entry, folder):
