@@ -67,7 +67,10 @@ public:
         }
         /* A symbol known better than this does not differ from a known one. */
         const F bounded = max(variance, F(1e-16f));
-        deviation = bounded * rsqrt(bounded);
+        /* One more Newton step, so that the root of 1 is 1: some processors' rsqrt(1) is
+         * not. */
+        const F inverse = rsqrt(bounded), root = bounded * inverse;
+        deviation = fma(fnma(root, root, bounded), inverse * F(0.5f), root);
     }
 
     /* Compute the LLRs of a symbol from its estimate and its prior; none if null. */
