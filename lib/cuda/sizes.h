@@ -16,16 +16,23 @@ MP_FN int any_size(int n)
     return n;
 }
 
-MP_FN int layers() { return asked::fixed_tx ? asked::num_tx : any_size(asked::num_tx); }
-MP_FN int antennas() { return asked::fixed_rx ? asked::num_rx : any_size(asked::num_rx); }
+/* The size of H for a kernel with NT and NR as in extent */
+template <int NT = asked::fixed_tx>
+MP_FN int layers()
+{
+    return NT ? asked::num_tx : any_size(asked::num_tx);
+}
+template <int NR = asked::fixed_rx>
+MP_FN int antennas()
+{
+    return NR ? asked::num_rx : any_size(asked::num_rx);
+}
 
 /* The size of H in a thread's search that tries each point: not fixed for 1024-QAM, for
  * which a compiler that unrolls the layers, too, takes minutes. */
 constexpr bool points_fit = asked::width <= 4;
 constexpr int search_tx = points_fit ? asked::fixed_tx : 0;
 constexpr int search_rx = points_fit ? asked::fixed_rx : 0;
-MP_FN int search_layers() { return points_fit ? layers() : any_size(asked::num_tx); }
-MP_FN int search_antennas() { return points_fit ? antennas() : any_size(asked::num_rx); }
 
 /* A kernel for the size of H; NT as in extent */
 template <class Kernel, int NT>

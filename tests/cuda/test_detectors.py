@@ -562,6 +562,7 @@ def test_block(period, backend, device, monkeypatch):
     ("zf", {}, 16, 64), ("mmse", {}, 16, 16), ("mmsepic", {}, 12, 12), ("ep", {}, 8, 8),
     ("ep", {}, 16, 64), ("nway", {}, 12, 12), ("fpfsd", {}, 16, 16), ("kbest", {}, 8, 8),
     ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8), ("softsphere", {"constellation": "qam64"}, 4, 4),
+    ("softsphere", {}, 5, 5), ("softsphere", {"constellation": "qpsk"}, 8, 8),
     ("nway", {}, 32, 40), ("kbest", {}, 24, 32), ("sfsd", {}, 32, 32), ("hfsd", {}, 20, 20),
     ("fpfsd", {"constellation": "qam1024"}, 4, 4)])
 def test_blocks_with_teams_of_threads(name, own, num_tx, num_rx, period):

@@ -239,14 +239,13 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     else if constexpr (team_fits<SOFT>())
         return team_kernel<team_fixed_sphere<asked::width, SOFT>>();
     else
-        return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(
-            a,
-            asked::points,
-            nt ? asked::num_tx : any_size(asked::num_tx),
-            nr ? asked::num_rx : any_size(asked::num_rx),
-            o.levels,
-            SOFT ? o.num_paths : 1,
-            SOFT);
+        return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(a,
+                                                                   asked::points,
+                                                                   layers<nt>(),
+                                                                   antennas<nr>(),
+                                                                   o.levels,
+                                                                   SOFT ? o.num_paths : 1,
+                                                                   SOFT);
 }
 
 template <class Lane>

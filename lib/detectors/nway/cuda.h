@@ -44,8 +44,8 @@ MP_FN auto make_nway_with(arena<lane>& a)
         return sized<nway_detector<lane, search_tx, search_rx, asked::width>, search_tx>(
             a,
             asked::points,
-            search_layers(),
-            search_antennas(),
+            layers<search_tx>(),
+            antennas<search_rx>(),
             passes,
             o.llr_clip,
             ORDER,

@@ -28,8 +28,8 @@ MP_FN auto make_psd(arena<lane>& a)
         return prepared<psd<lane, search_tx, search_rx, WIDTH>, (search_tx > 4)>(
             a,
             asked::points,
-            search_layers(),
-            search_antennas(),
+            layers<search_tx>(),
+            antennas<search_rx>(),
             static_cast<level_order>(o.ordering),
             shape);
     }

@@ -38,11 +38,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
             a, asked::points, layers(), antennas(), o.llr_clip);
     else
         return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
-            a,
-            asked::points,
-            soft_tx ? asked::num_tx : any_size(asked::num_tx),
-            soft_tx ? asked::num_rx : any_size(asked::num_rx),
-            o.llr_clip);
+            a, asked::points, layers<soft_tx>(), antennas<soft_rx>(), o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA
