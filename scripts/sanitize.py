@@ -38,7 +38,7 @@ TEAMS |= {name: (*TEAMS["zf"], (24, 48)) for name in ("nway", "fpfsd", "kbest", 
 # Teams of these take no a-priori LLRs. They follow candidates of several vectors at once, one
 # vector's, or a part of them, by their number.
 PASSES, FEW_AND_MANY = ("nway", "fpfsd"), ("qpsk", "qam1024")
-LIMIT_SECONDS = 150
+LIMIT_SECONDS = 300
 
 
 ROUNDS = PERIOD * 150    # vectors that give the threads of one multiprocessor several rounds
@@ -93,6 +93,8 @@ def kinds(name):
                        VECTORS, period, ())
         for asked in ((), ("prior",)):
             yield "4x4 64-QAM", {"constellation": "qam64"}, 20, 1, asked
+        yield "5x5 16-QAM", {"num_tx": 5, "num_rx": 5}, 20, 1, ()
+        yield "8x8 QPSK", {"num_tx": 8, "num_rx": 8, "constellation": "qpsk"}, 20, 1, ()
     yield "5x5 QPSK", {"num_tx": 5, "num_rx": 5, "constellation": "qpsk"}, 70, 1, ()
     if name in ("sd", "omap", "mla", "kbest"):
         yield "4x4 16-QAM", {}, 70, 1, ()
