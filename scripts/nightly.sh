@@ -2,55 +2,61 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Search for faults for a night (docs/reliability.md): some 20 hours on two cores.
+# Search for faults: the campaigns of docs/reliability.md that take long and need no GPU.
 #
-#     scripts/nightly.sh [STEP...]    # properties, address, thread, fuzz, loops, soak; default: all
+#     scripts/nightly.sh [STEP...]
 #
-# The output of a step goes to build/nightly/STEP.log. A step that finds a fault does not stop the
-# others. The exit status is 1 if any found one.
+# Steps: properties, address, thread, fuzz, loops, detectors, receiver, restarts, live; all of them
+# without arguments, which takes some 20 hours on two cores. The output of a step goes to
+# build/nightly/STEP.log, results to build/nightly/STEP.json. After a step that finds a fault, or
+# does not end in time, the next one begins. The exit status is then 1.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-steps=(properties address thread fuzz loops soak)
+steps=(properties address thread fuzz loops detectors receiver restarts live)
 for step in "$@"; do
     if [[ " ${steps[*]} " != *" $step "* ]]; then
         echo "nightly: no step '$step', allowed are ${steps[*]}" >&2
         exit 2
     fi
 done
+[ $# != 0 ] || set -- "${steps[@]}"
+trap 'exit 130' INT TERM
 bash scripts/setup.sh --tests --fuzzers
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1
-python=.venv/bin/python
 cores=$(nproc)
+
+# Run a command for some hours at most.
+within() {
+    timeout --kill-after=60 "$1h" .venv/bin/python "${@:2}"
+}
 
 run_step() {
     case $1 in
-        properties)
-            "$python" -m pytest tests/properties --hypothesis-profile=nightly -m "not gpu" -n "$cores"
-            ;;
-        address | thread) "$python" scripts/sanitize_cpu.py "$1" ;;
-        fuzz) "$python" scripts/fuzz.py all --seconds 900 --jobs "$cores" ;;
-        loops) "$python" bench/wifi_loops.py --seconds 3600 --jobs "$cores" ;;
-        soak)
-            for what in detectors receiver restarts live; do
-                "$python" bench/soak.py "$what" --seconds 1800 || return 1
-            done
-            ;;
+        properties) within 12 -m pytest tests/properties --hypothesis-profile=nightly \
+            -m "not gpu" -n "$cores" ;;
+        address | thread) within 6 scripts/sanitize_cpu.py "$1" ;;
+        fuzz) within 6 scripts/fuzz.py all --seconds 900 --jobs "$cores" ;;
+        loops) within 2 bench/wifi_loops.py --frames 1000000000 --seconds 3600 --jobs "$cores" \
+            --output build/nightly/loops.json ;;
+        *) within 1 bench/soak.py "$1" --seconds 1800 --output "build/nightly/$1.json" ;;
     esac
 }
 
 mkdir -p build/nightly
 failed=()
-[ $# != 0 ] || set -- "${steps[@]}"
 for step in "$@"; do
     echo "nightly: $step"
-    if ! (run_step "$step") > "build/nightly/$step.log" 2>&1; then
+    status=0
+    run_step "$step" > "build/nightly/$step.log" 2>&1 || status=$?
+    if [ $status != 0 ]; then
         failed+=("$step")
         tail -n 20 "build/nightly/$step.log"
+        [ $status != 124 ] || echo "nightly: $step did not end in time"
     fi
 done
 if [ ${#failed[@]} != 0 ]; then
-    echo "nightly: a fault, or no end, in: ${failed[*]} (build/nightly)"
+    echo "nightly: look at build/nightly for ${failed[*]}"
     exit 1
 fi
 echo "nightly: no fault"

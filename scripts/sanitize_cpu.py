@@ -47,6 +47,7 @@ THREAD_TESTS = """
     tests/coding/test_convolutional.py
     tests/coding/ldpc/test_decoder.py tests/coding/turbo/test_decoder.py
     tests/wifi/test_workers.py tests/wifi/test_losses.py tests/runtime tests/blocks
+    tests/apps/test_waiter.py tests/apps/wifi/test_live.py
 """.split()
 # Tests that fail or wait forever under AddressSanitizer, and why.
 ADDRESS_LEFT_OUT = {

@@ -9,7 +9,12 @@ import sys
 from contextlib import suppress
 
 import pytest
-from crash_traces import pytest_configure, pytest_terminal_summary  # noqa: F401 - hooks
+from crash_traces import (  # noqa: F401 - hooks
+    pytest_configure,
+    pytest_configure_node,
+    pytest_terminal_summary,
+    pytest_unconfigure,
+)
 from flowgraphs import Companion
 from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device

@@ -23,19 +23,26 @@ namespace {
 
 bool any_runs(const std::vector<gr::basic_block_sptr>& blocks);
 
-/* GNU Radio has a thread for each block, and joins it in wait() only: until then its
- * handle is valid, and the system knows its clock until it ends, by an exception, too. */
+/* GNU Radio has a thread for each block. Only wait() joins it, so its handle is valid
+ * until then. glibc forgets the clock of a thread that has ended, also by an exception.
+ * Elsewhere a thread that ended by an exception counts as running. */
 bool runs(const gr::basic_block_sptr& block)
 {
     if (auto outer = std::dynamic_pointer_cast<mimopack::hierarchy>(block))
         return any_runs(outer->inner());
     auto inner = std::dynamic_pointer_cast<gr::block>(block);
     if (!inner)
-        return false;
+        throw py::type_error("blocks: got the hierarchical block " + block->alias() +
+                             ", whose inner blocks are not known");
     const auto detail = inner->detail();
+    if (!detail || !detail->threaded)
+        return false;
+#if defined(__GLIBC__)
     clockid_t clock;
-    return detail && detail->threaded &&
-           pthread_getcpuclockid(detail->thread, &clock) != ESRCH;
+    return pthread_getcpuclockid(detail->thread, &clock) != ESRCH;
+#else
+    return !detail->done() && !inner->finished();
+#endif
 }
 
 bool any_runs(const std::vector<gr::basic_block_sptr>& blocks)
@@ -52,6 +59,8 @@ void mimopack::bind_running(py::module_& m)
           py::arg("blocks"),
           R"(Return whether the thread of any block still runs.
 
-Only for blocks of a flowgraph whose start() has returned and whose wait() has not been called.
-Other hierarchical blocks than those of this package count as ended.)");
+Call this only between start() and wait() of the blocks' flowgraph, and not if it was locked.
+
+Raises:
+    TypeError: a hierarchical block is not one of this package's.)");
 }

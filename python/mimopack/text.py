@@ -28,7 +28,7 @@ def rates_in_words(rates):
 
 
 def shortened(text, most):
-    """Return text of at most ``most`` characters; "..." stands for what is left out behind."""
+    """Return text of at most ``most`` characters; "..." stands for what is left out at the end."""
     return text if len(text) <= most else f"{text[:most - 3]}..."
 
 

@@ -67,8 +67,7 @@ public:
         }
         /* A symbol known better than this does not differ from a known one. */
         const F bounded = max(variance, F(1e-16f));
-        /* One more Newton step, so that the root of 1 is 1: some processors' rsqrt(1) is
-         * not. */
+        /* Take one more Newton step: some processors' rsqrt(1) is not 1. */
         const F inverse = rsqrt(bounded), root = bounded * inverse;
         deviation = fma(fnma(root, root, bounded), inverse * F(0.5f), root);
     }

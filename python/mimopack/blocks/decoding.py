@@ -127,8 +127,8 @@ def options_dict(name, value, known, reserved):
     for key in value:
         if known is not None and (key not in known or key in reserved):
             allowed = [one for one in known if one not in reserved]
-            raise ValueError(f"{name}: got {key!r}, allowed are {', '.join(allowed)}")
+            raise ValueError(f"{name}: got {shown(key)}, allowed are {', '.join(allowed)}")
         if not isinstance(key, str) or key in reserved:
-            raise ValueError(f"{name}: got {key!r}, allowed are all parameters except "
+            raise ValueError(f"{name}: got {shown(key)}, allowed are all parameters except "
                              f"{', '.join(sorted(reserved))}")
     return value

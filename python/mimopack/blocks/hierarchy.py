@@ -40,7 +40,7 @@ class hierarchical_block(gr.hier_block2):
         """Connect all inputs to the inputs of a block; ``started`` is set when the block starts."""
         for port in range(self._num_inputs):
             self.connect((self, port), (block, port))
-        self._contain(block, started)
+        self._free_later(started)
 
     def connect_outputs(self, block):
         """Connect all outputs to the outputs of a block, which holds a device.
@@ -49,18 +49,26 @@ class hierarchical_block(gr.hier_block2):
         """
         for port in range(self._num_outputs):
             self.connect((block, port), (self, port))
-        self._contain(block, None)
+        self._free_later(None)
 
-    def _contain(self, block, started):
-        self._impl.contain(block.to_basic_block())
+    def _free_later(self, started):
         # At the interpreter's end, GNU Radio may already be gone.
         weakref.finalize(self, _free, self._impl, started, self._connected).atexit = False
+
+    def connect(self, *points):
+        gr.hier_block2.connect(self, *points)
+        self._contain(*(point[0] if isinstance(point, tuple) else point for point in points))
 
     def msg_connect(self, source, source_port, target, target_port):
         gr.hier_block2.msg_connect(self, source, source_port, target, target_port)
         self._connected.append((source.to_basic_block(), source_port,
                                 target.to_basic_block(), target_port))
-        self._impl.contain((target if source is self else source).to_basic_block())
+        self._contain(source, target)
+
+    def _contain(self, *blocks):
+        for block in blocks:
+            if block is not self:
+                self._impl.contain(block.to_basic_block())
 
 
 def _free(hierarchy, started, connected):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import constellation as constellations
+from ..checks import shown
 from ..specs import parse
 from . import own, plugins
 from .base import Detector, label
@@ -85,7 +86,7 @@ def find(name, also=()):
             return None
         if name in REGISTRY:
             return REGISTRY[name]
-    raise ValueError(f"detector: got {name!r}, allowed are {', '.join((*also, *names()))}")
+    raise ValueError(f"detector: got {shown(name)}, allowed are {', '.join((*also, *names()))}")
 
 
 def registered(detector, also=()):
@@ -177,7 +178,7 @@ def _parsed(text):
     try:
         return parse(text)
     except ValueError as error:
-        raise ValueError(f"detector: got {text!r}: {error}") from None
+        raise ValueError(f"detector: got {shown(text)}: {error}") from None
 
 
 def _from_text(text, also):

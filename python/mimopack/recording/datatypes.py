@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
+from ..checks import shown
 
 # Samples per conversion step, few enough to stay in a processor's cache.
 _PIECE = 16384
@@ -149,5 +150,5 @@ def get_datatype(name):
     """
     known = _BY_NAME.get(ALIASES.get(name, name)) if isinstance(name, str) else None
     if known is None:
-        raise ValueError(f"datatype: got {name!r}, allowed are {', '.join(DATATYPES)}")
+        raise ValueError(f"datatype: got {shown(name)}, allowed are {', '.join(DATATYPES)}")
     return known

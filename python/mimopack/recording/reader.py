@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..checks import integer, positive
+from ..checks import integer, positive, shown
 from . import files
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
@@ -222,8 +222,8 @@ def _named(source, place, name, kind, allow_outside):
         allow_outside: see :class:`Reader`.
     """
     if not _is_bare(name) and not (allow_outside and Path(name).name):
-        raise ValueError(f"path: {source}: {place}: got {name!r}, must be the name of a {kind} in "
-                         "the same folder; allow_outside permits others")
+        raise ValueError(f"path: {source}: {place}: got {shown(name)}, must be the name of a "
+                         f"{kind} in the same folder; allow_outside permits others")
     return source.parent / name
 
 

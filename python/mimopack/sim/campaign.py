@@ -228,7 +228,8 @@ def _part(place, defaults, entry, folder):
     name = entry.get("name")
     if (not isinstance(name, str) or not name or not name.isprintable()
             or name != Path(name).name):
-        raise ValueError(f"{place}.name: got {name!r}, must be text that can name a file")
+        raise ValueError(f"{place}.name: got {checks.shown(name)}, must be text that can name a "
+                         "file")
     told = {**{key: value for key, value in defaults.items()
                if key not in SNR_KINDS or not entry.keys() & set(SNR_KINDS)}, **entry}
     kinds = [kind for kind in SNR_KINDS if kind in told]
@@ -236,7 +237,8 @@ def _part(place, defaults, entry, folder):
         raise ValueError(f"{place}: give either snr or ebn0")
     detectors = told.get("detectors")
     if not isinstance(detectors, list) or not all(isinstance(one, str) for one in detectors):
-        raise ValueError(f"{place}.detectors: got {detectors!r}, must be a list of texts")
+        raise ValueError(f"{place}.detectors: got {checks.shown(detectors)}, must be a list of "
+                         "texts")
     try:
         snrs = sorted(set(snr_values(told[kinds[0]])))
     except ValueError as error:

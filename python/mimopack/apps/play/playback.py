@@ -154,7 +154,6 @@ class Playback:
     @staticmethod
     def _run(top, source, interrupt, on_look=lambda: None):
         """Run a flowgraph to its end; the first Ctrl-C ends it early."""
-        top.start()
         waiter = Waiter(top)
         ended = waiter.ended
         try:

@@ -224,7 +224,8 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
     Ctrl-C ends the command; all files hold what was decoded so far.
 
     Exit status: 0 if at least one MPDU had a correct FCS, 1 if none had, 2 if the recording or an
-    option was refused or the radio sent no sample for 5 seconds, 130 after Ctrl-C.
+    option was refused, if the radio sent no sample for 5 seconds, or if samples of --duration were
+    not processed for as long, 130 after Ctrl-C.
     """
     with Interrupt() as interrupt:
         try:

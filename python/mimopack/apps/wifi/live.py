@@ -183,11 +183,10 @@ class Live:
             self._warn(warning)
         with _triggers(self._trigger if self._keep is not None else None):
             try:
-                self._top.start()
+                waiter = Waiter(self._top)
             except BaseException:
                 self._end_recording()
                 raise
-            waiter = Waiter(self._top)
             reports, ended_itself = True, False
             try:
                 self._run(interrupt, progress, waiter.ended)
@@ -236,10 +235,13 @@ class Live:
         return self._limit is not None and min(self._taken()) >= self._limit
 
     def _give_up(self, count):
-        """Say why nothing has happened for _SILENCE seconds; ``count`` samples have come."""
+        """Raise an error that says why nothing has happened for _SILENCE seconds.
+
+        ``count`` samples have come.
+        """
         if self._limit is not None and count >= self._limit:
             raise RuntimeError(f"--duration: only {min(self._taken())} of {self._limit} samples "
-                               f"were processed, and no further one for {_SILENCE:g} s")
+                               f"were processed or dropped, and no further one for {_SILENCE:g} s")
         raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} samples: "
                            "is the device still connected?")
 
