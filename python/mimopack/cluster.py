@@ -9,6 +9,7 @@ NumPy has another version than here, or if its instruction set is not that of th
 import asyncio
 import ctypes
 import logging
+import os
 import pickle
 import time
 import uuid
@@ -76,8 +77,29 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
         if "://" in scheduler:
             client = _client(distributed, scheduler, timeout, tls_ca, tls_cert, tls_key)
         else:
+            # Dask starts lost workers again, as long as the cluster lives.
+            stack.enter_context(_safe_path())
             client = distributed.Client(stack.enter_context(_local(distributed, count)))
         yield stack.enter_context(client)
+
+
+@contextmanager
+def _safe_path():
+    """Context manager: processes that start meanwhile import nothing of the working folder first.
+
+    multiprocessing starts them with ``python -c``, which looks there first, and then gives them this
+    process's path. Python 3.10 does not know the variable.
+    """
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
 
 
 def _local_workers(scheduler):

@@ -13,7 +13,7 @@ from source_tree import PACKAGES, ROOT
 
 RECORDING = ROOT / "examples/recordings/wifi_4x4_ht"
 
-MIMOPACK = "from gnuradio.mimopack.apps.cli import main\nmain()\n"
+MIMOPACK = "from gnuradio.mimopack.apps.cli import main\nif __name__ == '__main__':\n    main()\n"
 DESCRIBE = "from gnuradio.mimopack.apps.machine import describe\nprint(describe())\n"
 
 
@@ -34,7 +34,9 @@ def hostile(tmp_path):
     program.write_text(f"#!/bin/sh\necho git >> {folder}/executed\n")
     program.chmod(0o755)
     subprocess.run(["git", "-C", folder, "config", "core.fsmonitor", program], check=True)
-    for name in ("json", "cupy", "sigmf", "numpy", "gnuradio"):
+    # Among them modules that Python itself needs to start another process.
+    for name in ("json", "cupy", "sigmf", "numpy", "gnuradio", "signal", "pickle", "socket",
+                 "distributed", "mimopack"):
         (folder / f"{name}.py").write_text(
             f"open({str(folder / 'executed')!r}, 'a').write('{name} ')\nraise ImportError\n")
     # What matplotlib evaluates of the settings in the working folder can run programs.
@@ -54,11 +56,15 @@ def hostile(tmp_path):
     (MIMOPACK, ("sim", "-d", "mmse", "--num-tx", "2", "--num-rx", "2", "--code", "wifi:648:1/2",
                 "--ebn0", "10", "--max-frames", "4", "--output", "result.json", "--plot",
                 "result.png")),
+    pytest.param(
+        MIMOPACK, ("sim", "-d", "mmse", "--num-tx", "2", "--num-rx", "2", "--snr", "10",
+                   "--max-frames", "100", "--scheduler", "local:1"),
+        marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="PYTHONSAFEPATH is unknown")),
     (MIMOPACK, ("play", RECORDING, "-d", "mmse", "--quiet")),
     (MIMOPACK, ("wifi", RECORDING, "--output", "pictures", "--quiet")),
     (MIMOPACK, ("bench", "--suite", "batch", "--vectors", "1000", "--seconds", "0.01", "--rounds",
                 "1"))],
-    ids=["describe", "doctor", "sim", "play", "wifi", "bench"])
+    ids=["describe", "doctor", "sim", "sim-local", "play", "wifi", "bench"])
 def test_runs_nothing_of_the_working_folder(hostile, tmp_path, code, arguments):
     script = tmp_path / "script.py"
     script.write_text(code)
