@@ -87,8 +87,8 @@ def connected(scheduler, tls_ca=None, tls_cert=None, tls_key=None, timeout=None)
 def _safe_path():
     """Context manager: processes that start meanwhile import nothing of the working folder first.
 
-    multiprocessing starts them with ``python -c``, which looks there first, and then gives them this
-    process's path. Python 3.10 does not know the variable.
+    multiprocessing starts them with ``python -c``, which looks there first, and then gives them the
+    path of this process. Python 3.10 does not know the variable.
     """
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)
