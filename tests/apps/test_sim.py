@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -107,6 +108,15 @@ class TestOutput:
             first.wait(60)
         assert self.run("-o", path).exit_code == 0
         assert os.listdir(tmp_path) == ["out.json"]
+
+    def test_a_refused_thread_is_one_error(self, tmp_path, monkeypatch):
+        def refused(_):
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        result = self.run("-o", tmp_path / "out.json")
+        assert result.exit_code == 1
+        assert result.output.splitlines()[-1] == "Error: threads: can't start new thread"
 
     def test_a_damaged_file_is_one_error(self, tmp_path):
         path = tmp_path / "out.json"

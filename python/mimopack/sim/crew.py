@@ -37,8 +37,16 @@ class Threads:
         return self.slots + 2 - len(self._pending)
 
     def submit(self, tag, function, *arguments, resource=None):
-        """Hand out a task, which calls a function."""
-        self._pending[self._pool.submit(_timed, function, arguments)] = tag
+        """Hand out a task, which calls a function.
+
+        Raises:
+            OSError: the system refuses to start a thread.
+        """
+        try:
+            future = self._pool.submit(_timed, function, arguments)
+        except RuntimeError as error:
+            raise OSError(f"threads: {error}") from None
+        self._pending[future] = tag
 
     def finished(self, timeout):
         """Wait for tasks; return a list of (tag, result, seconds, worker)."""
