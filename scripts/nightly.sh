@@ -7,7 +7,7 @@
 #     scripts/nightly.sh [STEP...]
 #
 # Steps: properties, address, thread, fuzz, loops, detectors, receiver, restarts, live; all of them
-# without arguments, which takes some 20 hours on two cores. The output of a step goes to
+# without arguments, which takes a night or more on two cores. The output of a step goes to
 # build/nightly/STEP.log, results to build/nightly/STEP.json. After a step that finds a fault, or
 # does not end in time, the next one begins. The exit status is then 1.
 set -euo pipefail

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the end of a run of tests shows of a process that crashed."""
+"""pytest prints the stacks of its processes that crashed, at the end of a run."""
 
 import os
 import subprocess

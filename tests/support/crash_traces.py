@@ -31,7 +31,8 @@ def pytest_configure_node(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    for path in sorted(Path(getattr(config, "crash_folder", "/dev/null")).glob("*")):
+    folder = getattr(config, "crash_folder", None)
+    for path in sorted(Path(folder).iterdir()) if folder else ():
         if trace := path.read_text(errors="replace"):
             terminalreporter.section(f"crash of worker {path.name}")
             terminalreporter.write_line(trace)
