@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Draw bit error rate against speed.
 
-The picture is docs/images/detectors.png for results of the suite cpu, docs/images/gpu.png for
+The picture is docs/images/speed.png for results of the suite cpu, docs/images/gpu.png for
 results of the suite gpu:
 
     bench/picture.py bench/results/cpu-2core-epyc.json
@@ -86,7 +86,7 @@ def main():
     arguments = parser.parse_args()
     results = json.loads(arguments.results.read_text())
     card = results["machine"].get("gpu")
-    output = arguments.output or IMAGES / ("gpu.png" if card else "detectors.png")
+    output = arguments.output or IMAGES / ("gpu.png" if card else "speed.png")
     place = (f"data on one {card['name']}" if card
              else f"{results['threads']} threads, {results['machine']['processor']}")
     with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
