@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import cluster, sim
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 DETECTORS = ["nway", "mmsepic:iterations=2"]
 LINK = {"code": "wimax:2304:1/2"}
@@ -166,11 +167,11 @@ def main():
     if arguments.output:
         import distributed
 
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "simulations on a Dask cluster: its cost on one machine, and the load of its "
                      "scheduler", "data": "simulated", "machine": describe(),
              "distributed": distributed.__version__, "load_average_before": before,
-             "load_average_after": os.getloadavg(), **results}, indent=1) + "\n", encoding="utf-8")
+             "load_average_after": os.getloadavg(), **results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

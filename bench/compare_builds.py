@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')"
@@ -103,12 +104,12 @@ def main():
               f"{row.get('constellation', '')} {row.get('num_tx', '')}")
     if arguments.output:
         (old, _), (new, _) = arguments.builds
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "speed of two builds, suites of mimopack bench by turns",
              "machine": describe(), "old": old, "new": new, "suites": suites,
              "options": options, "turns": arguments.turns,
              "load_average_before": before, "load_average_after": os.getloadavg(),
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ stores, comparisons and whatever else a program needs are beyond them.
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from gnuradio.mimopack.apps.bench.data import Data
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from suites.arrays import cases
 from suites.limits import instructions_per_vector
 
@@ -76,9 +76,9 @@ def main():
         print(f"{one['label']:<26} {one['num_rx']}x{one['num_tx']} {one['constellation']:<6} "
               f"{one['ratio']:.2f}")
     if arguments.output:
-        arguments.output.write_text(json.dumps({
+        arguments.output.write_text(json_rows({
             "what": "instructions that detectors execute, counted by callgrind",
-            "machine": describe(), "isa": ISA, "results": rows}, indent=1) + "\n")
+            "machine": describe(), "isa": ISA, "results": rows}) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ rates.
 """
 
 import argparse
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +26,7 @@ from gnuradio.mimopack import coding, detectors, sim
 from gnuradio.mimopack.apps.bench.measuring import Run, take_turns
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.iterative import IterativeReceiver, SharedReceiver
+from gnuradio.mimopack.text import json_rows
 
 CODE, SNR, PASSES, ITERATIONS = "wimax:2304:1/2", 10.5, 4, 20
 DETECTORS = [("omap", {}), ("softsphere", {"llr_clip": 8.0}), ("ep", {}),
@@ -240,7 +240,7 @@ def main():
              "parameters": {"code": CODE, "snr_db": SNR, "passes": PASSES,
                             "decoder_iterations": ITERATIONS, "backend": options.backend,
                             "threads": options.threads}, **measure(options)}
-    text = json.dumps(found, indent=1)
+    text = json_rows(found)
     if options.output:
         options.output.write_text(text + "\n", encoding="utf-8")
     for part in ("detectors", "sharing", "devices", "batches"):

@@ -17,12 +17,12 @@ the 2.5 % and 97.5 % quantiles from redrawing the blocks (bootstrap).
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack import channel, coding, constellation, detectors
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 # Code, whether over MIMO channels, first SNR in dB, step, share of the blocks
 CASES = (("wimax:2304:1/2", False, 1.2, 0.15, 1), ("wimax:2304:5/6", False, 3.0, 0.15, 1),
@@ -117,10 +117,10 @@ def main():
                             algorithm: {"bler": wrong[algorithm].mean(axis=1).tolist(), **of}
                             for algorithm, of in found.items()}})
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "algorithms of the LDPC decoder, SNR for a block error rate",
              "machine": describe(), "bler": LEVEL, "iterations": ITERATIONS, "default": DEFAULT,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

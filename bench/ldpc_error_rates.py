@@ -19,7 +19,6 @@ blocks (bootstrap). The script needs g++ and libitpp-dev.
 """
 
 import argparse
-import json
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.text import json_rows
 from suites.peers import Program, build_itpp
 
 # Code: (factor for the number of blocks, Eb/N0 in dB).
@@ -171,9 +171,9 @@ def main():
         print("{code} BLER {bler}: {ours} {iterations} - IT++ {itpp} {itpp_iterations}: "
               "{shift_db:+.3f} dB, {shift_db_95[0]:+.3f} to {shift_db_95[1]:+.3f}".format(**row))
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "LDPC decoder over AWGN, error rates beside IT++'s", "machine": describe(),
-             "shifts": found, "results": rows}, indent=1) + "\n", encoding="utf-8")
+             "shifts": found, "results": rows}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

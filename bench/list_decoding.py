@@ -16,7 +16,6 @@ frame error rates that both receivers reach (interpolated in the logarithm).
 """
 
 import argparse
-import json
 import time
 from itertools import chain
 from pathlib import Path
@@ -26,6 +25,7 @@ from gnuradio.mimopack import coding, sim
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.sim.contender import Contender
 from gnuradio.mimopack.sim.link import BLOCK
+from gnuradio.mimopack.text import json_rows
 
 LIST_BITS = (2, 4, 6)
 ONE_PASS = ("nway", *(f"nway:list_bits={q}" for q in LIST_BITS))
@@ -152,10 +152,10 @@ def main():
         print("{code} {receiver} {at_db} dB: {wrong} of {frames} frames wrong, {undetected} of "
               "them undetected, cost {cost}".format(**row), flush=True)
         if arguments.output:
-            arguments.output.write_text(json.dumps(
+            arguments.output.write_text(json_rows(
                 {"what": "List decoding: error rates, simulated, and cost", "machine": machine,
                  "errors": arguments.errors, "max_frames": arguments.max_frames,
-                 "gains": gains(rows), "results": rows}, indent=1) + "\n", encoding="utf-8")
+                 "gains": gains(rows), "results": rows}) + "\n", encoding="utf-8")
     for gain in gains(rows):
         print("{code} {receiver} gains {gain_db} dB".format(**gain))
 

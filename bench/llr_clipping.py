@@ -16,7 +16,6 @@ search the same vectors.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -24,6 +23,7 @@ import numpy as np
 from gnuradio.mimopack import constellation, detectors, sim
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.reference.softsphere import search
+from gnuradio.mimopack.text import json_rows
 
 LIMITS = (4.0, 6.0, 8.0, 10.0, 12.0, 16.0, 30.0)
 # Constellation, code, SNRs per receive antenna in dB.
@@ -113,7 +113,7 @@ def main():
         print("{constellation} {at_db} dB, llr_clip {llr_clip}: {mean_nodes} nodes, "
               "most {most_nodes}, of {vectors} vectors".format(**row), flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        arguments.output.write_text(json_rows(found) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

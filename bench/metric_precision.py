@@ -19,7 +19,6 @@ are nearest to TARGETS. The mutual information per bit is that of the LLRs with 
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from gnuradio.mimopack import constellation, detectors, sim
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.reference.nway import candidates
 from gnuradio.mimopack.reference.tree import list_llr
+from gnuradio.mimopack.text import json_rows
 
 ANTENNAS = (4, 8)
 CONSTELLATIONS = ("qpsk", "qam16", "qam64")
@@ -129,9 +129,9 @@ def main():
                     f"{of['information_lost']:.1e} lost" for kind, of in row["formats"].items()),
                     flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps({
+        arguments.output.write_text(json_rows({
             "what": "N-way with 16-bit metrics: changes of the LLRs, simulated",
-            "machine": describe(), "results": rows}, indent=1) + "\n", encoding="utf-8")
+            "machine": describe(), "results": rows}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
+from gnuradio.mimopack.text import json_rows
 from suites import arrays, cases, first_call
 from suites.failures import missing_row, reason
 
@@ -162,8 +163,8 @@ def main():
         print(f"missing: {row['label']} {row['constellation']}: {row['reason']}")
     if arguments.output:
         machine = describe() | {"gpu": describe_gpu()}
-        arguments.output.write_text(json.dumps(
-            {"what": "kernels under Nsight Compute", "machine": machine, **results}, indent=1)
+        arguments.output.write_text(json_rows(
+            {"what": "kernels under Nsight Compute", "machine": machine, **results})
             + "\n")
         print(f"written: {arguments.output}")
     return 0

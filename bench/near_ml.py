@@ -28,6 +28,7 @@ from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
 from gnuradio.mimopack.apps.bench.measuring import take_turns
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
+from gnuradio.mimopack.text import json_rows
 from suites import first_call
 from suites.failures import attempt
 
@@ -230,7 +231,7 @@ def main():
         return
     found = measure(arguments)
     if arguments.output:
-        arguments.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        arguments.output.write_text(json_rows(found) + "\n", encoding="utf-8")
     show(found)
 
 

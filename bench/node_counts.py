@@ -14,13 +14,13 @@ the picture are two standard errors of the mean, which are mostly due to a few h
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 ANTENNAS, CONSTELLATIONS = (2, 4), ("qpsk", "qam16", "qam64")
 SEARCHES = {"SD": ("sd", {"ordering": "stacked"}), "ASD": ("asd", {"ordering": "stacked"}),
@@ -105,7 +105,7 @@ def main():
                "results": measure(arguments.vectors,
                                   [float(snr) for snr in arguments.snr.split(",")])}
     if arguments.output:
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+        arguments.output.write_text(json_rows(results) + "\n")
         print(f"written: {arguments.output}")
     if arguments.picture:
         draw(results, arguments.picture)

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import ldpc
+from gnuradio.mimopack.text import json_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPTH, ITERATIONS = 4, 20
@@ -121,10 +122,10 @@ def main():
             results.append({"info_bits": k, "coded_bits": e, "points": points, "db_more": more})
     sionna.close()
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "Error rates of 5G NR's LDPC code, ours and Sionna's", "machine": describe(),
              "peer": sionna.versions, "iterations": ITERATIONS, "bits_per_symbol": DEPTH,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

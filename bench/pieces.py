@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.files import locked, replace_file
+from gnuradio.mimopack.text import json_rows
 
 RESULTS = Path(__file__).parent / "results"
 _MACHINE = ("processor", "commit", "command", "date")
@@ -55,7 +56,7 @@ class Pieces:
                                         for piece in (*self._pieces, self._piece)), 1),
                    "pieces": [*self._pieces, self._piece]}
         with replace_file(self._path) as file:
-            file.write(json.dumps(content, indent=1) + "\n")
+            file.write(json_rows(content) + "\n")
 
 
 @contextmanager

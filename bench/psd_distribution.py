@@ -15,7 +15,6 @@ or 8 streams.
 """
 
 import argparse
-import json
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import numpy as np
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
+from gnuradio.mimopack.text import json_rows
 
 CONSTELLATIONS = ("qpsk", "qam16")    # without --constellation
 SNRS, TEAMS, STREAMS = (5, 10, 15, 20, 25), (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
@@ -184,7 +184,7 @@ def main():
                "model": f"{antennas}x{antennas}, i.i.d. Rayleigh, one channel per vector",
                "paper_mbit_per_s": PAPER[antennas], "results": run(arguments)}
     if arguments.output:
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+        arguments.output.write_text(json_rows(results) + "\n")
         print(f"written: {arguments.output}")
 
 

@@ -24,7 +24,6 @@ the system's cache (vm.dirty_ratio).
 """
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -35,6 +34,7 @@ import numpy as np
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 PIECE = 1 << 18
 
@@ -179,10 +179,10 @@ def main():
               f"{1e3 * row['live_late_s']:>8.1f} {100 * row['live_cpu_share']:>7.0f} "
               f"{100 * row['source_cpu_share']:>9.0f} {row['others_cores']:>7.2f}")
     if options.output:
-        options.output.write_text(json.dumps(
+        options.output.write_text(json_rows(
             {"what": "SigMF sink, samples per second and channel", "machine": describe(),
-             "seconds": options.seconds, "rounds": options.rounds, "results": rows},
-            indent=1) + "\n", encoding="utf-8")
+             "seconds": options.seconds, "rounds": options.rounds, "results": rows})
+            + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

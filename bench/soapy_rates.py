@@ -19,7 +19,6 @@ programs on the machine hardly change. Rows are:
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -30,6 +29,7 @@ import SoapySDR
 from gnuradio import blocks, gr, soapy
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 CHANNELS, RATE, LENGTH = 4, 20e6, 4_000_000
 FILES = ("ci16_le", "cf32_le", "ci8")
@@ -163,10 +163,10 @@ def main():
               f"{row['samples_per_core_s'] / 1e6:>7.1f} MS/s per core, {row['cores']:.2f} cores",
               *(f", {key}: {row[key]}" for key in ("overflows", "not_sent") if key in row))
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "SoapySDR driver, samples per second of each channel (simulated)",
              "machine": describe(), "channels": CHANNELS, "seconds": arguments.seconds,
-             "rounds": arguments.rounds, "results": rows}, indent=1) + "\n", encoding="utf-8")
+             "rounds": arguments.rounds, "results": rows}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

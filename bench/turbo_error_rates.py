@@ -13,13 +13,13 @@ script needs g++ and libitpp-dev.
 """
 
 import argparse
-import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding import turbo
+from gnuradio.mimopack.text import json_rows
 from suites.peers import Program, build_itpp
 
 ITERATIONS, SCALES, OTHER_SCALES = 6, (1.0, 0.75), (0.65, 0.7, 0.8, 0.85)
@@ -113,10 +113,10 @@ def main():
     for shift in shifts:
         print("{size} x {extrinsic_scale} {decoder}: {shift_db:+.3f} dB".format(**shift))
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "turbo decoder over AWGN, error rates beside IT++'s", "machine": describe(),
              "iterations": ITERATIONS, "algorithm": "max-log", "shift_at_bler": LEVEL,
-             "shifts": shifts, "results": rows}, indent=1) + "\n", encoding="utf-8")
+             "shifts": shifts, "results": rows}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ every coded bit. ``--blocks 0`` leaves out the loss.
 import argparse
 import ctypes
 import ctypes.util
-import json
 import os
 import time
 from pathlib import Path
@@ -32,6 +31,7 @@ import numpy as np
 from gnuradio.mimopack import _core, coding, reference
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
+from gnuradio.mimopack.text import json_rows
 
 # (number of blocks, bits per block)
 BATCHES = ((1, 12000), (64, 4000), (64, 12000), (1000, 24))
@@ -237,12 +237,12 @@ def main():
     rates = list(measure_rates(arguments))
     losses = list(measure_losses(arguments.blocks)) if arguments.blocks else []
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "decoders of the convolutional code beside GNU Radio's and libfec's; the "
                      "Viterbi decoder's loss by rounding",
              "machine": describe(), "libfec": ctypes.util.find_library("fec"),
              "target_mbit_per_s": TARGETS, "rates": rates, "loss_block_bits": LOSS_BITS,
-             "loss_blocks": arguments.blocks, "losses": losses}, indent=1) + "\n",
+             "loss_blocks": arguments.blocks, "losses": losses}) + "\n",
             encoding="utf-8")
 
 

@@ -17,13 +17,13 @@ turns in each round. Each figure is the median of the rounds.
 """
 
 import argparse
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, mac
 
 GAP = 16e-6
@@ -147,11 +147,11 @@ def main():
               + ", ".join(f"{stage} {value / 1e6:.1f}" for stage, value in stages.items()
                           if value and case.format_of), flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "Wi-Fi receiver on arrays, samples per second of CPU time",
              "machine": describe(),
              "detector": Receiver().detector, "piece": arguments.piece, "gap_s": GAP,
-             "rounds": arguments.rounds, "results": results}, indent=1) + "\n", encoding="utf-8")
+             "rounds": arguments.rounds, "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

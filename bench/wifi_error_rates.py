@@ -31,13 +31,13 @@ at a loss of one packet in ten is interpolated on a logarithmic scale.
 """
 
 import argparse
-import json
 from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack import channel, detectors
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, carriers, mac, training
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.demodulator import Demodulator
@@ -303,10 +303,10 @@ def main():
                 [row for row in rows if row["receiver"] == name]) for name in names}})
             print(*case.values(), needs[-1]["snr_db"], flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": f"packet error rates of the Wi-Fi receiver, {arguments.suite}; simulated",
              "machine": describe(), "payload_bytes": PAYLOAD, "delay_spread_s": DELAY_SPREAD,
-             "target": TARGET, "needs": needs, "results": results}, indent=1) + "\n",
+             "target": TARGET, "needs": needs, "results": results}) + "\n",
             encoding="utf-8")
 
 

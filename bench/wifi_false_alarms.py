@@ -16,13 +16,13 @@ of reported frames, and of MPDUs with a correct frame check sequence.
 """
 
 import argparse
-import json
 from collections import Counter
 from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import Receiver, training
 
 PIECE = 1 << 20
@@ -144,9 +144,9 @@ def main():
     for name, counts in {**totals, "all": everything}.items():
         print(f"{name:<24}", dict(counts))
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "reports of the Wi-Fi receiver where there are no frames; simulated",
-             "machine": describe(), "results": totals, "all": everything}, indent=1) + "\n",
+             "machine": describe(), "results": totals, "all": everything}) + "\n",
             encoding="utf-8")
 
 

@@ -19,7 +19,6 @@ median of the rounds.
 
 import argparse
 import ctypes
-import json
 import time
 from pathlib import Path
 
@@ -28,6 +27,7 @@ import scipy
 import scipy.fft
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 
 SIZES = (64, 128, 256)
 _FORWARD, _MEASURE = -1, 0
@@ -110,10 +110,10 @@ def main():
         results.append({"size": size, "ns_per_window": found})
         print(size, found, flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "FFTs of OFDM symbols, nanoseconds of a window on one core",
              "machine": describe(), "scipy": scipy.__version__, "windows": arguments.windows,
-             "rounds": arguments.rounds, "results": results}, indent=1) + "\n", encoding="utf-8")
+             "rounds": arguments.rounds, "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

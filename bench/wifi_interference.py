@@ -31,7 +31,6 @@ Otherwise the first stage that failed counts: "preamble" (no long training field
 """
 
 import argparse
-import json
 from collections import Counter
 from itertools import product
 from multiprocessing import Pool
@@ -40,6 +39,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import channel
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, carriers, mac
 
 PAYLOAD, DELAY_SPREAD, CFO, RATE = 500, 50e-9, 40e3, 20e6
@@ -187,10 +187,10 @@ def main():
             results.append(row)
             print(*row.values(), flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": f"packets that the Wi-Fi receiver loses, {arguments.suite}; simulated",
              "machine": describe(), "payload_bytes": PAYLOAD, "delay_spread_s": DELAY_SPREAD,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

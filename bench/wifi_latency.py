@@ -29,7 +29,6 @@ still for half a millisecond or more, and "undisturbed_share" is their share.
 """
 
 import argparse
-import json
 import os
 import tempfile
 import time
@@ -43,6 +42,7 @@ import wifi_real_time
 from gnuradio import gr, mimopack, soapy
 from gnuradio.mimopack import _runtime, recording
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import Receiver
 
 WARM_UP = 2.0
@@ -213,14 +213,14 @@ def main():
                 results.append(row)
                 print(told(row), flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "Wi-Fi receiver behind gr-soapy, latency from a frame's last sample to its "
                      "PDU; simulated recordings, the SoapySDR driver mimopack in real time",
              "machine": describe(), "detector": Receiver().detector,
              "threads": arguments.threads, "cores": len(os.sched_getaffinity(0)),
              "seconds": arguments.seconds,
              "load_average_before": before, "load_average_after": os.getloadavg(),
-             "gap_s": loads.GAP, "results": results}, indent=1) + "\n", encoding="utf-8")
+             "gap_s": loads.GAP, "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ threshold of ``linear_loss``.
 """
 
 import argparse
-import json
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import constellation, detectors, wifi
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
 
@@ -141,11 +141,11 @@ def main():
     for one in thresholds:
         print(one)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "linear_loss beside simulated frames: errors in dB", "machine": describe(),
              "frames": arguments.frames, "bytes": 500, "bit_error_rate": BIT_ERRORS,
              "frame_error_rate": FRAME_ERRORS, "off_by": summary, "thresholds": thresholds,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ rounds.
 """
 
 import argparse
-import json
 import resource
 import tempfile
 import time
@@ -24,6 +23,7 @@ import numpy as np
 import wifi as loads
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Transmitter, mac
 
 RATE = 20e6
@@ -112,11 +112,11 @@ def main():
         print(f"{name:<40} {count / wall / 1e6:6.1f} MS/s, {cpu / count * 1e6:.3f} us of CPU per "
               f"sample, {int(decoded)} of {frames} decoded", flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "Wi-Fi receiver on simulated loads, from files in a flowgraph",
              "machine": describe(), "threads": arguments.threads, "rounds": arguments.rounds,
              "payload_bytes": BYTES, "snr_db": SNR_DB, "gap_s": loads.GAP,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

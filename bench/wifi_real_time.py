@@ -20,7 +20,6 @@ receiver, and in "others" for all else, such as copies, PDUs and the sources.
 """
 
 import argparse
-import json
 import tempfile
 import time
 from collections import Counter
@@ -30,6 +29,7 @@ import numpy as np
 import wifi as loads
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.recording import write
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, mac
 
 WARM_UP = 1.0
@@ -182,14 +182,14 @@ def main():
         print(f"{name:<26}", ", ".join(f"{count}: {value:.2f}" for count, value in found.items()),
               flush=True)
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "Wi-Fi receiver, times real time by wall clock and threads",
              "machine": describe(), "detector": Receiver().detector,
              "in": ("arrays" if arguments.arrays else "a flowgraph that plays SigMF"
                     if arguments.sigmf else "a flowgraph"),
              "piece": arguments.piece if arguments.arrays else None,
              "seconds": arguments.seconds, "rounds": arguments.rounds, "gap_s": loads.GAP,
-             "results": results}, indent=1) + "\n", encoding="utf-8")
+             "results": results}) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

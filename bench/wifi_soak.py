@@ -10,13 +10,13 @@ every five seconds. It must not grow, and no frame may be lost.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import HT, NonHT, Transmitter, mac
 from memory import resident_mib
 
@@ -66,10 +66,10 @@ def main():
     print(f"{counts['decoded']} frames decoded, at least {sent} sent, "
           f"{receiver.failures()} failures")
     if arguments.output:
-        arguments.output.write_text(json.dumps(
+        arguments.output.write_text(json_rows(
             {"what": "memory of a flowgraph with the Wi-Fi receiver; simulated",
              "machine": describe(), "antennas": arguments.antennas, "frames_sent_at_least": sent,
-             "counts": counts, "failures": receiver.failures(), "results": rows}, indent=1) + "\n",
+             "counts": counts, "failures": receiver.failures(), "results": rows}) + "\n",
             encoding="utf-8")
 
 

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write counts and sample rates, and make text from untrusted sources safe for a terminal."""
+"""Write counts, sample rates and JSON, and make text from untrusted sources safe for a terminal."""
 
+import json
 import unicodedata
 
 # Unicode categories: control, format, surrogate, private use, line and paragraph separator.
@@ -30,6 +31,33 @@ def rates_in_words(rates):
 def shortened(text, most):
     """Return text of at most ``most`` characters; "..." stands for what is left out at the end."""
     return text if len(text) <= most else f"{text[:most - 3]}..."
+
+
+def json_rows(value, indent=""):
+    """Return JSON text of a value, with one line for each row of a table.
+
+    A table is a list of dictionaries. The text has no line end.
+
+    Raises:
+        ValueError: the value contains NaN or infinity, which JSON does not have.
+    """
+    inner = indent + " "
+    if _is_table(value):
+        rows = f",\n{inner}".join(json.dumps(row, allow_nan=False) for row in value)
+        return f"[\n{inner}{rows}\n{indent}]"
+    if isinstance(value, dict) and any(map(_holds_table, value.values())):
+        rows = f",\n{inner}".join(f"{json.dumps(key)}: {json_rows(member, inner)}"
+                                 for key, member in value.items())
+        return f"{{\n{inner}{rows}\n{indent}}}"
+    return json.dumps(value, allow_nan=False)
+
+
+def _is_table(value):
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _holds_table(value):
+    return _is_table(value) or isinstance(value, dict) and any(map(_holds_table, value.values()))
 
 
 def printable(text, keep=""):

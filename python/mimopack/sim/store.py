@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keep results in a JSON file, from which a simulation can continue."""
 
-import json
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..files import locked, regular, replace_file
-from ..text import printable
+from ..text import json_rows, printable
 from .content import DATA, WHAT, check, digest, parse
 
 
@@ -106,4 +105,4 @@ class Store:
                    "results": self.rows}
         results["sha256"] = digest(results)
         with replace_file(self._path) as file:
-            file.write(json.dumps(results, indent=1, allow_nan=False) + "\n")
+            file.write(json_rows(results) + "\n")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ``mimopack bench`` command: its options, and its output to the screen and a JSON file."""
 
-import json
 
 import click
 from click.core import ParameterSource
@@ -12,6 +11,7 @@ from ...checks import MOST_THREADS
 from ...constellation import BUILT_IN
 from ...constellation import get as get_constellation
 from ...files import replace_file
+from ...text import json_rows
 from ..machine import describe, describe_gpu
 from ..options import SPEC, DetectorSpec, FiniteRange, HeadedCommand, OutputFile, heading
 from .data import Setting
@@ -138,8 +138,7 @@ def bench_command(context, num_tx, num_rx, constellation, snr, symbols_per_chann
     if output:
         try:
             with replace_file(output) as file:
-                file.write(json.dumps({"what": suite.what, "machine": machine, **results},
-                                      indent=1) + "\n")
+                file.write(json_rows({"what": suite.what, "machine": machine, **results}) + "\n")
         except OSError as error:
             raise click.ClickException(f"--output: {error}") from error
         click.echo(f"written: {output}")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack play``: play a recording through the Wi-Fi receiver, with one detector at a time."""
 
-import json
 import os
 import time
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ from ... import recording
 from ...detectors.choosing import labels, recipe
 from ...detectors.parameters import BACKENDS
 from ...files import replace_file
+from ...text import json_rows
 from ...wifi.frame_detectors import FrameDetectors
 from ..interrupt import STATUS, Interrupt
 from ..machine import describe
@@ -319,7 +319,7 @@ class _Run:
         with naming("--output", self._output):
             path = self._output / "summary.json"
             with replace_file(path, follow=False) as file:
-                file.write(json.dumps(summary, indent=1) + "\n")
+                file.write(json_rows(summary) + "\n")
             yield path
             if self._views is not None and any(tally.frames for tally in tallies):
                 from .pictures import draw
