@@ -23,10 +23,10 @@ import sys
 from pathlib import Path
 
 import papers
-from gnuradio.mimopack.apps.bench.table import Table, markdown, number, spelled, thread_count
+from gnuradio.mimopack.apps.bench.table import Table, markdown, number, thread_count
 from headlines import headlines
 from suites import tables as of_suites
-from suites.tables import NAMES, missing
+from suites.tables import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -41,25 +41,6 @@ def gpu_picture(results):
     """Return the picture that bench/picture.py draws from the same file."""
     return ["![bit error rate against Gbit/s of our detectors and Sionna's, 4x4 and 8x8 16-QAM]"
             "(images/gpu.png)"]
-
-
-def gpu_profile(results):
-    """Return the results of bench/ncu.py for each kernel."""
-    columns = results["columns"]
-
-    def size(row):
-        return f"{row['num_rx']}x{row['num_tx']} " if "num_rx" in row else ""
-
-    return [Table(
-        ["detector", "constellation" if "num_rx" not in results["results"][0] else
-         "receive antennas x layers", *(
-            "registers per thread" if name == "registers" else name for name in columns),
-         "warp stalls, cycles per instruction"],
-        [[spelled(row["label"]), size(row) + NAMES[row["constellation"]],
-          *(number(row["values"].get(name)) for name in columns),
-          ", ".join(f"{why.replace('_', ' ')} {number(cycles)}"
-                    for why, cycles in row["stalls"].items())]
-         for row in results["results"]]), *missing(results)]
 
 
 def recording_frames(results):
@@ -91,20 +72,6 @@ def psd_distribution(results):
                    for (constellation, team, distribution), rates in found.items()])]
 
 
-def psd_by_snr(results):
-    """Return rates of one thread and the paper's team by SNR, for one launch and dynamic."""
-    found = {}
-    for row in results["results"]:
-        if (row["launches"], row["distribution"]) == (1, "dynamic") and row["team_size"] in (1, 64):
-            found.setdefault((row["constellation"], row["team_size"]), {})[row["snr_db"]] = row
-    snrs = sorted({snr for rows in found.values() for snr in rows})
-    return [Table(["constellation", "threads per vector",
-                   *(f"{snr:.0f} dB, Mbit/s" for snr in snrs)],
-                  [[NAMES[constellation], str(team),
-                    *(number(rows[snr]["mbit_per_s"]) if snr in rows else "-" for snr in snrs)]
-                   for (constellation, team), rows in found.items()])]
-
-
 def softsphere_losses(results):
     """Return the loss in dB for each limit of the LLRs, by link."""
     rows = results["losses"]
@@ -127,36 +94,6 @@ def softsphere_nodes(results):
                   [[NAMES[constellation], str(snr), str(vectors),
                     *(number(nodes[limit]) for limit in limits)]
                    for (constellation, snr, vectors), nodes in found.items()])]
-
-
-def metric_precision(results):
-    """Return how 16-bit metrics change the LLRs of N-way, by size, constellation and SNR."""
-    formats = ("float16", "int16")
-    return [Table(
-        ["receive antennas x layers", "constellation", "SNR, dB", "bit error rate",
-         *(f"{kind}: {column}" for kind in formats for column in (
-             "LLRs within 1 %, %", "largest error, % of the vector's largest LLR",
-             "decisions that change"))],
-        [[f"{row['antennas']}x{row['antennas']}", NAMES[row["constellation"]],
-          str(row["snr_db"]), f"{row['bit_error_rate']:.1e}",
-          *(text for kind in formats for of in [row["formats"][kind]] for text in (
-              f"{100 * of['within_1_percent']:.1f}",
-              f"{100 * of['largest_error_of_vectors_largest_llr']:.2f}",
-              str(of["changed_decisions"])))]
-         for row in results["results"]])]
-
-
-def instructions(results):
-    """Return how many instructions run for each one that the limit counts, by size and points."""
-    found, places = {}, {}
-    for row in results["results"]:
-        size = f"{row['num_rx']}x{row['num_tx']}"
-        place = size if row["constellation"] == "qam16" else f"{size} {NAMES[row['constellation']]}"
-        places[place] = None
-        found.setdefault(spelled(row["label"]), {})[place] = row["ratio"]
-    return [Table(["detector", *places],
-                  [[label, *(number(ratios.get(place)) for place in places)]
-                   for label, ratios in found.items()])]
 
 
 def near_ml(results):
@@ -187,8 +124,7 @@ def soapy_rates(results):
 
 
 OTHERS = {kind.__name__: kind for kind in (
-    gpu_picture, gpu_profile, recording_frames, psd_distribution, psd_by_snr, softsphere_losses,
-    softsphere_nodes, metric_precision, instructions, near_ml,
+    gpu_picture, recording_frames, psd_distribution, softsphere_losses, softsphere_nodes, near_ml,
     soapy_rates)} | papers.FROM_FILE
 FROM_FOLDER = {"headlines": headlines} | papers.FROM_FOLDER
 

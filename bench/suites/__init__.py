@@ -62,7 +62,7 @@ SUITES = dict((
            (tables.gpu, tables.gpu_detectors, tables.gpu_peers, tables.gpu_rates),
            vectors=2_000_000, seconds=0.15, rounds=5, distinct=ON_GPU, gpu=True),
     _suite("gpu-arrays", "arrays.run_gpu", "detectors for many antennas on a GPU",
-           (tables.gpu_arrays, tables.gpu_array_peers, tables.gpu_rates),
+           (tables.arrays, tables.gpu_array_peers, tables.gpu_rates),
            vectors=500_000, seconds=0.15, rounds=5, distinct=ON_GPU, gpu=True),
     _suite("gpu-batch", "gpu_sweeps.run_batch",
            "a GPU's growth with the vectors of a call, beside the CPU's",

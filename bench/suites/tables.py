@@ -149,25 +149,16 @@ def antennas(results):
                                               for name, constellation in kinds)], lines)]
 
 
-def array_cells(row):
-    points = "" if row["constellation"] == "qam16" else f" {NAMES[row['constellation']]}"
-    return [spelled(row["label"]), f"{row['num_rx']}x{row['num_tx']}{points}",
-            number(row["mbit_per_s"]),
-            number(row["limit_mbit_per_s"][row["limited_by"]]), row["limited_by"],
-            percent(row["of_limit"]), bit_error_rate(row)]
-
-
-ARRAY_COLUMNS = ("detector", "receive antennas x layers", "speed, Mbit/s", "limit, Mbit/s",
-                 "limited by", "% of limit", "bit error rate")
-
-
 def arrays(results):
-    return [Table([*ARRAY_COLUMNS], [array_cells(row) for row in results["results"]])]
-
-
-def gpu_arrays(results):
-    return [Table([*ARRAY_COLUMNS, *KERNEL], [[*array_cells(row), *kernel(row)]
-                                              for row in results["results"]]), *missing(results)]
+    """Return the speed of each detector with 16-QAM, with a column for each size."""
+    rows = [row for row in results["results"] if row["constellation"] == "qam16"]
+    sizes = list(dict.fromkeys((row["num_rx"], row["num_tx"]) for row in rows))
+    found = {}
+    for row in rows:
+        found.setdefault(row["label"], {})[row["num_rx"], row["num_tx"]] = row["mbit_per_s"]
+    return [Table(["detector", *(f"{num_rx}x{num_tx}" for num_rx, num_tx in sizes)],
+                  [[spelled(label), *(number(rates.get(size)) for size in sizes)]
+                   for label, rates in found.items()]), *missing(results)]
 
 
 def batch(results):
@@ -247,11 +238,9 @@ def gpu_detectors(results):
     rows = sorted(results["results"], key=lambda row: (
         row["num_tx"], NAMES[row["constellation"]], -row["mbit_per_s"]))
     return [Table(
-        ["detector", "antennas and constellation", "speed, Gbit/s", "speed, vectors/s",
-         "bit error rate", "limited by", "% of limit", *KERNEL],
+        ["detector", "antennas and constellation", "speed, Gbit/s", "bit error rate"],
         [[spelled(row["label"]), f"{row['num_tx']}x{row['num_rx']} {NAMES[row['constellation']]}",
-          gigabits(row), f"{row['vectors_per_s']:.2e}", bit_error_rate(row), row["limited_by"],
-          percent(row["of_limit"]), *kernel(row)] for row in rows])]
+          gigabits(row), bit_error_rate(row)] for row in rows])]
 
 
 def sionna(row):

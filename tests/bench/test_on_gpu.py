@@ -174,24 +174,6 @@ def test_where_a_gpu_overtakes():
     assert crossover.rows[0][2] == "1000" and calls.rows[1][1] == ""
 
 
-def test_what_ncu_writes_is_read():
-    ncu = script("bench", "ncu.py")
-    text = """==PROF== Connected
-"ID","Kernel Name","launch__registers_per_thread","gpu__time_duration.sum"
-"","","register/thread","us"
-"0","detect","40","1,234.5"
-"1","detect","n/a","2"
-"""
-    assert ncu.parse(text) == [
-        {"ID": 0, "launch__registers_per_thread": 40, "gpu__time_duration.sum": 1234.5},
-        {"ID": 1, "gpu__time_duration.sum": 2}]
-    assert ncu.parse("nothing") == []
-    name = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio".format
-    assert ncu.stalls({name("wait"): 2, name("barrier"): 1, name("selected"): 3, "other": 9,
-                       name("lg_throttle"): 0.5, name("math_not_issued"): 7}) == {
-                           "wait": 2, "barrier": 1, "lg_throttle": 0.5}
-
-
 @pytest.mark.parametrize("name", detectors.REGISTRY)
 def test_sanitizer_reaches_every_way_to_compile(name):
     sanitize = script("scripts", "sanitize.py")
