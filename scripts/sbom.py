@@ -23,7 +23,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = ROOT / "scripts/setup.sh"
 # What a package is for, by the option of setup.sh that installs it.
-PURPOSES = {"": "required", "tests": "tests", "fuzzers": "fuzzing", "cupy": "NVIDIA GPUs"}
+PURPOSES = {"": "required", "pytest": "tests", "tests": "tests", "fuzzers": "fuzzing",
+            "cupy": "NVIDIA GPUs"}
 # What the packages of other virtual environments are for, by the name of the file that pins them.
 PINNED = {"build": "building a release", "docs": "documentation"}
 
@@ -31,8 +32,8 @@ PINNED = {"build": "building a release", "docs": "documentation"}
 def named():
     """Return {(kind, requirement): option} for the packages in setup.sh.
 
-    kind is "deb" or "pypi". The option is "tests", "fuzzers", "cupy", or "" for packages that are
-    always installed; a package with several is listed with the first one.
+    kind is "deb" or "pypi". The option is "pytest", "tests", "fuzzers", "cupy", or "" for packages
+    that are always installed; a package with several is listed with the first one.
     """
     found, option, text = {}, "", SETUP.read_text()
     for always, condition, names in re.findall(
@@ -40,7 +41,7 @@ def named():
         for name in names.split():
             found.setdefault(("deb", name), always if condition else "")
     for line in text.splitlines():
-        if match := re.match(r"if \[ \$(tests|fuzzers|cupy) = yes \]", line):
+        if match := re.match(r"if \[ \$(pytest|tests|fuzzers|cupy) = yes \]", line):
             option = match.group(1)
         elif line == "fi":
             option = ""

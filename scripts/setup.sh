@@ -8,9 +8,10 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--tests] [--docs] [--pinned] [--fuzzers] [--with-cupy]
+usage: scripts/setup.sh [--pytest] [--tests] [--docs] [--pinned] [--fuzzers] [--with-cupy]
                         [--isas native|all]
 
+  --pytest      also install pytest
   --tests       also install pytest, Hypothesis, ruff, and the programs that the tests use (tshark,
                 scapy, h5py, and those of --docs)
   --docs        also install Sphinx into build/docs-venv, for scripts/docs.sh
@@ -19,10 +20,12 @@ usage: scripts/setup.sh [--tests] [--docs] [--pinned] [--fuzzers] [--with-cupy]
   --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
-                of the time) or all (of this kind of processor, the default with --tests)
+                of the time) or all (of this kind of processor). The default is what build/ has,
+                or native
 EOF
 }
 
+pytest=no
 tests=no
 docs=no
 pinned=no
@@ -31,9 +34,10 @@ cupy=no
 isas=
 while [ $# -gt 0 ]; do
     case $1 in
-        --tests) tests=yes docs=yes ;;
+        --pytest) pytest=yes ;;
+        --tests) pytest=yes tests=yes docs=yes ;;
         --docs) docs=yes ;;
-        --pinned) pinned=yes tests=yes docs=yes ;;
+        --pinned) pinned=yes pytest=yes tests=yes docs=yes ;;
         --fuzzers) fuzzers=yes ;;
         --with-cupy) cupy=yes ;;
         --isas)
@@ -189,9 +193,11 @@ need() {
 }
 
 need sigmf "sigmf>=1.2"
-if [ $tests = yes ]; then
+if [ $pytest = yes ]; then
     need pytest "pytest>=7"
     need xdist pytest-xdist    # runs tests on all cores
+fi
+if [ $tests = yes ]; then
     need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
@@ -225,11 +231,8 @@ if [ -e build/CMakeCache.txt ] && [ "$(cached CMAKE_HOME_DIRECTORY)" != "$root" 
     step "remove the build of $(cached CMAKE_HOME_DIRECTORY)" \
         rm -rf build/CMakeCache.txt build/CMakeFiles build/python
 fi
-# Without --isas, keep a build for all instruction sets.
 built_for=$(cached MIMOPACK_ISAS)
-if [ -z "$isas" ]; then
-    if [ $tests = yes ] || [ "$built_for" = all ]; then isas=all; else isas=native; fi
-fi
+isas=${isas:-${built_for:-native}}
 if [ "$(cached CMAKE_INSTALL_PREFIX)" != "$root/.venv" ] ||
     [ "$(cached PYTHON_EXECUTABLE)" != "$venv_python" ] || [ "$built_for" != "$isas" ] ||
     [ ! -e build/CMakeFiles/TargetDirectories.txt ]; then

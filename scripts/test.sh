@@ -2,24 +2,45 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Set up the project if needed, then run ruff and pytest. Arguments go to pytest. Without arguments
-# pytest uses all cores, at most 8, unless there is a GPU: tests cannot share it.
+# Set up the project if needed, and run its tests:
+#
+#     scripts/test.sh              the quick tests: is the module right on this machine?
+#     scripts/test.sh --all        ruff and all tests, for all instruction sets, as CI does
+#     scripts/test.sh ARGUMENT...  pytest with these arguments, such as tests/coding
+#
+# The first form needs little more than scripts/demo.sh has installed, and compiles nothing else. The
+# others install all programs that some test uses. Tests marked gpu run where there is a GPU, one
+# after the other.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-bash scripts/setup.sh --tests
+options=(-n auto --maxprocesses 8)
+case ${1:-} in
+    "")
+        bash scripts/setup.sh --pytest
+        # Other files may import what is not installed.
+        mapfile -t paths < <(grep -rl --include="test_*.py" "pytest\.mark\.quick" tests)
+        marked=quick
+        set -- -q "${paths[@]}"
+        ;;
+    --all)
+        bash scripts/setup.sh --tests --isas all
+        .venv/bin/python -m ruff check
+        marked=
+        set -- -q --durations 25 tests
+        ;;
+    *)
+        bash scripts/setup.sh --tests
+        marked=
+        options=()
+        ;;
+esac
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1
 
-echo "test: ruff"
-.venv/bin/python -m ruff check
-
-options=()
-if ! .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
+if .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
+    options=()
+else
     echo "test: no NVIDIA GPU with CuPy found; skipping the tests marked gpu"
-    options=(-m "not gpu")
-    if [ $# = 0 ]; then
-        options+=(-n auto --maxprocesses 8)
-    fi
+    marked="${marked:+$marked and }not gpu"
 fi
-echo "test: pytest"
-exec .venv/bin/python -m pytest ${options[@]+"${options[@]}"} "$@"
+exec .venv/bin/python -m pytest ${marked:+-m "$marked"} ${options[@]+"${options[@]}"} "$@"

@@ -9,12 +9,6 @@ import sys
 from contextlib import suppress
 
 import pytest
-from crash_traces import (  # noqa: F401 - hooks
-    pytest_configure,
-    pytest_configure_node,
-    pytest_terminal_summary,
-    pytest_unconfigure,
-)
 from flowgraphs import Companion
 from gnuradio.mimopack import crossover, detectors
 from gnuradio.mimopack.cuda import device

@@ -8,13 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 
-import pytest
 import yaml
 from cmake_runs import cmake, configure
 from gnuradio import mimopack
-from gnuradio.mimopack import _core, detectors, recording
+from gnuradio.mimopack import detectors, recording
 from source_tree import PACKAGES, ROOT
 
 CODE = sorted(
@@ -116,57 +114,6 @@ def test_links_lead_somewhere():
     assert broken == []
 
 
-def test_cmake_keeps_the_python_that_it_was_given(tmp_path):
-    # GNU Radio's CMake package sets another Python each time CMake runs.
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    build = tmp_path / "build"
-    for settings in ([f"-DPYTHON_EXECUTABLE={python}"], []):
-        configure(build, *settings)
-        assert (build / "apps/mimopack").read_text().startswith(f"#!{python}\n")
-
-
-def test_cmake_compiles_for_the_instruction_sets_asked_for(tmp_path):
-    for asked, wanted in (("all", None), ("native", _core.available_isas()[:1]),
-                          ("baseline", ["baseline"])):
-        configure(tmp_path, f"-DMIMOPACK_ISAS={asked}")
-        define, = (line for line in (tmp_path / "lib/cpu/builds.h").read_text().splitlines()
-                   if line.startswith("#define"))
-        found = re.findall(r"EACH\((\w+)\)", define)
-        assert found == (wanted or found) and set(found) >= set(wanted or _core.available_isas())
-    refused = subprocess.run(["cmake", "-DMIMOPACK_ISAS=mmx", tmp_path], capture_output=True,
-                             text=True, timeout=120)
-    assert refused.returncode
-    assert "MIMOPACK_ISAS: got mmx, allowed are all, native" in refused.stderr
-
-
-WARNING = "CMake Warning at"    # Those of GNU Radio's package begin with "CMake Warning (dev)".
-
-
-def test_cmake_warns_of_a_prefix_that_python_does_not_search(tmp_path):
-    python = "-DPYTHON_EXECUTABLE=/usr/bin/python3"
-    said = configure(tmp_path, python, "-DCMAKE_INSTALL_PREFIX=/usr")
-    assert WARNING in said and "PYTHONPATH" in said
-    said = configure(tmp_path, "-DGR_PYTHON_DIR=lib/python3/dist-packages")
-    assert WARNING not in said
-    said = configure(tmp_path, "-UGR_PYTHON_DIR", "-DCMAKE_INSTALL_PREFIX=/usr/local")
-    assert WARNING not in said
-
-
-def test_cmake_warns_of_a_virtual_environment_that_the_prefix_lies_outside_of(tmp_path):
-    environment = tmp_path / "environment"
-    venv.create(environment, system_site_packages=True, symlinks=True)
-    python = f"-DPYTHON_EXECUTABLE={environment}/bin/python"
-    said = configure(tmp_path / "build", python, "-DCMAKE_INSTALL_PREFIX=/usr/local")
-    assert WARNING in said and "virtual environment" in said
-    said = configure(tmp_path / "build", f"-DCMAKE_INSTALL_PREFIX={environment}")
-    assert WARNING not in said
-    said = configure(tmp_path / "build", "-DPYTHON_EXECUTABLE=/usr/bin/python3",
-                     "-DCMAKE_INSTALL_PREFIX=/usr/local")
-    assert WARNING not in said
-
-
 def test_examples_and_documentation_are_installed(tmp_path):
     configure(tmp_path / "build", f"-DPYTHON_EXECUTABLE={sys.executable}")
     for component in ("examples", "doc", "man"):
@@ -210,46 +157,3 @@ def test_set_up_without_root_names_the_missing_packages(tmp_path):
     assert "    apt-get update && apt-get install gnuradio-dev cmake\n" in done.stderr
     assert f"log: {tmp_path}/build/setup.log\n" in done.stdout
     assert not (tmp_path / ".venv").exists()
-
-
-def test_set_up_asks_for_the_network_where_packages_cannot_be_fetched(tmp_path):
-    done = setup(tmp_path, "id() { echo 0; }", "dpkg-query() { return 1; }",
-                 "apt-get() { echo Could not resolve deb.debian.org >&2; return 100; }")
-    assert done.returncode == 1
-    assert "Could not resolve deb.debian.org" in done.stderr
-    assert "failed: apt-get update" in done.stderr and "needs a network" in done.stderr
-
-
-def test_pip_of_the_environment_keeps_the_distributions_numpy(tmp_path, monkeypatch):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")    # set-up ends when it cannot install sigmf
-    folder = tmp_path / "with a blank"
-    folder.mkdir()
-    done = setup(folder, "dpkg-query() { echo installed; }", timeout=300)
-    assert "failed: pip install sigmf" in done.stderr, done.stderr
-    python = folder / ".venv/bin/python"
-    version = subprocess.run(["/usr/bin/python3", "-c", "import numpy; print(numpy.__version__)"],
-                             check=True, capture_output=True, text=True).stdout.strip()
-    done = subprocess.run([python, "-m", "pip", "install", f"numpy!={version}"], text=True,
-                          capture_output=True, timeout=120)
-    assert done.returncode and f"The user requested (constraint) numpy=={version}" in done.stdout, \
-        done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("name", ["demo", "test"])
-def test_scripts_work_through_a_symbolic_link(tmp_path, name):
-    scripts = tmp_path / "checkout/scripts"
-    scripts.mkdir(parents=True)
-    shutil.copy(ROOT / f"scripts/{name}.sh", scripts)
-    (scripts / "setup.sh").write_text("echo set up in $PWD; exit 3\n")
-    (tmp_path / "link").symlink_to(scripts / f"{name}.sh")
-    done = subprocess.run(["bash", tmp_path / "link"], cwd="/", capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 3, done.stderr
-    assert done.stdout == f"set up in {tmp_path}/checkout\n"
-
-
-def test_set_up_takes_only_its_options():
-    done = subprocess.run(["bash", ROOT / "scripts/setup.sh", "--fast"], capture_output=True,
-                          text=True, timeout=60)
-    assert done.returncode == 2
-    assert "usage:" in done.stderr

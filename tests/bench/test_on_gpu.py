@@ -2,41 +2,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GPU suites of mimopack bench, as far as they can be tested without a GPU; gpu tests run them."""
 
-import importlib.util
 import json
-import os
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.apps.bench import bench_command
-from gnuradio.mimopack.apps.bench.data import Setting, Store
+from gnuradio.mimopack.apps.bench.data import Store
 from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
 from gnuradio.mimopack.apps.bench.measuring import take_turns
 from gnuradio.mimopack.apps.bench.table import number, text
 from gnuradio.mimopack.cuda import source
 from gnuradio.mimopack.cuda.device import check_device
-from nvrtc import Program
-from suites import SUITES, cases, first_call, gpu_sweeps, tables
-from suites.failures import Fragile, attempt, missing_row
-from suites.on_gpu import ARITHMETIC, CHAINS, HostData
+from suites import SUITES, cases, gpu_sweeps, tables
+from suites.failures import missing_row
 from suites.operations import count
 from suites.rows import add_targets
 
 ROOT = Path(__file__).parents[2]
 GPU_SUITES = [name for name, suite in SUITES.items() if suite.gpu]
-
-
-def script(*path):
-    """Import a program of the source tree as a module."""
-    spec = importlib.util.spec_from_file_location(f"script_{path[-1]}", ROOT.joinpath(*path))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def gpu_is_there():
@@ -69,50 +54,6 @@ def test_every_detector_is_timed_and_no_case_twice():
     keys = [(case.label, case.setting) for case in everything]
     assert len(set(keys)) == len(keys)
     assert {case.detector for case in everything} == set(detectors.REGISTRY)
-
-
-class _Breaks(Fragile, DetectorRun):
-    """Run that fails in the given call."""
-
-    def __init__(self, detector, data, call):
-        super().__init__(detector, data)
-        self.call = call
-
-    def _detect(self, n):
-        self.call -= 1
-        if self.call == 0:
-            raise RuntimeError("it broke\nand said more")
-        return super()._detect(n)
-
-
-@pytest.mark.parametrize("call", [1, 2, 5, 10**9])
-def test_a_failure_leaves_the_others_alone(call):
-    case = Case("zf", {}, Setting(2, 2))
-    data = Store(64).get(case.setting)
-    runs = [_Breaks(case.create(), data, at) for at in (call, 10**9)]
-    take_turns(runs, 1e-3, 3)
-    rows = [attempt(lambda run=run: detector_row(case, run), run) for run in runs]
-    assert rows[1][0]["vectors_per_s"] > 0 and rows[1][1] is None
-    if call < 10**9:
-        assert rows[0] == (None, "RuntimeError: it broke")
-        assert missing_row(case, rows[0][1])["reason"] == "RuntimeError: it broke"
-
-
-def test_host_data_repeat():
-    store = Store(28)
-    setting = Setting(2, 3, per_channel=14)
-    host = store.get(setting)
-    data = HostData(host, 100, llr_type=np.int8)
-    assert data.vectors == 84 and data.y.shape == (84, 3) and data.h.shape == (6, 3, 2)
-    assert data.llr.shape == (84, 8) and data.llr.dtype == np.int8
-    np.testing.assert_array_equal(data.y[56:], host.y)
-    np.testing.assert_array_equal(data.h[4:], host.h)
-
-
-def test_a_process_answers_fails_or_dies():
-    assert first_call._in_process(json.loads, "[1]") == [1]
-    assert first_call._in_process(json.loads, "nope").startswith("JSONDecodeError: ")
-    assert first_call._in_process(os._exit, 3) == "its process ended without a message"
 
 
 def sample():
@@ -152,57 +93,7 @@ def test_tables():
     assert peers.rows[-1][-4] == "mmse" and peers.rows[-1][-1] == number(mmse["mbit_per_s"] / 8)
 
 
-def test_documents_say_what_is_not_measured():
-    documents = script("bench", "tables.py")
-    assert documents.render("gpu", "no-such.json").startswith("Not measured yet")
-
-
-def test_where_a_gpu_overtakes():
-    seconds = {"device": (9, 9, 9, 9), "pinned": (9, 30, 50, 60), "ordinary": (50, 300, 900, 2000),
-               "2 threads": (5, 20, 60, 500)}
-    rows = [{"label": "mmse", "where": where, "vectors": size, "seconds": time * 1e-6,
-             "seconds_99": time * 1e-6, "mbit_per_s": 1.0}
-            for where, times in seconds.items() for size, time in zip(
-                (10, 100, 1000, 10_000), times, strict=True)]
-    [crossover] = tables.gpu_crossover({"results": rows})
-    assert crossover.rows == [["mmse", "2 threads", "100", "1000", "over 10000"]]
-    [calls] = tables.gpu_batch({"results": rows})
-    assert calls.rows[0] == ["10", "9 us (1)", "9 us (1)", "50 us (1)", "5 us (1)"]
-    del rows[1]    # 100 vectors on the device failed
-    [crossover] = tables.gpu_crossover({"results": rows})
-    [calls] = tables.gpu_batch({"results": rows})
-    assert crossover.rows[0][2] == "1000" and calls.rows[1][1] == ""
-
-
-@pytest.mark.parametrize("name", detectors.REGISTRY)
-def test_sanitizer_reaches_every_way_to_compile(name):
-    sanitize = script("scripts", "sanitize.py")
-    kinds = list(sanitize.kinds(name))
-    for _, parameters, n, period, _ in kinds:
-        detectors.create(name, backend="reference", **parameters)
-        assert n % period == 0
-    assert any(period > 1 for *_, period, _ in kinds)
-    assert any("llr_type" in parameters for _, parameters, *_ in kinds)
-    asked = {word for *_, words in kinds for word in words}
-    assert ("prior" in asked) == detectors.REGISTRY[name].SUPPORTS_PRIOR
-    assert ("nodes" in asked) == hasattr(detectors.REGISTRY[name], "count_nodes")
-
-
-def test_sanitizer_summaries():
-    found = script("scripts", "sanitize.py").SUMMARY.findall(
-        "========= ERROR SUMMARY: 12 errors\n"
-        "========= RACECHECK SUMMARY: 3 hazards displayed (1 errors, 2 warnings)\n")
-    assert found == ["12", "3"]
-
-
-def test_arithmetic_compiles_without_spills():
-    program = Program(ARITHMETIC, "sm_90", ())
-    assert program.error is None and program.spills["issue"] == 0
-    assert CHAINS < program.registers["issue"] <= 32
-
-
 @pytest.mark.gpu
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GPU_SUITES if name != "gpu-devices"])
 def test_suites_run_on_a_gpu(name, tmp_path):
     output = tmp_path / "bench.json"

@@ -110,11 +110,10 @@ def played(name, folder, monkeypatch, prepare):
 
 
 @pytest.mark.parametrize("name", SENDERS)
-@pytest.mark.parametrize("limit", [2, 64, 1001])
-def test_a_buffer_limit_makes_calls_smaller(name, limit, tmp_path, monkeypatch):
+def test_a_buffer_limit_makes_calls_smaller(name, tmp_path, monkeypatch):
     expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
     got = played(name, tmp_path / "two", monkeypatch,
-                 lambda made: made.set_max_output_buffer(limit))
+                 lambda made: made.set_max_output_buffer(2))
     for items, wanted in zip(got, expected, strict=True):
         assert items.shape == wanted.shape
         assert name in UNEQUAL or items == pytest.approx(wanted, abs=1e-4)
@@ -122,9 +121,8 @@ def test_a_buffer_limit_makes_calls_smaller(name, limit, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", BATCHED)
 @pytest.mark.parametrize("setter", ["set_output_multiple", "set_min_noutput_items"])
-@pytest.mark.parametrize("items", [7, 70])
-def test_a_multiple_or_minimum_of_items_costs_only_the_rest(name, setter, items, tmp_path,
-                                                            monkeypatch):
+def test_a_multiple_or_minimum_of_items_costs_only_the_rest(name, setter, tmp_path, monkeypatch):
+    items = 7
     expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
     got = played(name, tmp_path / "two", monkeypatch, lambda made: getattr(made, setter)(items))
     for items_out, wanted in zip(got, expected, strict=True):

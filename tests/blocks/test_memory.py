@@ -7,7 +7,7 @@ from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play
 from memory import allocated_bytes
 
 ALL = STREAMS | MESSAGES | SOURCES
-ROUNDS = 10
+ROUNDS = 5
 # Far less than a buffer of samples or a detector. GNU Radio keeps a few bytes for each block, and
 # NumPy keeps up to 3.5 MiB of small arrays, which it gets by and by.
 MOST = 16 * 2**10

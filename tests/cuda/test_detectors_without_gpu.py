@@ -15,41 +15,26 @@ from without_gpu import detect, launcher
 
 
 @pytest.mark.parametrize("name, own", [
-    ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {}), ("hfsd", {}), ("sfsd", {}),
-    ("nway", {"constellation": "qam64"}), ("fpfsd", {"constellation": "wlan_qam64", "num_tx": 3}),
-    ("sfsd", {"constellation": "qam64"}), ("hfsd", {"constellation": "qam64", "num_tx": 3}),
-    ("sfsd", {"constellation": "qpsk"}), ("fpfsd", {"constellation": "wlan_qpsk", "num_tx": 2}),
-    ("sfsd", {"num_tx": 2, "num_rx": 3}), ("nway", {"num_tx": 2, "num_rx": 5}),
-    ("psd", {}), ("psd", {"constellation": "qpsk"}), ("psd", {"constellation": "qam64",
-                                                              "num_tx": 3, "num_rx": 3}),
-    ("softsphere", {"constellation": "qpsk"}), ("softsphere", {"llr_clip": 5.0}),
-    ("softsphere", {"constellation": "wlan_qam64", "num_tx": 3, "num_rx": 3, "llr_clip": 20.0}),
-    ("softsphere", {"num_tx": 2, "num_rx": 2, "llr_clip": 300.0}), ("softsphere", {}),
-    ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("kbest", {"k": 1}),
-    ("kbest", {"constellation": "qpsk"}), ("kbest", {"constellation": "wlan_qam16", "num_tx": 2}),
-    ("kbest", {"constellation": "qam64", "k": 5}), ("kbest", {"constellation": "qam64"}),
-    ("nway", {"llr_method": "logsum"}), ("fpfsd", {"llr_method": "logsum", "num_tx": 2}),
-    ("mmse", {}), ("omap", {"constellation": "qpsk"})])
+    ("nway", {}), ("nway", {"llr_method": "logsum"}), ("hfsd", {}),
+    ("fpfsd", {"constellation": "wlan_qam64", "num_tx": 3}),
+    ("sfsd", {"num_tx": 2, "num_rx": 3}), ("psd", {}), ("softsphere", {"llr_clip": 5.0}),
+    ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("mmse", {}),
+    ("omap", {"constellation": "qpsk"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=False), chunk=7, period=14)
 
 
-@pytest.mark.parametrize("name, own", [("nway", {}), ("mmse", {"num_tx": 3, "num_rx": 3}),
-                                       ("psd", {})])
-def test_rows_through_shared_memory(name, own, tmp_path):
-    det = detectors.create(name, backend="cpu", **own)
+@pytest.mark.parametrize("name", ["nway", "psd"])
+def test_rows_through_shared_memory(name, tmp_path):
+    det = detectors.create(name, backend="cpu")
     compare(det, launcher(det, tmp_path, matrix_each=True), chunk=1, period=1)
 
 
-@pytest.mark.parametrize("name, own", [
-    *((name, own) for name in ("omap", "mla")
-      for own in ({}, {"num_tx": 3}, {"num_tx": 2, "num_rx": 3}, {"constellation": "qpsk"},
-                  {"constellation": "wlan_qam64", "num_tx": 2},
-                  {"constellation": "qam256", "num_tx": 1})),
-    ("mla", {"constellation": "qam64", "num_tx": 3}),
-    ("mla", {"constellation": "wlan_qam256", "num_tx": 2})])
-@pytest.mark.parametrize("has_prior", [False, True])
+@pytest.mark.parametrize("name, own, has_prior", [
+    ("omap", {"num_tx": 3}, False), ("omap", {"constellation": "qpsk"}, True),
+    ("mla", {"num_tx": 2, "num_rx": 3}, False), ("mla", {"constellation": "qpsk"}, True),
+    ("mla", {"constellation": "wlan_qam256", "num_tx": 2}, True)])
 def test_searches_by_teams(name, own, has_prior, tmp_path):
     """Sums over all candidates: from all candidates of equal weight to a single dominant one."""
     det = detectors.create(name, backend="cpu", **own)
@@ -70,10 +55,8 @@ static_assert(warp_searches<asked_kernel>);
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
-    ({"llr_clip": None}, 1, False), ({"llr_clip": None}, 14, True), ({}, 14, False),
-    ({"constellation": "wlan_qam64", "num_rx": 6, "llr_clip": None}, 14, False),
-    ({"llr_clip": 5.0, "extrinsic": True}, 1, True),
-    ({"constellation": "qam256"}, 1, False), ({"constellation": "qam256"}, 14, True)])
+    ({"llr_clip": None}, 14, True), ({"llr_clip": 5.0, "extrinsic": True}, 1, True),
+    ({"constellation": "qam256"}, 1, False)])
 def test_soft_searches_by_warps(own, period, has_prior, tmp_path):
     """From long searches for LLRs near 0 to LLRs of thousands."""
     det = detectors.create("softsphere", backend="cpu", **{"constellation": "qam64"} | own)
@@ -85,16 +68,9 @@ def test_soft_searches_by_warps(own, period, has_prior, tmp_path):
 
 
 @pytest.mark.parametrize("name, own", [
-    ("kbest", {}), ("kbest", {"constellation": "wlan_qam64", "k": 8, "num_tx": 3}),
-    ("nway", {}), ("nway", {"num_passes": 2}), ("fpfsd", {"constellation": "wlan_qam64"}),
-    ("nway", {"constellation": "qam256"}), ("nway", {"constellation": "qam64", "num_rx": 6,
-                                                     "num_tx": 6, "num_passes": 2}),
-    *((name, {"llr_method": "logsum", **own}) for name, own in (
-        ("nway", {}), ("nway", {"constellation": "qpsk", "num_tx": 3, "num_rx": 4}),
-        ("nway", {"num_passes": 1, "extrinsic": True}), ("nway", {"constellation": "qam64"}),
-        ("nway", {"num_passes": 3, "llr_clip": 5.0}),
-        ("nway", {"num_passes": 3, "num_tx": 7, "num_rx": 7}),
-        ("fpfsd", {}), ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})))])
+    ("kbest", {}), ("nway", {"constellation": "qam64", "num_rx": 6, "num_tx": 6, "num_passes": 2}),
+    ("nway", {"num_passes": 3, "llr_clip": 5.0, "llr_method": "logsum"}),
+    ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})])
 def test_prior(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     launch = launcher(det, tmp_path, matrix_each=True, has_prior=True)
@@ -103,12 +79,9 @@ def test_prior(name, own, tmp_path):
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
-    ({"k": 32, "constellation": "wlan_qam64"}, 1, True), ({"k": 64, "llr_clip": 30.0}, 14, False),
-    ({"k": 100, "constellation": "qam64", "num_tx": 1, "num_rx": 2}, 1, False),
+    ({"k": 64, "llr_clip": 30.0}, 14, False),
     ({"k": 256, "constellation": "qam64", "num_tx": 2, "num_rx": 3}, 1, False),
-    ({"k": 256, "constellation": "qpsk", "num_tx": 3, "num_rx": 3}, 1, True),
-    ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True),
-    ({"k": 8, "num_tx": 9, "num_rx": 9}, 1, False)])
+    ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True)])
 def test_teams_of_kbest(own, period, has_prior, tmp_path):
     """Lists with one key per thread and with several, shorter and longer than the constellation.
 
@@ -119,11 +92,9 @@ def test_teams_of_kbest(own, period, has_prior, tmp_path):
             chunk=period, period=period, n=98, known=3 * has_prior)
 
 
-@pytest.mark.parametrize("name, points, num_tx, num_rx", [
-    ("nway", "qpsk", 8, 8), ("nway", "qam16", 7, 9), ("nway", "qam64", 8, 8),
-    ("nway", "qam256", 4, 5), ("nway", "qam256", 8, 8), ("nway", "qam16", 2, 32),
-    ("fpfsd", "wlan_qam16", 8, 8), ("fpfsd", "qam64", 5, 6), ("fpfsd", "qam256", 4, 4)])
-@pytest.mark.parametrize("method", ["maxlog", "logsum"])
+@pytest.mark.parametrize("name, points, num_tx, num_rx, method", [
+    ("nway", "qam64", 8, 8, "maxlog"), ("nway", "qam256", 4, 5, "logsum"),
+    ("fpfsd", "wlan_qam16", 8, 8, "logsum")])
 def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, tmp_path,
                                           monkeypatch):
     """Candidates' numbers have one to three words, in shared memory and outside it."""
@@ -223,10 +194,7 @@ def test_log_sums_at_any_snr(tmp_path):
 
 # The team of a vector is a part of a warp, a warp, or a block.
 @pytest.mark.parametrize("own", [
-    {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
-    {"preset": "table5", "constellation": "wlan_qam64"}, {"team_size": 8}, {"team_size": 32},
-    {"preset": "table5", "num_tx": 2, "team_size": 2},
-    {"preset": "table5", "num_tx": 2},
+    {"preset": "table5"}, {"team_size": 32},
     {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3, "num_rx": 4,
      "ordering": "stacked"}])
 def test_teams(own, tmp_path, monkeypatch):
@@ -248,9 +216,7 @@ def test_teams(own, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name, own, period, snr_db", [
     ("zf", {"num_tx": 12, "num_rx": 24}, 14, 15),
     ("mmse", {"num_tx": 16, "num_rx": 16, "constellation": "wlan_qam64"}, 1, 20),
-    ("mmse", {"num_tx": 5, "num_rx": 16, "constellation": "bpsk"}, 14, 0),
     ("mmsepic", {"num_tx": 9, "num_rx": 12, "num_iterations": 2}, 14, 12),
-    ("ep", {"num_tx": 12, "num_rx": 16}, 1, 15), ("ep", {"num_tx": 8, "num_rx": 8}, 14, 25),
     ("ep", {"num_tx": 17, "num_rx": 34, "constellation": "qpsk"}, 14, 5)])
 def test_teams_of_large_arrays(name, own, period, snr_db, tmp_path):
     """A thread for each layer; teams of a part of a warp and of a whole one.
@@ -277,9 +243,7 @@ def compare_at_two_snrs(det, text, period, has_prior, tmp_path, ties):
                 snr_db=snr_db, known=2 * has_prior, ties=ties)
 
 
-@pytest.mark.parametrize("name, num_tx, num_rx, period", [
-    ("mmse", 5, 11, 1), ("zf", 7, 63, 14), ("nway", 9, 18, 14), ("ep", 8, 8, 1),
-    ("mmsepic", 12, 12, 14)])
+@pytest.mark.parametrize("name, num_tx, num_rx, period", [("mmse", 5, 11, 1), ("nway", 9, 18, 14)])
 def test_teams_erase_what_is_not_finite(name, num_tx, num_rx, period, tmp_path):
     """Others of the same warp and of the same pass over H stay as they are."""
     det = detectors.create(name, num_tx=num_tx, num_rx=num_rx, backend="cpu")
@@ -294,14 +258,9 @@ def test_teams_erase_what_is_not_finite(name, num_tx, num_rx, period, tmp_path):
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
-    ({"num_tx": 9, "num_rx": 9, "k": 8}, 1, True), ({"num_tx": 8, "num_rx": 8}, 14, True),
-    ({"num_tx": 5, "num_rx": 6, "k": 8, "constellation": "qam64"}, 1, False),
+    ({"num_tx": 9, "num_rx": 9, "k": 8}, 1, True),
     ({"num_tx": 12, "num_rx": 24, "constellation": "wlan_qam64", "k": 20}, 14, False),
-    ({"num_tx": 16, "num_rx": 64, "k": 128}, 1, True),
-    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 64}, 1, False),
-    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 16}, 1, True),
-    ({"num_tx": 9, "num_rx": 18, "constellation": "wlan_qpsk", "k": 8}, 14, False),
-    ({"num_tx": 32, "num_rx": 64}, 1, False), ({"num_tx": 20, "num_rx": 24}, 14, True)])
+    ({"num_tx": 16, "num_rx": 16, "constellation": "qpsk", "k": 64}, 1, False)])
 def test_kbest_of_large_arrays(own, period, has_prior, tmp_path):
     """The team that searches also decomposes H."""
     det = detectors.create("kbest", backend="cpu", **own)
@@ -317,15 +276,9 @@ static_assert(team_fits<asked::width, column_order::rotate>());
 
 
 @pytest.mark.parametrize("name, own, period", [
-    ("nway", {"num_tx": 9, "num_rx": 18, "constellation": "wlan_qam64"}, 14),
     ("nway", {"num_tx": 12, "num_rx": 12, "num_passes": 5}, 1),
-    ("nway", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, 1),
-    ("nway", {"num_tx": 2, "num_rx": 33}, 14),
-    ("fpfsd", {"num_tx": 16, "num_rx": 16}, 1),
     ("fpfsd", {"num_tx": 12, "num_rx": 32, "constellation": "qam256"}, 1),
-    ("nway", {"num_tx": 32, "num_rx": 64}, 1), ("nway", {"num_tx": 32, "num_rx": 64}, 14),
-    ("fpfsd", {"num_tx": 20, "num_rx": 40, "constellation": "qpsk"}, 14),
-    ("nway", {"num_tx": 5, "num_rx": 20, "constellation": "wlan_qam1024"}, 14)])
+    ("nway", {"num_tx": 32, "num_rx": 64}, 14)])
 def test_passes_by_teams(name, own, period, tmp_path):
     """From parts of a warp to half of one; a thread follows a candidate or two, or none.
 
@@ -354,20 +307,9 @@ def test_passes_by_teams(name, own, period, tmp_path):
 
 
 @pytest.mark.parametrize("name, own, period, has_prior", [
-    ("sfsd", {"num_tx": 16, "num_rx": 16, "levels": 1}, 1, False),
-    ("sfsd", {"num_tx": 12, "num_rx": 12, "levels": 1, "constellation": "qpsk"}, 14, False),
     ("sfsd", {"num_tx": 16, "num_rx": 64, "levels": 1, "constellation": "wlan_qam64"}, 14, False),
     ("sfsd", {"num_tx": 9, "num_rx": 18, "levels": 1, "constellation": "qam256"}, 1, True),
     ("sfsd", {"num_tx": 12, "num_rx": 12, "levels": 2, "num_paths": 21}, 1, True),
-    ("sfsd", {"num_tx": 16, "num_rx": 16, "constellation": "qpsk"}, 1, False),
-    ("sfsd", {"num_tx": 4, "num_rx": 17, "constellation": "qam64"}, 14, False),
-    ("sfsd", {"num_tx": 2, "num_rx": 33, "levels": 2}, 1, True),
-    ("sfsd", {"num_tx": 8, "num_rx": 8}, 14, True), ("sfsd", {"levels": 2}, 1, False),
-    ("sfsd", {"num_tx": 6, "num_rx": 7, "levels": 1, "constellation": "qam64"}, 1, True),
-    ("sfsd", {"num_tx": 32, "num_rx": 64, "levels": 1}, 1, False),
-    ("sfsd", {"num_tx": 20, "num_rx": 24, "levels": 1}, 14, True),
-    ("hfsd", {"num_tx": 8, "num_rx": 8, "constellation": "wlan_qpsk"}, 1, False),
-    ("hfsd", {"num_tx": 16, "num_rx": 16, "levels": 1}, 1, True),
     ("hfsd", {"num_tx": 10, "num_rx": 20, "levels": 2, "constellation": "wlan_qam16"}, 14, False)])
 def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
     """A thread has a bit of a path or several, or none; the list has a path or several for each."""
@@ -378,10 +320,8 @@ def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
 
 
 @pytest.mark.parametrize("name, own, period", [
-    ("nway", {"num_tx": 12, "num_rx": 12}, 1), ("fpfsd", {"num_tx": 16, "num_rx": 64}, 1),
     ("fpfsd", {"num_tx": 4, "num_rx": 17, "llr_method": "logsum"}, 14),
-    ("kbest", {"num_tx": 16, "num_rx": 64}, 1), ("kbest", {"num_tx": 5, "num_rx": 32, "k": 4}, 14),
-    ("sfsd", {"num_tx": 12, "num_rx": 32, "levels": 1}, 1),
+    ("kbest", {"num_tx": 16, "num_rx": 64}, 1),
     ("hfsd", {"num_tx": 9, "num_rx": 64, "levels": 2, "constellation": "qpsk"}, 14),
     ("softsphere", {"num_tx": 4, "num_rx": 32, "constellation": "wlan_qam64"}, 1)])
 def test_searches_of_large_arrays(name, own, period, tmp_path):
@@ -416,24 +356,21 @@ def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
     assert_close(llr, cpu, 2e-3)
 
 
-@pytest.mark.parametrize("name", ["mmse", "mmsepic", "ep"])
-@pytest.mark.parametrize("period", [1, 14])
+@pytest.mark.parametrize("name, period", [("mmsepic", 1), ("ep", 14)])
 def test_noise_keeps_digits_of_nearly_dependent_columns(name, period, tmp_path):
     """Float has few left for H^H H, but these invert its sum with the noise."""
     llr, _, exact = nearly_dependent(name, tmp_path, 5e-3, period)
     assert_close(llr, exact, 2e-4)
 
 
-@pytest.mark.parametrize("share, period", [(1e-3, 1), (4e-4, 14)])
-def test_teams_expand_the_levels_of_nearly_dependent_columns(share, period, tmp_path):
+def test_teams_expand_the_levels_of_nearly_dependent_columns(tmp_path):
     """Errors of H^H H then change the metrics by as little as they are."""
-    llr, _, exact = nearly_dependent("sfsd", tmp_path, share, period)
+    llr, _, exact = nearly_dependent("sfsd", tmp_path, 4e-4, 14)
     assert_close(llr, exact)
 
 
 @pytest.mark.parametrize("name, share, period", [
-    ("zf", 3e-3, 1), ("zf", 7e-3, 14), ("nway", 3e-3, 14), ("nway", 7e-3, 1), ("kbest", 7e-3, 1),
-    ("mmse", 3e-4, 14), ("ep", 1e-2, 1), ("sfsd", 1e-3, 14)])
+    ("zf", 7e-3, 14), ("nway", 7e-3, 1), ("mmse", 3e-4, 14)])
 def test_tensor_cores_leave_enough_digits(name, share, period, tmp_path):
     """With so many antennas they compute H^H H. Columns that need more go to one thread."""
     llr, cpu, exact = nearly_dependent(name, tmp_path, share, period, 20)
@@ -443,7 +380,7 @@ def test_tensor_cores_leave_enough_digits(name, share, period, tmp_path):
     assert own < max(of_cpu, 2e-3 * np.max(np.abs(exact[there])))
 
 
-@pytest.mark.parametrize("name", ["zf", "mmse", "mmsepic", "ep"])
+@pytest.mark.parametrize("name", ["zf", "ep"])
 def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_path):
     """It erases the vectors that the CPU erases."""
     det = detectors.create(name, num_tx=9, num_rx=10, backend="cpu")
@@ -455,9 +392,8 @@ def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_
     np.testing.assert_array_equal(np.any(llr, axis=1), np.any(expected, axis=1))
 
 
-@pytest.mark.parametrize("name, period", [
-    ("zf", 1), ("ep", 1), ("zf", 14), ("ep", 14), ("mmsepic", 1), ("mmsepic", 14), ("mmse", 14),
-    ("nway", 1), ("nway", 14), ("fpfsd", 14), ("kbest", 1), ("kbest", 14)])
+@pytest.mark.parametrize("name, period", [("zf", 1), ("ep", 1), ("mmsepic", 14), ("nway", 14),
+                                          ("kbest", 1)])
 def test_teams_repeat_nearly_dependent_columns_in_double_precision(name, period, tmp_path):
     llr, cpu, exact = nearly_dependent(name, tmp_path, 3e-4, period)
     there = np.arange(len(llr)) // period % 3 == 0
@@ -465,7 +401,7 @@ def test_teams_repeat_nearly_dependent_columns_in_double_precision(name, period,
     assert own < 0.5 * of_cpu
 
 
-@pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", True), ("sd", False)])
+@pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", False)])
 def test_distribution(name, dynamic, tmp_path, monkeypatch):
     """Rows go through shared memory or not; searches run in steps or whole."""
     monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", dynamic)

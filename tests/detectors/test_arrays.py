@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
+from rounding import assert_only_rounding
 from simulated import assert_close, problem
 
 NAMES = ("zf", "mmse", "mmsepic", "ep")
@@ -18,11 +19,10 @@ def pair(name, num_tx, num_rx, points, **own):
                              backend=backend, **own) for backend in ("cpu", "reference")]
 
 
-@pytest.mark.parametrize("num_tx, num_rx, points, snr_db", [
-    (9, 11, "qpsk", 10), (12, 12, "qam16", 20), (16, 16, "qam64", 30), (16, 64, "wlan_qam16", 5),
-    (13, 26, "qam256", 25), (16, 128, "qam1024", 30), (12, 24, "wlan_qam1024", 35)])
+@pytest.mark.parametrize("num_tx, num_rx, points, snr_db, period", [
+    (9, 11, "qpsk", 10, 7), (12, 12, "qam16", 20, 1), (16, 64, "wlan_qam16", 5, 7),
+    (13, 26, "qam256", 25, 1), (12, 24, "wlan_qam1024", 35, 7)])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("period", [1, 7])
 def test_reference(name, num_tx, num_rx, points, snr_db, period):
     """Tall matrices take H^H H, others Gram-Schmidt; columns come in pairs and one by one."""
     y, h, noise_var, _ = problem(14, num_tx, num_rx, points, snr_db, period)
@@ -30,21 +30,20 @@ def test_reference(name, num_tx, num_rx, points, snr_db, period):
     assert_close(cpu.detect(y, h, noise_var), reference.detect(y, h, noise_var), 3e-3)
 
 
-@pytest.mark.parametrize("num_tx, num_rx, points, snr_db", [
-    (9, 17, "qpsk", 10), (12, 12, "wlan_qam16", 20), (16, 16, "qam16", 22), (16, 32, "qam64", 20),
-    (16, 64, "qam16", 5), (16, 128, "wlan_qam64", 15), (12, 24, "qam256", 28),
-    (5, 256, "qam1024", 30), (16, 64, "wlan_qam1024", 25), (17, 18, "qpsk", 10),
-    (24, 32, "qam64", 30), (32, 40, "qam16", 25), (32, 256, "qam16", 5)])
+@pytest.mark.parametrize("num_tx, num_rx, points, snr_db, period", [
+    (9, 17, "qpsk", 10, 1), (12, 12, "wlan_qam16", 20, 3), (5, 256, "qam1024", 30, 3),
+    (17, 18, "qpsk", 10, 1), (32, 40, "qam16", 25, 3)])
 @every_search
-@pytest.mark.parametrize("period", [1, 3])
 def test_searches_equal_the_reference(name, own, num_tx, num_rx, points, snr_db, period):
     """From twice as many antennas as layers on, they search in R."""
     y, h, noise_var, bits = problem(6, num_tx, num_rx, points, snr_db, period)
     cpu, reference = pair(name, num_tx, num_rx, points, **own)
-    prior = None
+    arguments = {"y": y, "h": h, "noise_var": noise_var}
     if period > 1:
         prior = np.random.default_rng(2).normal(0, 1, bits.shape).astype(np.float32)
-    assert_close(cpu.detect(y, h, noise_var, prior), reference.detect(y, h, noise_var, prior), 3e-3)
+        arguments["prior"] = prior
+    assert_only_rounding(cpu.detect(**arguments), reference.detect(**arguments), reference,
+                         arguments, period)
 
 
 @every_search

@@ -41,7 +41,7 @@ def plays(*names):
 
 
 def test_each_block_is_played_or_left_out_for_a_reason():
-    """Blocks that only messages feed are played in test_block_messages.py."""
+    """The fuzz target ``messages`` plays blocks that only messages feed."""
     assert PLAYED | MESSAGES.keys() | LEFT_OUT.keys() == set(blocks.__all__)
     assert not PLAYED & LEFT_OUT.keys()
 

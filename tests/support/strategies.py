@@ -25,9 +25,6 @@ SMALL_SEARCH, SMALL_TREE = 2**8, 2**12
 _FULL = ("mla", "omap", "hfsd", "sfsd", "softsphere", "sd", "asd", "psd")
 # Largest values of parameters, so that examples are fast and all combinations are allowed.
 _LARGEST = {"levels": 1, "num_paths": 2, "k": 32, "team_size": 64, "num_iterations": 12}
-# Bytes that may be put into a file.
-_INSERTED = st.sampled_from([b"", b"0", b"-1", b"9" * 30, b"\x00", b"\xff\xfe", b"{", b"]", b"\n",
-                            b" ", b"null", b"1e999", b"[[[[", b'"'])
 
 
 def fewer(share):
@@ -237,33 +234,3 @@ def wrong(array):
         and of.flags.c_contiguous)]
     forms = st.integers(0, len(forms) - 1).map(forms.__getitem__)
     return forms | _something()
-
-
-@st.composite
-def changed(draw, content):
-    """Draw a file's content with one to three small changes."""
-    for _ in range(draw(st.integers(1, 3))):
-        start = draw(st.integers(0, len(content)))
-        stop = min(len(content), start + draw(st.sampled_from([0, 1, 1, 2, 8, 10**6])))
-        content = content[:start] + draw(_INSERTED | st.binary(max_size=3)) + content[stop:]
-    return content
-
-
-def text():
-    """Draw what a JSON file may have in place of any value."""
-    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-    return plain | st.lists(plain, max_size=2) | st.dictionaries(st.text(max_size=3), plain,
-                                                                 max_size=2)
-
-
-def changed_json(draw, value):
-    """Draw a JSON value in which one value at any depth is another, or is missing."""
-    if isinstance(value, (dict, list)) and value and draw(st.integers(0, 4)):
-        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-        key, value = draw(st.sampled_from(keys)), value.copy()
-        if draw(st.integers(0, 9)) == 0:
-            del value[key]
-        else:
-            value[key] = changed_json(draw, value[key])
-        return value
-    return draw(text())

@@ -62,7 +62,7 @@ def launcher(det, folder, more="", **call):
     ``more`` is C++ text to append, ``call`` the arguments of ``source.program``.
     """
     sizes = (ctypes.c_ulonglong * 3)()
-    compiled(source.program(det.plan(), **call), folder / "size.so").arena_size(sizes)
+    compiled(source.program(det.plan(), **call), folder / "size.so", "-O0").arena_size(sizes)
     return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
                     folder / "program.so").launch
 
