@@ -4,7 +4,6 @@
 """Compile with the sanitizers of g++ and run tests under them.
 
     scripts/sanitize_cpu.py address [--isas ISAS] [--jobs N] [pytest arguments]
-    scripts/sanitize_cpu.py address --short [--jobs N]
     scripts/sanitize_cpu.py thread [--isas ISAS] [--jobs N] [pytest arguments]
 
 address is AddressSanitizer with UndefinedBehaviorSanitizer, thread is ThreadSanitizer. Each has a
@@ -31,15 +30,6 @@ ADDRESS_TESTS = """
     tests/blocks/test_wifi_receiver.py tests/blocks/test_wifi_receiver_changes.py
     tests/blocks/test_sigmf_multichannel.py tests/soapy
 """.split()
-# What --short and CI run: minutes on two cores. A test with a parameter isa runs with both sets.
-SHORT_ISAS = "baseline;avx2"
-SHORT_TESTS = """
-    tests/detectors/test_every_detector.py tests/detectors/test_arguments.py
-    tests/coding/test_viterbi_decoder.py tests/coding/test_convolutional.py
-    tests/coding/ldpc/test_decoder.py tests/coding/turbo/test_decoder.py
-    tests/wifi/test_losses.py tests/runtime tests/recording/test_raw.py
-    --deselect=tests/detectors/test_arguments.py::test_ctrl_c_ends_a_long_call
-""".split()    # the last one has a limit of time
 # Tests in which threads share something: teams of drivers, the receiver's pool, blocks.
 THREAD_TESTS = """
     tests/detectors/test_every_detector.py tests/detectors/test_sphere.py
@@ -116,15 +106,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sanitizer", choices=OPTIONS)
     parser.add_argument("--isas", default="native", help="instruction sets, as MIMOPACK_ISAS")
-    parser.add_argument("--short", action="store_true",
-                        help="fewer tests, with the baseline's instruction set and AVX2: as in CI")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments, tests = parser.parse_known_args()
-    if arguments.short and (arguments.sanitizer != "address" or tests
-                            or arguments.isas != "native"):
-        parser.error("--short: only with address, and without --isas and pytest arguments")
-    if arguments.short:
-        arguments.isas, tests = SHORT_ISAS, [*SHORT_TESTS, "-q", "-n", str(arguments.jobs)]
     start = time.monotonic()
     folder = build(arguments.sanitizer, arguments.isas, arguments.jobs)
     compiled = time.monotonic()

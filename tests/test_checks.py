@@ -11,6 +11,8 @@ from gnuradio.mimopack import checks
 from gnuradio.mimopack.blocks.settings import NoisePower
 from wifi_blocks import DEEP
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(("value", "allowed", "wanted"), [
     (20.0, (20, 40, 80), 20), (np.int64(40), (20, 40, 80), 40), ("a", ("a", "b"), "a"),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import constellation, detectors
 
+pytestmark = pytest.mark.quick
+
 
 class TestConstellation:
     def test_every_name(self):

@@ -49,7 +49,6 @@ def build_of(name):
     return max((level for level, isa in enumerate(LEVELS) if isa in name), default=0)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the builds are for x86-64")
 @pytest.mark.skipif("baseline" not in _core.compiled_isas(),
                     reason="a build for this machine alone has no code for others")
@@ -69,7 +68,6 @@ def test_only_a_build_of_an_instruction_set_calls_code_that_needs_it():
     assert not wrong and not alone
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the linkage table is that of x86-64")
 def test_memory_for_lanes_can_be_used_again():
     """glibc before 2.38 hardly reuses what its functions for aligned memory return."""

@@ -26,7 +26,6 @@ def build(*arguments, packages=PACKAGES):
                           env={**os.environ, "PYTHONPATH": str(packages)})
 
 
-@pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_its_links_lead_somewhere(tmp_path):
     done = build("--output", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -46,6 +46,7 @@ def fake_gnuradio(folder, gr_text):
     fake(folder, "gnuradio/gr/__init__.py", gr_text)
 
 
+@pytest.mark.quick
 def test_working_installation():
     status, found = findings()
     assert status == 0, found

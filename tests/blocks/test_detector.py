@@ -19,6 +19,7 @@ from suites.flowgraph import repeat_into
 ALL = list(detectors.REGISTRY)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name, n, period, step", [
     *((name, 77, 7, 3) for name in ALL), ("nway", 1, 1, None), ("nway", 1013, 1, None),
     ("nway", 1013, 1, 37), ("nway", 14 * 61, 14, None)])
@@ -33,6 +34,7 @@ def test_same_as_arrays(name, n, period, step):
     assert block.vectors() == n and block.erasures() == 0
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["mla", "omap"])
 def test_prior_port(name):
     common = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk"}
@@ -44,6 +46,7 @@ def test_prior_port(name):
     np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("constellation", ["bpsk", "qam16"])
 def test_one_antenna(constellation):
@@ -62,6 +65,7 @@ def test_one_antenna(constellation):
     np.testing.assert_allclose(np.reshape(sink.data(), (-1, width)), expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.quick
 def test_int8():
     y, h, noise_var, _ = problem(999, 4, 4, "qam16", 20)
     parameters = {"llr_type": "int8", "llr_scale": 4.0}
@@ -135,6 +139,7 @@ def test_a_long_search_can_be_stopped():
     assert max(calls) <= 2**28 // 64**3
 
 
+@pytest.mark.quick
 def test_noise_var_tags_apply_from_their_item_on():
     y, h, noise_var, _ = problem(300, 4, 4, "qam16", 20)
     values = np.full(300, noise_var, np.float32)
@@ -159,6 +164,7 @@ def test_unusable_noise_var_tag_erases_until_the_next():
     assert block.erasures() == 21
 
 
+@pytest.mark.quick
 def test_erasures_are_counted_and_reported():
     y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 20)
     y[::40, 1] = np.nan

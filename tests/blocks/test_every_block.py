@@ -51,6 +51,7 @@ def twins(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.quick
 def test_the_table_has_every_block():
     # radio_source needs a radio, and never ends: see test_radio_source.py.
     assert {*ALL, *blocks.DETECTOR_BLOCKS, "radio_source"} == {*blocks.__all__}
@@ -96,6 +97,7 @@ def test_long_dictionaries_are_refused(twins):
     assert (one.refused(), two.refused()) == (0, 1)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ALL)
 def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
     """The listeners of the first flowgraph are gone then, and so are their names."""
@@ -148,6 +150,7 @@ def test_hostile_tags_leave_the_rest_of_the_stream_as_it_is(name, twins):
     assert case.failures(two) == (3 * len(HOSTILE) - 2 if name in RADIO else 0)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", STREAMS)
 def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capfd):
     case = STREAMS[name]()
@@ -168,6 +171,7 @@ def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capf
         assert np.isnan(items[lost]).all() or not items[lost].any()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", MESSAGES)
 def test_an_exception_costs_its_message(name, twins, monkeypatch, capfd):
     case = MESSAGES[name]()
@@ -182,6 +186,7 @@ def test_an_exception_costs_its_message(name, twins, monkeypatch, capfd):
         == {port: len(sent) for port, sent in expected.messages.items()}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_ends_at_an_exception(name, twins, monkeypatch, capfd):
     case = SOURCES[name]()

@@ -120,6 +120,7 @@ class TestCodes:
         assert message in str(caught.value)
 
 
+@pytest.mark.quick
 class TestEncoder:
     @pytest.mark.parametrize("step", [None, 37])
     @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512", "conv:300:3/4"])
@@ -214,6 +215,7 @@ class TestDecoder:
                                 (decoder.bits, posterior), strict=True):
             np.testing.assert_array_equal(sink.items(), values)
 
+    @pytest.mark.quick
     def test_the_flowgraph_gives_what_went_in(self):
         bits = np.random.default_rng(1).integers(0, 2, (2001, 1152), np.uint8)
         tb = gr.top_block()
@@ -363,6 +365,7 @@ class TestDecoder:
         tb.wait()
 
 
+@pytest.mark.quick
 class TestPdus:
     def sent(self, tested, pdus, ports=("out",)):
         """What comes out of the ports; the flowgraph ends when all were taken."""

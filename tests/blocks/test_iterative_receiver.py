@@ -254,6 +254,7 @@ class TestReceiver:
             mimopack.iterative_receiver(**{**LINK, "code": CODE, **parameters})
 
 
+@pytest.mark.quick
 class TestTransmitterAndChannel:
     @pytest.mark.parametrize("seed", [None, 3])
     def test_modulator_is_as_the_arrays(self, seed):
@@ -345,6 +346,7 @@ class TestTransmitterAndChannel:
             make()
 
 
+@pytest.mark.quick
 def test_meter():
     rng = np.random.default_rng(1)
     sent = rng.integers(0, 2, (47, 30), np.uint8)

@@ -24,6 +24,7 @@ def _metered(llr, bits, **options):
     return meter, heard.values()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("num_bits", [1, 100])
 def test_the_block_counts_what_arrays_count(num_bits):
     llr, bits = calibrated(70_000)

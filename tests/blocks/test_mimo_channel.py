@@ -48,6 +48,7 @@ def test_result_does_not_depend_on_buffer_sizes(ppm, max_noutput_items):
     assert received == pytest.approx(expected, abs=2e-5)
 
 
+@pytest.mark.quick
 def test_setters_and_messages_reach_the_stream():
     channel = mimopack.mimo_channel(1, 1, seed=2)
     channel.set_cfo(1e6)

@@ -48,6 +48,7 @@ def _play(source, channels):
     return np.array([sink.data() for sink in sinks], np.complex64), sinks
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout, datatype):
     samples = _samples(datatype=datatype)
@@ -399,6 +400,7 @@ def test_a_disk_error_leaves_the_live_stream_alone(tmp_path, monkeypatch):
             assert sink.counts()["dropped"] == passed
 
 
+@pytest.mark.quick
 def test_the_last_seconds_are_written_on_a_message(tmp_path):
     samples = _samples(2, 20_000)
     radio = _Radio(samples, {0: {"rx_time": _moment(1000), "rx_rate": pmt.from_double(1e6)}},

@@ -41,6 +41,7 @@ def test_two_halves_tell_what_is_announced_of_frames_that_are_not_received():
         == [pmt.serialize_str(message)]
 
 
+@pytest.mark.quick
 def test_two_halves_do_what_the_receiver_does():
     samples, sent = mixed(cfo_hz=-70e3)
     _, whole = receive(samples, frequency=2.412e9)

@@ -14,6 +14,7 @@ from wifi_air import air, data_mpdu
 from wifi_blocks import DEEP, HOSTILE, LOOPS, Samples, expected, loop, mixed, moment, pdu, receive
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", LOOPS)
 def test_loopback(name):
     mpdus = [data_mpdu(30 + 57 * i, i)[:-4] for i in range(8)]

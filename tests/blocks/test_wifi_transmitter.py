@@ -33,6 +33,7 @@ def orthonormal(num_tx, streams, *shape, seed=1):
     return np.linalg.qr(matrices)[0]
 
 
+@pytest.mark.quick
 def test_frames_of_the_block_are_those_of_arrays():
     """Non-HT frames do not use the matrix; other frames must match its number of streams."""
     matrix = orthonormal(3, 2)

@@ -58,6 +58,7 @@ def view(tested, port, messages, widths, twice=False):
     return [one[::2] for one in items]
 
 
+@pytest.mark.quick
 def test_condition_numbers_of_each_frame(received):
     tested = mimopack.wifi_condition_view(64)
     shown, = view(tested, "csi", [*HOSTILE, *received.csi], [64], twice=True)
@@ -69,6 +70,7 @@ def test_condition_numbers_of_each_frame(received):
         assert (found.mean() > 1) == (frame.format.num_space_time_streams > 1)
 
 
+@pytest.mark.quick
 def test_levels_of_each_antenna(received):
     tested = mimopack.wifi_levels(2)
     shown = np.array(view(tested, "frames", [*HOSTILE, *received.told], [1] * 4))[..., 0]
@@ -80,6 +82,7 @@ def test_levels_of_each_antenna(received):
     assert other.refused() == len(received.told)    # of two antennas
 
 
+@pytest.mark.quick
 def test_rows_of_airtime(received):
     tested = mimopack.wifi_airtime(RATE, columns=8, row_seconds=1e-4)    # cells of 250 samples
     stream, = view(tested, "frames", [*HOSTILE[:-1], *received.told], [1])
@@ -99,6 +102,7 @@ def test_airtime_after_a_long_silence_is_the_newest():
     assert len(stream) == 4 * 63 and not stream.any()
 
 
+@pytest.mark.quick
 def test_losses_of_frames_with_several_streams(received):
     tested = mimopack.wifi_linear_loss(length=3, interval=0)
     curves = view(tested, "csi", [*HOSTILE, *received.csi], [3] * 3, twice=True)

@@ -22,6 +22,7 @@ def _tones(num_tx, n, seed=0, band=0.43):
     return at, at(np.arange(n)).astype(np.complex64)
 
 
+@pytest.mark.quick
 def test_every_antenna_pair_has_unit_mean_power_and_the_profiles_delays():
     channel = MIMOChannel(2, 3, "tdl_b", 100e-9, RATE, seed=1)
     powers = np.zeros(channel.tail + 1)
@@ -76,6 +77,7 @@ def test_frequency_response_is_what_a_subcarrier_sees():
     assert y[:, n] == pytest.approx(expected * tone[320], abs=1e-4)
 
 
+@pytest.mark.quick
 def test_noise_has_the_power_that_the_snr_says():
     channel = MIMOChannel(2, 3, snr_db=13.0, signal_power=0.5, seed=9)
     silence = np.zeros((2, 200000), np.complex64)

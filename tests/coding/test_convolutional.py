@@ -32,6 +32,7 @@ def of_all_codewords(llr, size, rate, join):
                       for column in words.T] for metric in metrics])
 
 
+@pytest.mark.quick
 class TestEncoder:
     @per_rate
     def test_is_the_codes_with_a_tail(self, rate):
@@ -58,6 +59,7 @@ class TestEncoder:
             coding.ConvolutionalEncoder(40).encode(np.zeros((2, 41), np.uint8))
 
 
+@pytest.mark.quick
 class TestLlrs:
     @per_rate
     @pytest.mark.parametrize("size", [3, 8])
@@ -211,6 +213,7 @@ class TestDecisions:
         assert np.mean(wrong[decoder.found]) < 1e-3
 
 
+@pytest.mark.quick
 class TestBadInput:
     @pytest.mark.parametrize("backend, precision", [
         ("cpu", "float32"), ("cpu", "int16"), ("reference", "float32")])
@@ -364,6 +367,7 @@ def bits_of(text):
     return np.array([int(c) for c in text], np.uint8)
 
 
+@pytest.mark.quick
 def test_encoder_gives_the_standards_signal_field():
     # Annex I.1.4.1 and I.1.4.2: rate 36 Mb/s, length 100, before and after the encoder.
     coded = coding.ConvolutionalCode("1/2").encode(bits_of("101100010011000000000000"))

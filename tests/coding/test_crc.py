@@ -8,6 +8,8 @@ from gnuradio import digital
 from gnuradio.mimopack import coding
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 
 

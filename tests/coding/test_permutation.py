@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import coding
 
+pytestmark = pytest.mark.quick
+
 
 class TestInterleaver:
     @pytest.mark.parametrize("interleaver", [

@@ -184,6 +184,7 @@ class TestFamilyFromOutside:
         np.testing.assert_array_equal(found.bits, bits)
 
 
+@pytest.mark.quick
 class TestFamilies:
     @pytest.mark.parametrize("name", [
         example for family in coding.FAMILIES.values() for example in family.examples])

@@ -7,6 +7,8 @@ import pytest
 from gnuradio.mimopack import coding
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 # IEEE 802.11-2020 §17.3.5.5: the sequence of the all-ones state.
 ALL_ONES = (
     "0000111011110010110010010000001000100110001011101011011000001100"

@@ -12,6 +12,8 @@ from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc, turbo
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 RECORDED = np.load(DATA / "codes/sionna_transport_blocks.npz")
 NAMES = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 RNG = np.random.default_rng

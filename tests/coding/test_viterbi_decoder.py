@@ -32,6 +32,7 @@ def brute_force(llr, code, num_bits):
     return max(metric(llr, code, word) for word in words)
 
 
+@pytest.mark.quick
 @per_rate
 def test_the_reference_finds_the_best_of_all_codewords(rate):
     code, _, llr = make(rate, [7], deviation=2.0)
@@ -52,6 +53,7 @@ def test_without_noise(rate, isa):
         code.decode_batch((100 * llr).astype(np.int8), lengths), bits)
 
 
+@pytest.mark.quick
 @per_isa
 @per_rate
 @pytest.mark.parametrize("deviation", [0.3, 0.7, 3.0])
@@ -186,6 +188,7 @@ def test_a_batch_decides_as_single_blocks_do(rate, isa, deviation):
                                           np.tile(decided, 30))
 
 
+@pytest.mark.quick
 @per_isa
 @per_rate
 def test_nan_is_an_erasure_and_infinity_is_certain(rate, isa):
@@ -207,6 +210,7 @@ def test_nan_is_an_erasure_and_infinity_is_certain(rate, isa):
         assert set(code.decode(np.full(llr.size, nothing))) <= {0, 1}
 
 
+@pytest.mark.quick
 @per_isa
 @per_rate
 def test_int8_decides_as_the_same_floats(rate, isa):

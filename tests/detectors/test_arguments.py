@@ -183,6 +183,7 @@ DETECT = [
 ]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("changed, message", DETECT)
 def test_detect(changed, message, backend):
@@ -192,6 +193,7 @@ def test_detect(changed, message, backend):
     assert message in str(caught.value)
 
 
+@pytest.mark.quick
 def test_read_only_out():
     out = np.zeros((12, 16), np.float32)
     out.flags.writeable = False

@@ -19,6 +19,7 @@ def pair(name, num_tx, num_rx, points, **own):
                              backend=backend, **own) for backend in ("cpu", "reference")]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("num_tx, num_rx, points, snr_db, period", [
     (9, 11, "qpsk", 10, 7), (12, 12, "qam16", 20, 1), (16, 64, "wlan_qam16", 5, 7),
     (13, 26, "qam256", 25, 1), (12, 24, "wlan_qam1024", 35, 7)])
@@ -30,6 +31,7 @@ def test_reference(name, num_tx, num_rx, points, snr_db, period):
     assert_close(cpu.detect(y, h, noise_var), reference.detect(y, h, noise_var), 3e-3)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("num_tx, num_rx, points, snr_db, period", [
     (9, 17, "qpsk", 10, 1), (12, 12, "wlan_qam16", 20, 3), (5, 256, "qam1024", 30, 3),
     (17, 18, "qpsk", 10, 1), (32, 40, "qam16", 25, 3)])
@@ -58,6 +60,7 @@ def test_searches_with_antennas_that_receive_nothing_more(name, own):
     assert_close(llr, square.detect(y, h, noise_var), 1e-3)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("points, num_tx, num_rx", [("qpsk", 8, 64), ("qam16", 5, 128),
                                                     ("qam64", 4, 16)])
 def test_softsphere_equals_mla(points, num_tx, num_rx):

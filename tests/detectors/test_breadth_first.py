@@ -15,6 +15,7 @@ def random_prior(bits, strength=4):
     return np.random.default_rng(5).normal(0, strength, bits.shape).astype(np.float32)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("name, parameters, num_tx, num_rx, points", [

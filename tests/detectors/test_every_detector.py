@@ -27,6 +27,7 @@ def create(name, backend="cpu", num_tx=3, num_rx=4, constellation="qam16", **par
                             constellation=constellation, **parameters)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("constellation", ["qpsk", "qam16", "qam64", "qam256", "wlan_qam16",
                                            "wlan_bpsk"])
@@ -74,6 +75,7 @@ def test_dependent_columns_are_erased_at_any_size(num_tx, num_rx, isa):
     assert det.erasures == n and not llr.any()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ALL)
 def test_arbitrary_constellation_equals_reference(name):
     """8-PSK with shuffled labels; detectors that need square QAM refuse it."""
@@ -105,6 +107,7 @@ def test_random_points_equal_reference(name, with_prior, size, backend):
     assert_close(llr, expected)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", PRIOR)
 @pytest.mark.parametrize("constellation", ["qpsk", "qam16", "wlan_qam16"])
 def test_prior_equals_reference(name, constellation):
@@ -114,6 +117,7 @@ def test_prior_equals_reference(name, constellation):
     assert_close(create(name, "cpu", 3, 3, constellation).detect(y, h, noise_var, prior), expected)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ALL)
 class TestProperties:
@@ -251,6 +255,7 @@ class TestProperties:
         assert llr.shape == (0, 12)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PRIOR)
 class TestPrior:

@@ -31,6 +31,7 @@ def test_default_paths_and_list_sizes():
         assert detectors.BitFlip(constellation=points).candidates == 1 + 4 * m
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_all_levels_expanded_is_max_log(with_prior, isa):

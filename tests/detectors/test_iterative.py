@@ -21,6 +21,7 @@ def both(name, num_tx, num_rx, points, y, h, noise_var, prior=None, isa="auto", 
                                  y, h, noise_var, prior=prior) for backend in ("cpu", "reference"))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_other_implementation(path, isa):

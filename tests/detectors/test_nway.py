@@ -16,6 +16,7 @@ def prior_for(bits, seed=5, spread=4):
     return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(np.float32)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("points, num_tx, num_rx, passes", [
     ("qpsk", 2, 3, 2), ("qam16", 4, 4, 4), ("qam16", 4, 4, 2), ("qam64", 3, 3, 3),

@@ -7,6 +7,8 @@ import pytest
 from gnuradio.mimopack import _core, constellation, detectors, reference
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 CASES = [("omap", "llr_app", False), ("omap", "llr_app_prior", True),

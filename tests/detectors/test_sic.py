@@ -12,6 +12,7 @@ def prior_for(bits, seed=5):
     return np.random.default_rng(seed).normal(0, 3, bits.shape).astype(np.float32)
 
 
+@pytest.mark.quick
 class TestBitFlip:
     POINTS = ["qpsk", "qam16", "wlan_qam64"]
 

@@ -52,6 +52,7 @@ def ill_conditioned(n, num_tx, num_rx, name, snr, seed):
     return y, h, noise_var, bits
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("ordering", ["sorted", "stacked"])
 @pytest.mark.parametrize("detector", SPHERE)

@@ -14,6 +14,8 @@ from gnuradio.mimopack import channel, coding, constellation, detectors, recordi
 from gnuradio.mimopack.detectors import parameters as declared
 from source_tree import ROOT
 
+pytestmark = pytest.mark.quick
+
 BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 

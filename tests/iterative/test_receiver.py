@@ -12,6 +12,7 @@ from gnuradio.mimopack import channel, coding, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
 
 
+@pytest.mark.quick
 class TestLoop:
     @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("ep", 10), ("nway", 11),
                                               ("softsphere", 10), ("mla", 10), ("kbest", 11),

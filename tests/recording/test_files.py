@@ -17,6 +17,7 @@ from source_tree import ROOT
 KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype, channels):
@@ -35,6 +36,7 @@ def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype, channels):
     assert np.array_equal(reader.read(17, 5), samples[:, 17:22])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("layout", "datatype"), KINDS)
 def test_the_sigmf_library_reads_what_is_written(tmp_path, layout, datatype):
     samples = exact_samples(2, 64, datatype)

@@ -21,6 +21,8 @@ from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
 

@@ -14,6 +14,8 @@ from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.headers import HeaderReader
 from gnuradio.mimopack.wifi.interleaving import bit_order
 
+pytestmark = pytest.mark.quick
+
 FORMAT = NonHT(36, 100)
 # The annex sums carriers over 64. The transmitter sends unit power on 52 carriers of magnitude 1.
 ANNEX_SCALE = np.sqrt(52) / 64

@@ -89,6 +89,19 @@ def check(received, sent):
         assert max(got.evm_db) < -24
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, streams", [(20, 1), (20, 4), (40, 2), (80, 3)])
+def test_a_frame_of_each_format(bandwidth, streams):
+    """Modulations, codes and spatial streams; all MCS follow below."""
+    frames = [(lambda n: NonHT(24, n, bandwidth), ONE),
+              (lambda n: VHT.of_length(8, n, streams, bandwidth, coding="ldpc"), THREE),
+              (lambda n: VHT.of_length(3, n, streams, bandwidth), THREE)]
+    if bandwidth < 80:
+        frames += [(lambda n: HT(8 * streams - 4, n, bandwidth, coding="ldpc", short_gi=True),
+                    ONE), (lambda n: HT(8 * streams - 6, n, bandwidth, greenfield=True), ONE)]
+    check(*receive(frames, 4, bandwidth * 1e6))
+
+
 @pytest.mark.parametrize("bandwidth", [20, 40, 80])
 def test_non_ht(bandwidth):
     frames = [(lambda n, rate=rate: NonHT(rate, n, bandwidth), ONE) for rate in RATES]

@@ -24,6 +24,8 @@ from gnuradio.mimopack.wifi import (
 from gnuradio.mimopack.wifi.interleaving import bit_order
 from gnuradio.mimopack.wifi.points import known_points
 
+pytestmark = pytest.mark.quick
+
 ISAS = _core.available_isas()
 kernels = _core.wifi
 

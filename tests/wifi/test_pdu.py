@@ -15,6 +15,8 @@ from gnuradio.mimopack.wifi.pdu import KEYS, frame_to_pdus
 from tshark import numbers
 from wifi_frames import FRAMES, mpdu_bytes, received
 
+pytestmark = pytest.mark.quick
+
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 127)
 
 

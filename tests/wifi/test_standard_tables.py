@@ -13,6 +13,8 @@ from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.interleaving import bit_order, order_of
 from gnuradio.mimopack.wifi.linear import solve
 
+pytestmark = pytest.mark.quick
+
 # Durations in microseconds at 20 MHz: Tables 17-5, 19-6 and 21-5.
 T_STF, T_LTF, T_SIG, T_HT_SIG, T_HT_STF, T_HT_LTF = 8, 8, 4, 8, 4, 4
 T_SYMBOL, T_SHORT_SYMBOL = 4, 3.6

@@ -23,6 +23,7 @@ def _tally(path, detector, truth=True):
 
 
 class TestDemo:
+    @pytest.mark.quick
     @pytest.mark.parametrize("detector", GOLDEN["detectors"])
     def test_golden_output(self, detector):
         """The flowgraph gives the same result as the array interface."""
@@ -44,6 +45,7 @@ class TestDemo:
         assert (summary["mpdus_unknown"], summary["frames_unknown"]) == (0, 0)
         assert abs(summary["frames_decoded"] - expected["decoded"]) <= len(expected["borderline"])
 
+    @pytest.mark.quick
     def test_nway_and_mla_decode_what_mmse_loses(self):
         clear = {name: [ok if index not in result["borderline"] else None
                         for index, ok in enumerate(result["fcs_ok"])]

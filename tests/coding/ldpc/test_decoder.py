@@ -22,6 +22,7 @@ def oracle(name, **parameters):
     return llr, decoder, decoder.decode(llr)
 
 
+@pytest.mark.quick
 class TestAgainstTheReference:
     @pytest.mark.parametrize("isa", ISAS)
     @pytest.mark.parametrize("algorithm", ["normalized", "offset"])
@@ -87,6 +88,7 @@ def test_any_batch_and_threads_give_the_same():
         np.testing.assert_array_equal(decoder.found, found[order])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("early_stop", [True, False])
 def test_what_cannot_be_decoded_is_erased(early_stop, backend):
@@ -158,6 +160,7 @@ def test_bad_parameters(parameters, message):
         ldpc.LdpcDecoder(SMALL, **parameters)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("llr, message", [
     (np.zeros((2, 640), np.float32), r"llr: got shape \(2, 640\), must be \(n, 648\)"),
     (np.zeros((2, 648)), "llr: got type float64, must be float32"),

@@ -7,6 +7,8 @@ import pytest
 from gnuradio.mimopack.coding import ldpc
 from ldpc_codes import HAMMING, SMALL
 
+pytestmark = pytest.mark.quick
+
 # The last check is the sum of the others, so one more bit carries information.
 DEPENDENT = ldpc.ParityChecks(3, [0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 0, 2], 4)
 

@@ -10,6 +10,8 @@ import pytest
 from gnuradio.mimopack.coding import ldpc
 from source_tree import DATA
 
+pytestmark = pytest.mark.quick
+
 RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 LDPC = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 

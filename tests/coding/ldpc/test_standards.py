@@ -80,6 +80,7 @@ def digest(arrays):
                                    for array in arrays)).hexdigest()
 
 
+@pytest.mark.quick
 def test_no_number_of_the_tables_changed():
     found = {f"wimax {rate}": digest([ldpc.wimax(2304, rate).shifts]) for rate in ldpc.WIMAX_RATES}
     found |= {f"wifi {n} {rate}": digest([ldpc.wifi(n, rate).shifts]) for n, rate in WIFI}

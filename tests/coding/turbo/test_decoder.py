@@ -26,6 +26,7 @@ def oracle(size, **parameters):
     return llr, decoder, decoder.decode(llr)
 
 
+@pytest.mark.quick
 class TestDecoder:
     @pytest.mark.parametrize("iterations, scale", [(1, 1.0), (6, 1.0), (6, 0.75)])
     @pytest.mark.parametrize("backend, isa", BACKENDS)

@@ -8,6 +8,8 @@ from gnuradio.mimopack.coding import turbo
 from source_tree import DATA
 from turbo_code import of_sionna
 
+pytestmark = pytest.mark.quick
+
 SIONNA = np.load(DATA / "codes/sionna_turbo.npz")
 ITPP = np.load(DATA / "codes/turbo_itpp.npz")
 

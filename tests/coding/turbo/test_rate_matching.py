@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from gnuradio.mimopack.coding import turbo
 
+pytestmark = pytest.mark.quick
+
 RNG = np.random.default_rng
 
 
