@@ -62,13 +62,3 @@ message(WARNING "found: ${found}.")
 """)
     said = configure(tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", source=tmp_path)
     assert "found: 0.1.\n" in said
-
-
-def test_ctest_runs_every_folder_of_tests(tmp_path):
-    configure(tmp_path, f"-DPYTHON_EXECUTABLE={sys.executable}")
-    listed = subprocess.run(["ctest", "-N"], cwd=tmp_path, capture_output=True, text=True,
-                            check=True, timeout=60).stdout
-    names = {line.split()[-1] for line in listed.splitlines() if line.startswith("  Test ")}
-    folders = {path.relative_to(ROOT / "tests").parts[0]
-               for path in (ROOT / "tests").rglob("*/test_*.py")}
-    assert names == folders | {"project"} and "detectors" in names

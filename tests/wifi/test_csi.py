@@ -2,18 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of channel state information: written records are read back, in both file formats."""
 
-import gc
 import math
-import os
-import re
-import signal
-import subprocess
 import sys
 import tracemalloc
-import weakref
 import zipfile
 from dataclasses import fields, replace
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -124,47 +117,6 @@ def check_arrays(arrays):
         np.testing.assert_array_equal(arrays["carriers"][begin:end], frame.channel.carriers)
 
 
-def arrays_of(path):
-    if path.suffix == ".h5":
-        with h5py.File(path, "r") as file:
-            return {name: dataset[()] for name, dataset in file.items()}
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-@BOTH
-@pytest.mark.parametrize("block", [1, 2, 10])
-def test_blocks_do_not_change_the_file(tmp_path, monkeypatch, name, block):
-    whole = arrays_of(written(tmp_path / f"whole-{name}", FRAMES * 2))
-    monkeypatch.setattr(csi, "_BLOCK", block)
-    parts = arrays_of(written(tmp_path / name, FRAMES * 2))
-    assert set(parts) == set(whole)
-    for key, values in whole.items():
-        assert parts[key].dtype == values.dtype, key
-        np.testing.assert_array_equal(parts[key], values, err_msg=key)
-
-
-@BOTH
-def test_no_frames_are_kept_but_the_last_block(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(csi, "_BLOCK", 3)
-    records, from_frame = [], CsiRecord.from_frame
-
-    def watched(frame):
-        record = from_frame(frame)
-        records.append(weakref.ref(record))
-        return record
-
-    monkeypatch.setattr(CsiRecord, "from_frame", watched)
-    with CsiWriter(tmp_path / name) as writer:
-        held = []
-        for _ in range(10):
-            writer.write(FRAMES[0])
-            gc.collect()
-            held.append(sum(one() is not None for one in records))
-    assert max(held) == 2
-    assert len(read_csi(tmp_path / name)) == 10
-
-
 @BOTH
 def test_memory_does_not_grow_with_the_frames(tmp_path, monkeypatch, name):
     """Neither while frames are written nor on closing."""
@@ -184,28 +136,6 @@ def test_memory_does_not_grow_with_the_frames(tmp_path, monkeypatch, name):
 
 
 @BOTH
-def test_a_block_that_was_broken_off_is_written_again(tmp_path, monkeypatch, name):
-    """Ctrl-C in the middle of a block leaves columns of different lengths."""
-    monkeypatch.setattr(csi, "_BLOCK", 2)
-    with pytest.raises(KeyboardInterrupt), CsiWriter(tmp_path / name) as writer:
-        put, left = writer._store._put, [30]
-
-        def interrupted(*arguments):
-            left[0] -= 1
-            if left[0] == 0:
-                raise KeyboardInterrupt
-            put(*arguments)
-
-        writer._store._put = interrupted
-        for frame in FRAMES:
-            writer.write(frame)
-    records = read_csi(tmp_path / name)
-    assert len(records) == 4
-    for frame, record in zip(FRAMES, records, strict=False):
-        same(record, CsiRecord.from_frame(frame))
-
-
-@BOTH
 def test_discarding(tmp_path, name):
     (tmp_path / name).write_bytes(b"old")
     writer = CsiWriter(tmp_path / name)
@@ -217,26 +147,6 @@ def test_discarding(tmp_path, name):
     assert (tmp_path / name).read_bytes() == b"old"
     with pytest.raises(ValueError, match=f"{name}: writing has ended"):
         writer.write(FRAMES[0])
-
-
-def test_a_program_that_is_killed_leaves_one_file(tmp_path):
-    """No temporary file remains."""
-    program = """if True:
-        import os, signal, sys
-        from gnuradio.mimopack.wifi import csi
-        from test_csi import FRAMES
-        csi._BLOCK = 2
-        writer = csi.CsiWriter(sys.argv[1])
-        for frame in FRAMES:
-            writer.write(frame)
-        os.kill(os.getpid(), signal.SIGKILL)
-    """
-    path = os.pathsep.join(sys.path)
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "c.npz")], timeout=120,
-                          cwd=Path(__file__).parent, env=os.environ | {"PYTHONPATH": path})
-    assert done.returncode == -signal.SIGKILL
-    (left,) = tmp_path.iterdir()
-    assert re.fullmatch(r"c\.npz\.[0-9a-f]{8}\.part", left.name)
 
 
 @BOTH
@@ -264,32 +174,6 @@ def test_the_name_is_given_at_the_end(tmp_path, name):
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     writer.close()
     assert len(read_csi(path)) == 1
-
-
-@BOTH
-def test_links_and_devices_are_left_alone(tmp_path, name):
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    (tmp_path / f"{name}.part").symlink_to(victim)
-    path = written(tmp_path / name, FRAMES[:1])
-    assert len(read_csi(path)) == 1 and victim.read_text() == "precious"
-    device = tmp_path / f"device-{name}"
-    device.symlink_to("/dev/full")
-    with pytest.raises(ValueError, match="is a device, must be a regular file"):
-        CsiWriter(device)
-
-
-@BOTH
-def test_two_writers_do_not_disturb_each_other(tmp_path, name):
-    first, second = CsiWriter(tmp_path / name), CsiWriter(tmp_path / name)
-    first.write(FRAMES[0])
-    for frame in FRAMES[:2]:
-        second.write(frame)
-    second.close()
-    assert len(read_csi(tmp_path / name)) == 2
-    first.close()
-    assert len(read_csi(tmp_path / name)) == 1
-    assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
 @BOTH
