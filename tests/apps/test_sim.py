@@ -27,6 +27,7 @@ class TestCommand:
         assert result.exit_code == code, result.output
         return result.output
 
+    @pytest.mark.quick
     def test_table_files_and_going_on(self, tmp_path):
         output, plot = tmp_path / "out.json", tmp_path / "out.png"
         arguments = ("-d", "mmse", "-d", "mmsepic:iterations=2", "--num-tx", 2, "--num-rx", 2,

@@ -142,6 +142,7 @@ class TestEncoder:
 
 
 class TestDecoder:
+    @pytest.mark.quick
     @pytest.mark.parametrize("name, options", [
         (CODE, {}), (CODE, {"algorithm": "offset", "early_stop": False}),
         ("nr_matched:300:640:4", {"factor": 0.7}), ("turbo:512", {"precision": "int16"}),

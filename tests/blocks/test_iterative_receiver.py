@@ -87,6 +87,7 @@ def limited(tested, most):
 
 
 class TestReceiver:
+    @pytest.mark.quick
     @pytest.mark.parametrize("code, detector, per_channel, snr_db", [
         (CODE, "mmsepic", 1, 9.5), (CODE, "bitflip", 27, 9.5), (CODE, "nway", VECTORS, 9.5),
         ("turbo:208", "mmsepic", 1, 6), ("nr_matched:300:648:4", "mmsepic", 3, 9.5),

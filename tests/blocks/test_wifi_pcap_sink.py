@@ -89,6 +89,7 @@ class TestBlock:
         return [wifi_pdus.to_pmt(info, blob) for number, frame in enumerate(frames)
                 for info, blob in frame_to_pdus(frame, number)]
 
+    @pytest.mark.quick
     def test_same_file_as_the_writer(self, tmp_path):
         frames = [frame for frame in FRAMES if frame.format and frame.format.aggregated]
         assert len(frames) > 5

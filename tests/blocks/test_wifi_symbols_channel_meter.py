@@ -24,6 +24,7 @@ def view(block, messages, sinks):
     run(top)
 
 
+@pytest.mark.quick
 def test_symbols_of_each_stream():
     samples, _ = mixed(count=2)
     _, ports = receive(samples)
@@ -55,6 +56,7 @@ def test_symbols_of_long_frames_show_all_subcarriers(symbols, carriers):
     assert all(len(np.unique(row)) == carriers for row in shown)
 
 
+@pytest.mark.quick
 def test_view_of_the_channel():
     samples, _ = mixed(count=2, num_rx=3)
     _, ports = receive(samples)
@@ -74,6 +76,7 @@ def test_view_of_the_channel():
     assert block.refused() == len(HOSTILE)
 
 
+@pytest.mark.quick
 def test_meter_counts_frames_and_keeps_the_last():
     samples, sent = mixed(count=4)
     cut = samples[:, :sent[3].start + 900]

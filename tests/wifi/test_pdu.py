@@ -15,12 +15,11 @@ from gnuradio.mimopack.wifi.pdu import KEYS, frame_to_pdus
 from tshark import numbers
 from wifi_frames import FRAMES, mpdu_bytes, received
 
-pytestmark = pytest.mark.quick
-
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 127)
 
 
 class TestPdus:
+    @pytest.mark.quick
     def test_dictionary(self):
         frame = received(VHT(5, 20, group_id=7, partial_aid=8, beamformed=True),
                          [mpdu_bytes(1, 60), mpdu_bytes(2, fcs_ok=False)], antennas=2)
@@ -37,6 +36,7 @@ class TestPdus:
             "extra_symbol": False}
         assert (second["ampdu_index"], second["fcs_ok"]) == (1, False)
 
+    @pytest.mark.quick
     def test_encoding_is_that_of_gr_ieee802_11(self):
         # Its enumeration: BPSK 1/2, BPSK 3/4, QPSK 1/2, ... 64-QAM 3/4.
         encodings = [frame_to_pdus(received(NonHT(rate, 44)))[0][0]["encoding"]
@@ -49,6 +49,7 @@ class TestPdus:
         info = frame_to_pdus(received(NonHT(6, 44), frequency=None))[0][0]
         assert (info["freq"], type(info["freq"])) == (0.0, float)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f.format.name if f.format else "none")
     def test_pmt_there_and_back(self, frame):
         for index, (info, blob) in enumerate(frame_to_pdus(frame, 3)):
@@ -58,6 +59,7 @@ class TestPdus:
             assert Radio.from_pdu(wifi_pdus.from_pmt(message)[0]) \
                 == Radio.from_frame(frame, index, 3)
 
+    @pytest.mark.quick
     @pytest.mark.parametrize("frame", FRAMES, ids=lambda f: f.format.name if f.format else "none")
     def test_pmts_of_a_frame_are_those_of_its_pdus(self, frame):
         moment = pmt.make_tuple(pmt.from_uint64(7), pmt.from_double(0.5))

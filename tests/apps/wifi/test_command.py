@@ -65,6 +65,7 @@ def test_quiet_prints_no_frames(simulated):
     assert "\nall " in result.output
 
 
+@pytest.mark.quick
 def test_json_has_the_frames_that_were_sent(simulated, tmp_path):
     path, sent = simulated
     result = _wifi(path, "-q", "--json", tmp_path / "f.json")
