@@ -4,16 +4,19 @@
 """Measure the speed of the Wi-Fi receiver with several threads, by wall-clock time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/wifi_real_time.py [--case NAME]
-        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--sigmf | --arrays] [--piece 131072]
+        [--threads 1,2,4] [--seconds 2] [--rounds 3] [--sigmf | --arrays | --open]
+        [--piece 131072]
         [--output FILE.json]
 
 The loads are those of bench/wifi.py, and some with frames of several formats at 10 % airtime. Each
 load repeats for --seconds seconds. A flowgraph with GNU Radio's default scheduler takes the samples
 from vector sources and sends the PDUs to GNU Radio's message_debug. --sigmf plays a recording of 16
 bits instead, with sigmf_multichannel_source. --arrays measures the receiver without GNU Radio, in
-pieces of --piece samples. The receiver has its default options and detects on
-the CPU. The first second of a round is not counted, because decoders and tables are made then. The
-numbers of threads take turns. Each figure is the median of the rounds. All frames must decode.
+pieces of --piece samples. --open compares the open chain (wifi_channel_estimator, nway_detector,
+wifi_llr_decoder) with wifi_receiver(passes=1), in turns. The receiver has its default options and
+detects on the CPU. The first second of a round is not counted, because decoders and tables are made
+then. The numbers of threads take turns. Each figure is the median of the rounds. All frames must
+decode.
 
 The results include the CPU seconds per second of samples in the flowgraph: for each stage of the
 receiver, and in "others" for all else, such as copies, PDUs and the sources.
@@ -108,6 +111,41 @@ def in_a_flowgraph(samples, rate, threads, seconds, recording=None):
     return (last - first) / rate / (end - begin), stages_of(statuses[status:-1], rate)
 
 
+def in_a_chain(samples, rate, frame_format, seconds, is_open):
+    """Return the multiple of real time of the open chain, or of wifi_receiver(passes=1)."""
+    from gnuradio import blocks, gr, mimopack
+
+    top, num_rx = gr.top_block(), len(samples)
+    last = first = mimopack.wifi_receiver(num_rx, rate, backend="cpu", passes=1)
+    if is_open:
+        chosen = frame_format.num_streams, frame_format.constellation
+        first = mimopack.wifi_channel_estimator(num_rx, rate, *chosen)
+        make = mimopack.nway_detector if chosen[0] > 1 else mimopack.mmse_detector
+        detector = make(chosen[0], num_rx, chosen[1], backend="cpu")
+        last = mimopack.wifi_llr_decoder(*chosen)
+        for port in range(2):
+            top.connect((first, port), (detector, port))
+        top.connect(detector, last)
+    for port, antenna in enumerate(samples):
+        top.connect(blocks.vector_source_c(antenna.tolist(), True), (first, port))
+    pdus = blocks.message_debug()
+    top.msg_connect(last, "out", pdus, "store")
+    top.start()
+    time.sleep(WARM_UP)
+    marks = []
+    for _ in range(2):
+        marks.append((time.perf_counter(), last.counts()["frames"]))
+        time.sleep(seconds)
+    top.stop()
+    top.wait()
+    counts = last.counts()
+    # Two frames may be cut where the source begins again.
+    if counts["frames"] - counts["decoded"] > 2 or counts["failures"]:
+        raise RuntimeError(f"not all frames were decoded: {counts}")
+    (begin, before, *_), (end, after, *_) = marks
+    return (after - before) * samples.shape[1] / 100 / rate / (end - begin)
+
+
 def stages_of(statuses, rate):
     """Return CPU seconds per second of samples, by stage, from the first status to the last."""
     stages, samples = Counter(), 0
@@ -139,6 +177,23 @@ def on_arrays(samples, frames, rate, threads, piece, seconds):
     return passes * samples.shape[1] / rate / taken
 
 
+def compare(names, rounds, seconds):
+    """Return the results of --open, a list of dictionaries."""
+    results = []
+    for name in names:
+        case = loads.CASES[name]
+        samples, _, rate = load(name)
+        runs = [[in_a_chain(samples, rate, case.format_of(case.payload), seconds, is_open)
+                 for is_open in (False, True)] for _ in range(rounds)]
+        closed, opened = np.median(runs, axis=0).tolist()
+        ratio = float(np.median([one[1] / one[0] for one in runs]))
+        results.append({"case": name, "wifi_receiver": closed, "open_chain": opened,
+                        "ratio": ratio})
+        print(f"{name:<26} wifi_receiver: {closed:.2f}, open chain: {opened:.2f}, "
+              f"ratio {ratio:.2f}", flush=True)
+    return results
+
+
 def medians(taken):
     """Return the medians of dictionaries, key by key; a missing key counts as 0."""
     names = dict.fromkeys(name for one in taken for name in one)
@@ -156,10 +211,15 @@ def main():
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--sigmf", action="store_true", help="play a recording of 16 bits")
     ways.add_argument("--arrays", action="store_true", help="without GNU Radio")
+    ways.add_argument("--open", action="store_true", help="compare the open chain")
     parser.add_argument("--piece", type=int, default=1 << 17, help="samples per call, for arrays")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     threads = [int(one) for one in arguments.threads.split(",")]
+    if arguments.open:
+        return compare([name for name, case in loads.CASES.items()
+                        if case.format_of and arguments.case in name], arguments.rounds,
+                       arguments.seconds)
     results, folder = [], tempfile.TemporaryDirectory()
     for name in [one for one in (*loads.CASES, *MIXED) if arguments.case in one]:
         samples, frames, rate = load(name)

@@ -16,9 +16,11 @@ from gnuradio.mimopack import blocks
 from wifi_blocks import HOSTILE, Messages
 
 ALL = STREAMS | MESSAGES | SOURCES
-TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame")
+TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame",
+        "wifi_frame")
 # Blocks that read the tags of radios.
-RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_receiver", "wifi_synchroniser")
+RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_channel_estimator", "wifi_receiver",
+         "wifi_synchroniser")
 
 # Blocks whose good messages have no dictionary.
 BARE = ("fec_decoder_pdu", "fec_encoder_pdu", "wifi_transmitter")

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pmt
 from detector_blocks import Source
-from gnuradio import gr, mimopack
+from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding, recording
 from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, wifi_pdus
 from gnuradio.mimopack.blocks.fec_encoder import u8_pmt
@@ -136,6 +136,9 @@ def play(block, ports_out, inputs, messages, tags=(), halfway=lambda: None):
     keepers = [Keeper(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
     for port, keeper in enumerate(keepers):
         top.connect((block, port), keeper)
+    outputs = block.output_signature()
+    for port in range(len(kinds), max(0, outputs.max_streams())):    # of a hierarchical block
+        top.connect((block, port), blocks.null_sink(outputs.sizeof_stream_item(port)))
     sinks = {port: Messages() for port in ports_out}
     for port, sink in sinks.items():
         top.msg_connect(block, port, sink, "in")
@@ -285,6 +288,13 @@ STREAMS = {
         {"trigger": lambda block, _: sum(map(
             block.counts().get, ("written", "refused", "failed")))},
         trigger=pmt.intern("text")),
+    "wifi_channel_estimator": lambda: Case(
+        lambda folder: mimopack.wifi_channel_estimator(2, num_streams=2),
+        received()[0][..., None], settings={"threshold": 0.4},
+        inner=lambda block: (block._sink.engine, "process")),
+    "wifi_llr_decoder": lambda: Case(
+        lambda folder: mimopack.wifi_llr_decoder(2), (_reals(9000, 8),),
+        inner=lambda block: (block, "_take")),
     "wifi_receiver": lambda: _receiving("wifi_receiver", detector="mmse"),
     "wifi_synchroniser": lambda: _receiving("wifi_synchroniser"),
 }

@@ -29,6 +29,7 @@ from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
 from .sigmf_ring_sink import sigmf_ring_sink
+from .wifi_chain import wifi_channel_estimator, wifi_llr_decoder
 from .wifi_pcap_sink import wifi_pcap_sink
 from .wifi_receiver import wifi_decoder, wifi_receiver, wifi_synchroniser
 from .wifi_transmitter import wifi_transmitter
@@ -76,11 +77,13 @@ __all__ = [
     "sigmf_multichannel_source",
     "sigmf_ring_sink",
     "wifi_airtime",
+    "wifi_channel_estimator",
     "wifi_channel_view",
     "wifi_condition_view",
     "wifi_decoder",
     "wifi_levels",
     "wifi_linear_loss",
+    "wifi_llr_decoder",
     "wifi_meter",
     "wifi_pcap_sink",
     "wifi_receiver",

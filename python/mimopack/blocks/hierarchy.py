@@ -11,7 +11,7 @@ from .. import _runtime
 
 
 class hierarchical_block(gr.hier_block2):
-    """Hierarchical block with complex inputs or outputs, and message ports.
+    """Hierarchical block with complex inputs or outputs and message ports.
 
     In GNU Radio 3.10, a hierarchical block that connects a message port of its own holds references
     to itself: in its list of blocks, and in its message connections, which ``disconnect_all`` does
@@ -22,12 +22,16 @@ class hierarchical_block(gr.hier_block2):
 
     Args:
         name: name of the block.
-        num_inputs, num_outputs: numbers of inputs and outputs.
+        num_inputs: number of inputs.
+        widths: number of complex values in an item of each output.
     """
 
-    def __init__(self, name, num_inputs, num_outputs=0):
-        signatures = [gr.io_signature(count, count, gr.sizeof_gr_complex)
-                      for count in (num_inputs, num_outputs)]
+    def __init__(self, name, num_inputs, widths=()):
+        num_outputs = len(widths)
+        signatures = [
+            gr.io_signature(num_inputs, num_inputs, gr.sizeof_gr_complex),
+            gr.io_signature.makev(num_outputs, num_outputs,
+                                  [gr.sizeof_gr_complex * width for width in widths or (1,)])]
         # GNU Radio's own C++ object would overflow the stack.
         made = _runtime.hierarchy(name, *signatures)
         if hasattr(gr.hier_block2, "__getattr__"):    # GNU Radio 3.10.5

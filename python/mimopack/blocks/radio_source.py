@@ -93,7 +93,7 @@ class radio_source(Controlled, hierarchical_block):
                 "num_rx gives one block several antennas, and del frees a block")
         self._radio, self._lock = open_radio(settings), threading.Lock()
         self.source = self._radio.source
-        hierarchical_block.__init__(self, "radio_source", 0, settings.num_rx)
+        hierarchical_block.__init__(self, "radio_source", 0, (1,) * settings.num_rx)
         self.connect_outputs(self.source)
         # Without references to itself, the block gives the device back as soon as it is unused.
         this = weakref.proxy(self)

@@ -4,16 +4,18 @@
 
 import math
 from dataclasses import fields
+from functools import lru_cache
 
 import numpy as np
 import pmt
 
-from .._runtime import to_pdu, to_pmt_dict, to_python
+from .._runtime import to_pdu, to_pmt_dict, to_python, to_python_dict
 from ..checks import integer, share, shown
 from ..text import rate_in_words
 from ..wifi import formats
 from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
+from ..wifi.frame import FrameVectors, ReceivedFrame
 from ..wifi.headers import Header
 from ..wifi.preamble import Preamble
 from ..wifi.synchroniser import Found
@@ -102,6 +104,66 @@ def found_to_pmt(found, sample_rate, **extra):
         told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
     told |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
     return to_pdu(told | extra, found.samples)
+
+
+# Attributes of a ReceivedFrame in the tag of its vectors, and their types.
+_OF_FRAME = {"start": int, "num_samples": int, "sample_rate": float, "cfo_hz": float,
+             "snr_db": float, "antenna_snr_db": tuple, "level_dbfs": tuple, "noise_dbfs": tuple,
+             "centre_hz": float, "sampling_offset_ppm": float, "condition_db": float,
+             "evm_db": tuple}
+_OF_FORMAT = {_FIELD + field.name for kind in _FORMATS.values() for field in fields(kind)}
+_OF_VECTORS = dict.fromkeys((*_OF_FRAME, *_OF_FORMAT, "frequency", "format", "num_vectors",
+                             "noise_var", "nested", "sig_b"))
+
+
+def vectors_to_pmt(vectors, **extra):
+    """Return what a decoder needs of a ``FrameVectors``, a dictionary without the arrays.
+
+    ``extra`` adds or replaces keys.
+    """
+    frame, f = vectors.frame, vectors.frame.format
+    told = {name: getattr(frame, name) for name in (*_OF_FRAME, "frequency")}
+    told |= {"num_vectors": len(vectors.y), "noise_var": vectors.noise_var,
+             "nested": vectors.nested, "sig_b": vectors.sig_b or None, "format": f.name}
+    told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    return to_pmt_dict(told | extra)
+
+
+def vectors_from_pmt(message):
+    """Return the ``FrameVectors`` of a dictionary made by :func:`vectors_to_pmt`, without arrays.
+
+    Raises:
+        ValueError: :func:`vectors_to_pmt` cannot have made the dictionary.
+    """
+    told = to_python_dict(message, _OF_VECTORS)
+    of_frame = {}
+    for name, kind in _OF_FRAME.items():
+        value = told.get(name)
+        if kind is tuple and isinstance(value, np.ndarray):
+            value = tuple(value.tolist())
+        if type(value) is not kind:
+            raise ValueError(f"{name}: must be a {kind.__name__}")
+        of_frame[name] = value
+    kind, frequency = told.get("format"), told.get("frequency")
+    if kind not in _FORMATS or not isinstance(frequency, (float, type(None))):
+        raise ValueError(f"format: got {shown(kind)}, allowed are {', '.join(_FORMATS)}")
+    f = _format_of(kind, tuple((name, told[name]) for name in _OF_FORMAT if name in told))
+    if told.get("num_vectors") != f.plan.num_data * f.num_symbols:
+        raise ValueError(f"num_vectors: must be {f.plan.num_data * f.num_symbols}")
+    sig_b = told.get("sig_b", b"")
+    if not isinstance(sig_b, bytes):
+        raise ValueError("sig_b: must be bytes")
+    return FrameVectors(ReceivedFrame(**of_frame, frequency=frequency, format=f, problem=""),
+                        noise_var=told.get("noise_var"), nested=bool(told.get("nested")),
+                        sig_b=sig_b)
+
+
+@lru_cache(maxsize=1024)
+def _format_of(name, arguments):
+    try:
+        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in arguments})
+    except TypeError as error:
+        raise ValueError(f"format: {error}") from error
 
 
 def found_from_pmt(message, num_rx, sample_rate):

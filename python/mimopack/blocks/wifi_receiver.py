@@ -15,7 +15,7 @@ from ..cuda import device
 from ..detectors import registered
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
 from ..wifi.frame_detectors import label_of, shared_out
-from .message_stream import Listening
+from .message_stream import Listening, message_outlet
 from .settings import Controlled
 from .streams import BlockLog
 from .wifi_pdus import frame_to_pmts
@@ -39,17 +39,18 @@ _POINTS_INTERVAL = 0.1    # seconds between batches of a radio's frames whose po
 _POINTS = 1000
 
 
-class _Messages:
+class FrameMessages:
     """Make the messages of the frames that an engine reports.
 
     Args:
         bad_fcs: see ``wifi_receiver``.
         send: function (port, *messages) that sends messages.
         listeners: function (port) that returns the number of connected blocks.
+        ports: names of the ports.
     """
 
-    def __init__(self, bad_fcs, send, listeners):
-        self._bad_fcs = flag("bad_fcs", bad_fcs)
+    def __init__(self, bad_fcs, send, listeners, ports=_PORTS):
+        self._bad_fcs, self._ports = flag("bad_fcs", bad_fcs), ports
         self._send, self._listeners = send, listeners
         self._made = {}    # {connected port: pending messages}
         self._next_look = 0.0
@@ -64,7 +65,7 @@ class _Messages:
         now = time.monotonic()
         if again or now >= self._next_look:
             self._next_look = now + _LISTENERS_INTERVAL
-            self._made = {port: [] for port in _PORTS if self._listeners(port)}
+            self._made = {port: [] for port in self._ports if self._listeners(port)}
 
     def wants(self, port):
         """Return whether a port was connected when somebody looked last."""
@@ -286,10 +287,10 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         self._detector, self._auto = detector, None
         if detector == AUTO:
             self._begin_auto()
-        SampleSink.__init__(self, "wifi_receiver", engine, frequency, (*_PORTS, "status"),
-                             overload, buffer_seconds)
+        SampleSink.__init__(self, "wifi_receiver", engine, frequency,
+                            message_outlet((*_PORTS, "status")), overload, buffer_seconds)
         engine.set_alarm(self._queue.alarm)
-        self._messages = _Messages(bad_fcs, self.outlet.send, self.outlet.listeners)
+        self._messages = FrameMessages(bad_fcs, self.outlet.send, self.outlet.listeners)
 
     def detector_in_use(self):
         """Name of the detector in use, with its parameters; with "auto", the detector chosen."""
@@ -441,7 +442,8 @@ class _SynchroniserSink(SampleSink):
 
     def __init__(self, engine, frequency):
         self._found = 0
-        SampleSink.__init__(self, "wifi_synchroniser", engine, frequency, ("frames",))
+        SampleSink.__init__(self, "wifi_synchroniser", engine, frequency,
+                            message_outlet(("frames",)))
 
     def _counts(self):
         return {"samples": self.engine.samples_seen, "preambles": self.engine.preambles,
@@ -483,7 +485,7 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
             smoothing=smoothing, passes=passes, iterations=iterations)
         self._detector, self._iterations = detector, iterations
         self._log = BlockLog(self)
-        self._messages = _Messages(bad_fcs, self._publish, self._listeners)
+        self._messages = FrameMessages(bad_fcs, self._publish, self._listeners)
         gr.basic_block.__init__(self, "wifi_decoder", None, None)
         self._names = {name: pmt.intern(name) for name in _PORTS}
         self._listen(pmt.intern("in"), self._take)

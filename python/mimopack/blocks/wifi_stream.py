@@ -19,7 +19,6 @@ from ..text import rate_in_words
 from ..wifi.frame_detectors import FrameDetectors, is_function
 from .handover import QuickHandover
 from .hierarchy import hierarchical_block
-from .message_stream import message_outlet
 from .recording_stream import read_tags
 from .settings import CONTROL, Controlled, Setters
 from .streams import BlockLog
@@ -109,23 +108,23 @@ class SampleSink(Controlled):
 
     Args:
         name: name of the block.
-        engine: ``wifi.Receiver`` or ``wifi.Synchroniser``.
+        engine: ``wifi.Receiver``, ``wifi.Synchroniser`` or ``wifi.ChannelEstimator``.
         frequency: centre frequency in Hz, or None.
-        ports: names of the message ports of ``outlet``; "status" carries the counts of each second.
+        outlet: ``message_outlet``. Its port "status" carries the counts of each second.
         overload: "wait" or "drop", see ``wifi_receiver``.
         buffer_seconds: see ``wifi_receiver``.
 
     Attributes:
         block: GNU Radio block with num_rx inputs and the message port ``control``.
-        outlet: ``message_outlet``.
+        outlet: as above.
         started: ``threading.Event`` that is set when the block starts.
     """
 
-    def __init__(self, name, engine, frequency, ports, overload="wait", buffer_seconds=0.25):
+    def __init__(self, name, engine, frequency, outlet, overload="wait", buffer_seconds=0.25):
         self.engine, self.num_rx, self._rate = engine, engine.num_rx, engine.sample_rate
         self.set_frequency(frequency)
         self._threshold = engine.threshold
-        self.outlet = message_outlet(ports)
+        self.outlet = outlet
         self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
         # Both end() and the end of the process use the engine after its thread.
         self._finishing = threading.Lock()
@@ -350,8 +349,8 @@ class DetectorChoice:
 class sample_block(hierarchical_block):
     """Base class of the public blocks: a hierarchical block of a ``SampleSink`` and its outlet."""
 
-    def __init__(self, name, sink):
-        hierarchical_block.__init__(self, name, sink.num_rx)
+    def __init__(self, name, sink, widths=()):
+        hierarchical_block.__init__(self, name, sink.num_rx, widths)
         self._sink = sink
         self._outlet = sink.outlet
         self.connect_inputs(sink.block, sink.started)

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wi-Fi frames of IEEE 802.11a/g/p, n and ac: receive them into MPDUs, and transmit MPDUs."""
 
+from .channel_estimator import ChannelEstimator
 from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
-from .frame import ChannelState, ReceivedFrame
+from .frame import ChannelState, FrameVectors, ReceivedFrame
 from .frame_detectors import FrameDetectors, can_iterate
+from .llr_decoder import LlrDecoder
 from .receiver import Receiver
 from .synchroniser import Synchroniser
 from .transmitter import Transmitter, pack
 
-__all__ = ["HT", "VHT", "ChannelState", "FrameDetectors", "FrameFormat", "NonHT", "ReceivedFrame",
-           "Receiver", "Synchroniser", "Transmitter", "Unsupported", "can_iterate",
-           "pack"]
+__all__ = ["HT", "VHT", "ChannelEstimator", "ChannelState", "FrameDetectors", "FrameFormat",
+           "FrameVectors", "LlrDecoder", "NonHT", "ReceivedFrame", "Receiver", "Synchroniser",
+           "Transmitter", "Unsupported", "can_iterate", "pack"]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The data field: encode PSDUs into coded bits per subcarrier, and decode LLRs into PSDUs."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from ..coding.convolutional import LARGEST_MEAN
 from . import mac
 from .formats.base import SERVICE, TAIL
 from .interleaving import order_of
-from .signal_fields import crc8, vht_sig_b
+from .points import to_symbols
+from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
@@ -165,8 +167,9 @@ class DataField:
         Args:
             llr: float32, ln P(1)/P(0) of the coded bits. The shape is (n, num_symbols, num_data *
                 num_streams * m) in the order of :meth:`encode`, or (n, num_data, num_symbols,
-                num_streams * m) in the order of detectors. A value that is not finite counts as an
-                erasure.
+                num_streams * m) in the order of detectors. With a space-time block code, the latter
+                is (n, num_data, num_symbols / 2, 2 * num_streams * m). A value that is not finite
+                counts as an erasure.
 
         Returns:
             list of n :class:`Payload`.
@@ -176,10 +179,13 @@ class DataField:
         """
         f = self.frame_format
         symbols, carriers, bits = f.num_symbols, f.plan.num_data, self.order.size
-        shapes = ((symbols, bits), (carriers, symbols, bits // carriers))
+        block = f.symbols_per_code_block
+        shapes = ((symbols, bits), (carriers, symbols // block, block * bits // carriers))
         if llr.shape[1:] not in shapes:
             first, second = (", ".join(map(str, shape)) for shape in shapes)
             raise ValueError(f"llr: got shape {llr.shape}, must be (n, {first}) or (n, {second})")
+        if llr.ndim == 4 and f.stbc:
+            llr = to_symbols(llr, f)
         llr = np.ascontiguousarray(llr if llr.ndim == 4 else llr[:, None], np.float32)
         if f.coding == "ldpc":
             coded = _core.wifi.order(llr, source=self.order)
@@ -253,3 +259,17 @@ def carries_crc(service, sig_b):
     """
     sent = np.frombuffer(service, np.uint8) ^ _SEQUENCES[_SEED_OF[service[:7]], :SERVICE]
     return sent[8:].tobytes() == crc8(np.frombuffer(sig_b, np.uint8)).tobytes()
+
+
+def with_sent_length(f, service, sig_b):
+    """Return a VHT format with the length in its VHT-SIG-B if the SERVICE field proves this field.
+
+    Other formats stay as they are. The arguments after the format are those of :func:`carries_crc`.
+    """
+    return with_length(f, sig_b) if sig_b and carries_crc(service, sig_b) else f
+
+
+@lru_cache(maxsize=4096)
+def with_length(f, sig_b):
+    """Return a VHT format with the length field of its VHT-SIG-B bits, a byte for each bit."""
+    return replace(f, apep_length=sig_b_length(f, np.frombuffer(sig_b, np.uint8)))

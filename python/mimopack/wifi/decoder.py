@@ -5,7 +5,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise, repeat
 from math import ceil, isfinite
 from threading import Lock
@@ -14,22 +14,22 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import _core, detectors
-from . import carriers, mac, signal_fields, training
-from .data_field import DataField, carries_crc, seed_of
+from . import carriers, mac, training
+from .data_field import DataField, seed_of, with_length, with_sent_length
 from .demodulator import Demodulated, Demodulator, demodulates_at_once
 from .formats import VHT, NonHT
 from .formats.base import SERVICE
-from .frame import TRUNCATED, ChannelState, ReceivedFrame
+from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame
 from .iterations import Iterations
 from .kept import Kept, size_of
 from .laps import Laps
+from .llr_decoder import MOST_KEPT, LlrDecoder
 from .points import (
     error_vectors,
     in_time,
     known_points,
     measured_symbols,
     mmse_points,
-    to_symbols,
 )
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
@@ -50,9 +50,6 @@ _LARGER = 4
 # The thread that searches is behind if it gets more than these seconds of samples at once. So it is
 # always with samples from a file, which need no short latency.
 _BEHIND = 1e-3
-# Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
-# each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
-_MOST_KEPT = 256
 # A detector uses several threads from this number of candidates per batch on. Waking threads takes
 # long if other blocks occupy the cores.
 _SHARED_WORK = 8_000_000
@@ -75,7 +72,8 @@ class Settings:
         sample_rate: samples per second.
         scale: FFT size divided by 64: 1, 2 or 4.
         frequency: centre frequency of the samples in Hz, or None.
-        detector: function that makes detectors, see :class:`receiver.Receiver`.
+        detector: function that makes detectors, see :class:`receiver.Receiver`; None if frames are
+            only demodulated.
         smoothing, passes, iterations: see :class:`receiver.Receiver`.
         feedback_scale: see :class:`iterations.Iterations`.
         covariance: whether to whiten noise that is correlated between antennas.
@@ -86,7 +84,7 @@ class Settings:
     sample_rate: float
     scale: int
     frequency: float | None
-    detector: Callable
+    detector: Callable | None
     smoothing: bool
     passes: int
     iterations: int
@@ -151,9 +149,9 @@ class FrameDecoder:
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._fields, self._chains, self._loops = (
-            Kept(_MOST_KEPT) for _ in range(5))
-        self._ldpc_decoders = {}
+        self._detectors, self._demodulators, self._chains, self._loops = (
+            Kept(MOST_KEPT) for _ in range(4))
+        self._llr_decoder = LlrDecoder()
         self._costs = {}    # {kind of format: CPU seconds of the last batch per OFDM symbol}
         self.settings = settings
         self._laps = Laps(clock)
@@ -220,9 +218,23 @@ class FrameDecoder:
         self._keep_symbols = keep_symbols
         self._laps.end()
         with np.errstate(all="ignore"):
-            reports = self._attempt(found)
+            reports = self._attempt(found, self._decode)
         self._laps.end("reporting")
         return reports
+
+    def demodulate(self, found):
+        """Estimate channels and demodulate frames, but do not detect and decode them.
+
+        Args:
+            found: as for :meth:`decode`.
+
+        Returns:
+            list of :class:`frame.FrameVectors`. It has a :class:`ReceivedFrame` for a frame whose
+            demodulation raised an exception.
+        """
+        self._keep_symbols = False
+        with np.errstate(all="ignore"):
+            return self._attempt(found, self._vectors)
 
     def begin(self, found, keep_symbols=False):
         """Prepare to decode frames without Python's lock.
@@ -279,7 +291,7 @@ class FrameDecoder:
             try:
                 reports = self._decode(begun.group, begun.task.value())
             except Exception:    # find out which frames fail
-                reports = self._attempt(begun.group)
+                reports = self._attempt(begun.group, self._decode)
         self._laps.end("reporting")
         return reports
 
@@ -305,15 +317,15 @@ class FrameDecoder:
         return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
 
-    def _attempt(self, group):
-        """Decode a group; if that fails, decode its frames one by one and report failures."""
+    def _attempt(self, group, step):
+        """Return step(group). If that fails, take its frames one by one and report failures."""
         try:
-            return self._decode(group)
+            return step(group)
         except Exception as error:
             if len(group) == 1:
                 self._log_once(error, group[0])
                 return [self.failed(group[0], f"{FAILED}{type(error).__name__}")]
-        return [frame for one in group for frame in self._attempt([one])]
+        return [frame for one in group for frame in self._attempt([one], step)]
 
     def _log_once(self, error, one):
         told = type(error), str(error)
@@ -337,27 +349,50 @@ class FrameDecoder:
         f, centre = group[0].header.format, group[0].header.centre
         demodulator, field, detector, refusal = self._chains.get(
             (f.key, centre), lambda: self._chain(f, centre), size_of(f))
-        samples = self._samples(group)
-        lower = None
-        if self._whitens:
-            lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
-            samples = replace(samples, white=white)
+        samples, lower = self._whitened(group, demodulator)
         behind = self._behind(detector, field, len(group)) if detector is not None else {}
         return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
 
     def _chain(self, f, centre):
         """Return (demodulator, data field, detector, refusal) of a format, see :class:`_Setup`."""
-        demodulator = self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
-            f, self.settings.scale, centre, self.settings.smoothing))
+        demodulator = self._demodulator(f, centre)
         if not f.num_symbols:
             return demodulator, None, None, ""
-        field = self._fields.get(f.key, lambda: DataField(
-            f, ldpc_decoders=self._ldpc_decoders), size_of(f))
+        field = self._llr_decoder.field(f)
         try:
             rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
             return demodulator, field, self._detector(f, rows), ""
         except _Refused as refused:
             return demodulator, field, None, str(refused)
+
+    def _demodulator(self, f, centre):
+        return self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
+            f, self.settings.scale, centre, self.settings.smoothing))
+
+    def _whitened(self, group, demodulator):
+        """Return (:class:`FrameSamples`, matrices that undo the whitening across antennas)."""
+        samples = self._samples(group)
+        if not self._whitens:
+            return samples, None
+        lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
+        return replace(samples, white=white), lower
+
+    def _vectors(self, group):
+        """Return the list of :class:`frame.FrameVectors` of frames of one format."""
+        f = group[0].header.format
+        demodulator = self._demodulator(f, group[0].header.centre)
+        samples, lower = self._whitened(group, demodulator)
+        d, *_, states, _ = demodulator.taken(demodulator.run(samples))
+        evm = _core.wifi.decibels(self._equalised(f, d)[0]) if f.num_symbols else None
+        setup = _Setup(samples, demodulator, None, None, "", {}, lower)
+        reports = self._reports(group, d, setup, evm=evm, states=states)
+        if f.num_symbols:    # only the SERVICE field proves the length in a VHT-SIG-B
+            for frame in reports:
+                frame.format = f
+        return [FrameVectors(frame, y.reshape(-1, y.shape[-1]), h, float(noise), one.inside,
+                             sig_b.tobytes())
+                for one, frame, y, h, noise, sig_b in zip(
+                    group, reports, d.y, d.h, d.noise_var, d.sig_b_bits, strict=True)]
 
     def _decode(self, group, result=None):
         """Decode frames of one format: return a list of :class:`ReceivedFrame`.
@@ -434,8 +469,7 @@ class FrameDecoder:
         """Return the payloads of demodulated frames, merged with payloads of earlier passes."""
         llr = self._detect(detector, demodulated)
         self._laps.end("detection")
-        f = field.frame_format
-        payloads = field.decode(to_symbols(llr, f) if f.stbc else llr)
+        payloads = field.decode(llr)
         if before:
             payloads = list(map(field.merged, before, payloads))
         payloads = self._iterated(field, demodulated, payloads, llr)
@@ -621,16 +655,9 @@ def _announced(group, demodulated, packed):
         return formats
     fields = [bits.tobytes() for bits in demodulated.sig_b_bits]
     if packed is None:
-        return list(map(_with_length, formats, fields))
-    return [_with_length(f, sig_b) if carries_crc(service.tobytes(), sig_b) else f
+        return list(map(with_length, formats, fields))
+    return [with_sent_length(f, service.tobytes(), sig_b)
             for f, sig_b, service in zip(formats, fields, packed.service, strict=True)]
-
-
-@lru_cache(maxsize=4096)
-def _with_length(f, sig_b):
-    """Return a VHT format with the length field of its VHT-SIG-B bits."""
-    length = signal_fields.sig_b_length(f, np.frombuffer(sig_b, np.uint8))
-    return replace(f, apep_length=length)
 
 
 def _kind(f):

@@ -194,6 +194,38 @@ class ReceivedFrame:
         return min(1.0, self.sample_rate / 20e6)
 
 
+@dataclass
+class FrameVectors:
+    """Received vectors and channel matrices of a frame, for a MIMO detector.
+
+    Model: y = H x + w with E|x_i|^2 = 1 and w ~ CN(0, noise_var I), since y and H are divided by
+    the standard deviation of the noise of each antenna. A detector takes the attributes as they
+    are: ``detector.detect(vectors.y, vectors.h, vectors.noise_var)``.
+
+    Attributes:
+        frame: :class:`ReceivedFrame` without PSDU and MPDUs. Its ``problem`` says why there are no
+            vectors.
+        y: complex64 (n, R), n = num_data * T received vectors of the num_data subcarriers. The T
+            vectors of a subcarrier follow each other. Subcarriers ascend. T counts the data
+            symbols, or their pairs with a space-time block code. The R rows are the antennas. A
+            duplicate frame has one row per antenna and copy, a space-time block code two rows per
+            antenna. None if ``frame`` has a problem.
+        h: complex64 (num_data, R, S), channel matrices; each holds for T vectors. The S columns are
+            the streams. A space-time block code has two columns per stream.
+        noise_var: variance of the noise and of the channel estimation error.
+        nested: whether the frame began before an earlier frame had ended according to its signal
+            fields. Such a frame is real only if it has an MPDU with a correct FCS.
+        sig_b: VHT-SIG-B without tail, a byte for each bit; empty for other formats.
+    """
+
+    frame: ReceivedFrame
+    y: np.ndarray | None = None
+    h: np.ndarray | None = None
+    noise_var: float = math.nan
+    nested: bool = False
+    sig_b: bytes = b""
+
+
 @lru_cache(maxsize=1024)
 def _of_format(f, scale):
     """Return the entries of :meth:`ReceivedFrame.facts` for a format.

@@ -1,0 +1,367 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: the Wi-Fi receiver without its detector, as streams of vectors and of LLRs."""
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .. import constellation as constellations
+from .. import wifi
+from .._runtime import listeners, publish
+from ..checks import choice, integer, positive
+from ..wifi.channel_estimator import CONSTELLATIONS
+from .detector import BATCH_BYTES, BATCH_VECTORS
+from .fec_decoder import LLR_TYPES
+from .message_stream import message_outlet
+from .settings import NOISE_VAR
+from .streams import Batched, BlockLog, Guarded, OutputQueue, guarded, vector
+from .wifi_pmt import frame_to_pmt, moment, times, vectors_from_pmt, vectors_to_pmt
+from .wifi_receiver import FrameMessages
+from .wifi_stream import SampleSink, sample_block
+
+FRAME = pmt.intern("wifi_frame")
+_RX_TIME = pmt.intern("rx_time")
+_WAKE = pmt.intern("wake")
+_CUT = "cut: the LLRs end before the frame does"
+
+
+class wifi_channel_estimator(sample_block):
+    """Turn the samples of several antennas into the vectors of Wi-Fi frames, for MIMO detectors.
+
+    The block finds the frames, estimates their channels, and tracks phase and clock, as
+    ``wifi_receiver`` does. Its two streams are the inputs of any detector block;
+    ``wifi_llr_decoder`` decodes the LLRs. See ``wifi.ChannelEstimator``.
+
+    Ports:
+        in 0 to num_rx - 1: complex: the samples of each antenna.
+        out 0 ``y``: complex, vlen num_rx: the received vectors of the frames with ``num_streams``
+            streams and ``constellation``, an item for each data subcarrier of each data symbol.
+            A frame's items follow each other: the symbols of the lowest subcarrier, then those of
+            the next one.
+        out 1 ``h``: complex, vlen num_rx*num_streams: the channel matrix of each vector, row-major.
+        message out ``frames``: a dictionary for each other frame, with the keys of port ``frames``
+            of ``wifi_receiver``. ``problem`` says why the frame has no items. It is "" for a frame
+            without data (NDP). Frames that begin inside another frame are left out.
+        message in ``control``: a dictionary with the key ``threshold``, or a pair of this key and
+            its value.
+
+    Tags on the first item of a frame, on ``y``:
+        ``noise_var``: noise power per complex receive dimension, as detector blocks read it. y and
+            h are divided by the standard deviation of each antenna's noise, so it is 1, plus the
+            error of the channel estimate.
+        ``wifi_frame``: dictionary for ``wifi_llr_decoder``: num_vectors (number of items),
+            noise_var, start, num_samples, sample_rate, frequency, cfo_hz, snr_db and the other
+            facts of ``wifi.ReceivedFrame``, format ("non-ht", "ht" or "vht"), the fields of the
+            format with the prefix "format_", rx_time if known, nested (whether the frame began
+            inside another frame), and sig_b (VHT-SIG-B, a byte for each bit).
+
+    A frame comes whole or not at all. Frames in progress come out when the input ends.
+
+    Tags on the first input, gaps and exceptions: see ``wifi_receiver``.
+
+    Args:
+        num_rx: number of receive antennas, 1..8.
+        sample_rate: see ``wifi_receiver``.
+        num_streams: number of streams of the frames, 1..4. Frames with a space-time block code and
+            duplicates are not among them.
+        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64" or "wlan_qam256".
+        frequency, whitening, smoothing, threshold, overload, buffer_seconds: see ``wifi_receiver``.
+            Blocks after this one hold it up if they are too slow.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_rx=1, sample_rate=20e6, num_streams=1, constellation="wlan_qam16",
+                 frequency=None, whitening="antennas", smoothing=True, threshold=0.35,
+                 overload="wait", buffer_seconds=0.25):
+        engine = wifi.ChannelEstimator(
+            num_rx, sample_rate, num_streams=integer("num_streams", num_streams, 1, 4),
+            constellation=choice("constellation", constellation, CONSTELLATIONS),
+            whitening=whitening, smoothing=smoothing, threshold=threshold)
+        sink = _EstimatorSink(engine, frequency, overload, buffer_seconds)
+        sample_block.__init__(self, "wifi_channel_estimator", sink, sink.source.widths)
+        for port in range(len(sink.source.widths)):
+            self.connect((sink.source, port), (self, port))
+
+    def counts(self):
+        """Return a dictionary of counts since the block was made.
+
+        Keys: ``samples``, ``preambles``, ``frames`` (found), ``demodulated`` (frames whose vectors
+        were sent), each problem that kept frames from being demodulated, and ``gaps``, ``lost``,
+        ``dropped``, ``failures``, ``refused_settings`` as in ``wifi_receiver``.
+        """
+        return sample_block.counts(self)
+
+
+class _EstimatorSink(SampleSink):
+    CONTROLS = ("threshold",)
+
+    def __init__(self, engine, frequency, overload, buffer_seconds):
+        self.source = _VectorSource((engine.num_rx, engine.num_rx * engine.num_streams))
+        SampleSink.__init__(self, "wifi_channel_estimator", engine, frequency,
+                            _Outlet(("frames",), self.source), overload, buffer_seconds)
+
+    def begin(self):
+        self.source.open()
+        SampleSink.begin(self)
+
+    def abandon(self):
+        self.source.close()
+        SampleSink.abandon(self)
+
+    def _counts(self):
+        names = "samples", "preambles", "frames", "demodulated"
+        return dict.fromkeys(names, 0) | self.engine.counts
+
+    def _send(self, vectors):
+        frame = vectors.frame
+        frequency = self.timeline.frequency(frame.start) or self._frequency
+        if frequency is not None:
+            frame.frequency = frequency + frame.centre_hz
+        extra = times(self.timeline.time(frame.start))
+        if vectors.y is None or not len(vectors.y):
+            if not vectors.nested and self.outlet.listeners("frames"):
+                self.outlet.send("frames", frame_to_pmt(frame, **extra))
+            return
+        extra.pop("time", None)
+        h = np.repeat(vectors.h.reshape(len(vectors.h), -1), len(vectors.y) // len(vectors.h),
+                      axis=0)
+        self.source.put((vectors.y, h), [
+            (0, NOISE_VAR, pmt.from_double(vectors.noise_var)),
+            (0, FRAME, vectors_to_pmt(vectors, **extra))])
+
+
+class _Outlet(message_outlet):
+    """Outlet that also ends the streams of a source."""
+
+    def __init__(self, ports, source):
+        self._source = source
+        message_outlet.__init__(self, ports)
+
+    def end(self, done=True):
+        self._source.end()
+        message_outlet.end(self, done)
+
+
+class _VectorSource(Batched, gr.basic_block):
+    """Streams of arrays that another thread puts. The thread waits while too many items wait.
+
+    Args:
+        widths: number of complex values in an item of each stream.
+    """
+
+    def __init__(self, widths):
+        self.widths = widths
+        self._queue, self._waiting = OutputQueue(), 0
+        self._open = self._ended = False
+        self._change = threading.Condition()
+        gr.basic_block.__init__(self, "wifi_vectors", None,
+                                [vector(np.complex64, width) for width in widths])
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        # The port has no handler, whose reference to this object would delay its end. GNU Radio
+        # drops the oldest messages.
+        self.message_port_register_in(_WAKE)
+        self._ask_for(min(BATCH_VECTORS, BATCH_BYTES // (8 * max(widths))))
+
+    def open(self):
+        """Take arrays from now on."""
+        with self._change:
+            self._open = True
+
+    def put(self, arrays, tags):
+        """Append items, see ``OutputQueue.put``. Drop them if the flowgraph has stopped."""
+        with self._change:
+            while self._open and self._waiting >= self._batch:
+                self._change.wait()
+            if not self._open:
+                return
+            self._queue.put(arrays, tags)
+            self._waiting += len(arrays[0])
+        self._wake()
+
+    def end(self):
+        """End the streams after the items that wait."""
+        self._ended = True
+        self._wake()
+
+    def close(self):
+        """Drop the items that wait, and those of later calls until ``open``."""
+        with self._change:
+            self._queue.clear()
+            self._open, self._ended, self._waiting = False, False, 0
+            self._change.notify_all()
+
+    def start(self):
+        self._begin_batches()
+        return gr.basic_block.start(self)
+
+    def stop(self):
+        self.close()
+        self._end_batches()
+        return gr.basic_block.stop(self)
+
+    def forecast(self, noutput_items, ninputs):
+        return [0] * ninputs
+
+    def general_work(self, _input_items, output_items):
+        with self._change:
+            produced = self._queue.produce(self, output_items)
+            self._waiting -= produced
+            self._change.notify_all()
+        # The scheduler calls a source without output again when a message arrives.
+        return -1 if self._ended and not produced else produced
+
+    def _wake(self):
+        self.to_basic_block()._post(_WAKE, pmt.PMT_NIL)
+
+
+class wifi_llr_decoder(Guarded, gr.sync_block):
+    """Decode the LLRs of Wi-Fi frames: the last step of ``wifi_receiver``.
+
+    The input is the LLR stream of a detector block behind ``wifi_channel_estimator``, with the tags
+    ``wifi_frame``. Any block that keeps items and tags may stand between. See ``wifi.LlrDecoder``.
+
+    Ports:
+        in ``llr``: float (or int8), vlen num_streams*m, with m bits per point: ln P(1)/P(0), layer
+            by layer, most significant bit first.
+        message out ``out``, ``frames``: as of ``wifi_receiver``. The key ``detector`` is "".
+
+    A frame whose LLRs are not complete when the next tag arrives is dropped and counted (``cut``),
+    and port ``frames`` reports it with a problem. At the end of the stream it is only counted. A
+    tag that ``wifi_channel_estimator`` cannot have made for this block is dropped, counted
+    (``malformed``) and logged, with the items that follow. A frame that began inside another frame
+    is sent only if it has an MPDU with a correct FCS.
+
+    Args:
+        num_streams, constellation: as of ``wifi_channel_estimator``.
+        llr_type: "float32" or "int8".
+        llr_scale: for int8: integer value of an LLR of 1, as in the detector.
+        bad_fcs: whether port ``out`` also sends MPDUs with a wrong FCS.
+
+    Raises:
+        ValueError: an argument is not as above.
+    """
+
+    def __init__(self, num_streams=1, constellation="wlan_qam16", llr_type="float32", llr_scale=8.0,
+                 bad_fcs=False):
+        self._num_streams = integer("num_streams", num_streams, 1, 4)
+        self._constellation = choice("constellation", constellation, CONSTELLATIONS)
+        kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
+        scale = positive("llr_scale", llr_scale)
+        self._step = np.float32(1 / scale if kind is np.int8 else 1)
+        self._width = num_streams * constellations.get(constellation).bits_per_symbol
+        self._decoder = wifi.LlrDecoder()
+        self._counts = Counter()
+        self._ready = []    # complete frames: (FrameVectors, LLRs, time)
+        self._forget()
+        self._log = BlockLog(self)
+        self._messages = FrameMessages(bad_fcs, self._publish, self._listeners, ("out", "frames"))
+        gr.sync_block.__init__(self, "wifi_llr_decoder", [vector(kind, self._width)], None)
+        self._ports = {name: pmt.intern(name) for name in ("out", "frames")}
+        for port in self._ports.values():
+            self.message_port_register_out(port)
+
+    def counts(self):
+        """Return a dictionary of counts since the block was made.
+
+        Keys: ``frames``, ``decoded`` (frames with an MPDU whose FCS is correct), ``mpdus``,
+        ``mpdus_ok``, ``cut`` (frames), ``malformed`` (tags), ``untagged`` (items of no frame) and
+        ``failures`` (exceptions).
+        """
+        names = ("frames", "decoded", "mpdus", "mpdus_ok", "cut", "malformed", "untagged")
+        return dict.fromkeys(names, 0) | self._counts | {"failures": self._log.failures}
+
+    def start(self):
+        self._forget()
+        return True
+
+    def stop(self):
+        if self._missing:
+            self._counts["cut"] += 1
+        return Guarded.stop(self)
+
+    @guarded
+    def work(self, input_items, _output_items):
+        llr = input_items[0].reshape(-1, self._width)
+        self._messages.look_who_listens()
+        at = 0
+        try:
+            for tag in self.get_tags_in_window(0, 0, len(llr), FRAME):
+                first = tag.offset - self.nitems_read(0)
+                self._take(llr[at:first])
+                self._begin(tag.value)
+                at = first
+            self._take(llr[at:])
+        finally:
+            self._decode()
+            self._messages.send()
+        return len(llr)
+
+    def _forget(self):
+        self._vectors, self._time, self._parts, self._missing = None, None, [], 0
+
+    def _begin(self, value):
+        """Begin a frame with the value of its tag."""
+        if self._missing:
+            self._counts["cut"] += 1
+            self._vectors.frame.problem = _CUT
+            self._decode()    # earlier frames
+            self._send(self._vectors.frame, self._time)
+        self._forget()
+        try:
+            vectors = vectors_from_pmt(value)
+            f, time = vectors.frame.format, pmt.dict_ref(value, _RX_TIME, pmt.PMT_NIL)
+            if (f.num_streams, f.constellation) != (self._num_streams, self._constellation):
+                raise ValueError(f"got {f.num_streams} streams of {f.constellation}, must be "
+                                 f"{self._num_streams} of {self._constellation}")
+            self._time = None if pmt.is_null(time) else moment("rx_time", time)
+        except ValueError as error:
+            self._counts["malformed"] += 1
+            self._log.warn("tags", f"tag wifi_frame dropped: {error}")
+        else:
+            self._vectors = vectors
+            self._missing = f.plan.num_data * f.num_symbols
+
+    def _take(self, llr):
+        """Take the next LLRs (n, width), up to the next tag."""
+        count = min(self._missing, len(llr))
+        self._counts["untagged"] += len(llr) - count
+        if not count:
+            return
+        self._missing -= count
+        if self._missing:
+            self._parts.append(llr[:count].copy())
+            return
+        llr = llr[:count]
+        if self._parts:
+            llr = np.concatenate([*self._parts, llr])
+        self._ready.append((self._vectors, llr, self._time))
+        self._forget()
+
+    def _decode(self):
+        """Decode and send the complete frames."""
+        ready, self._ready = self._ready, []
+        with self._log.guard(f"{len(ready)} frames"):
+            vectors, llrs, times_ = zip(*ready, strict=True) if ready else ((), (), ())
+            if self._step != 1:
+                llrs = [llr * self._step for llr in llrs]
+            frames = self._decoder.decode_all(vectors, llrs)
+            for one, frame, time in zip(vectors, frames, times_, strict=True):
+                if not one.nested or any(mpdu.fcs_ok for mpdu in frame.mpdus):
+                    self._send(frame, time)
+
+    def _send(self, frame, time):
+        right = sum(mpdu.fcs_ok for mpdu in frame.mpdus)
+        self._counts.update(frames=1, decoded=right > 0, mpdus=len(frame.mpdus), mpdus_ok=right)
+        self._messages.make(frame, None, time)
+
+    def _publish(self, name, *messages):
+        publish(self.to_basic_block(), self._ports[name], messages)
+
+    def _listeners(self, name):
+        return listeners(self.to_basic_block(), self._ports[name])

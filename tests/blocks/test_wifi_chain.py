@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Wi-Fi receiver as an open chain: estimator, any detector, LLR decoder."""
+
+import threading
+
+import numpy as np
+import pmt
+import pytest
+from flowgraphs import until
+from gnuradio import blocks, gr, mimopack
+from gnuradio.mimopack import detectors, recording, wifi
+from gnuradio.mimopack.blocks.wifi_chain import FRAME
+from source_tree import ROOT
+from wifi_air import air, data_mpdu, multipath
+from wifi_blocks import Messages, Samples, mixed, moment, run
+
+TWO = {"num_streams": 2, "constellation": "wlan_qam16"}
+
+
+def play(samples, streams, ports, source=None):
+    """Run a flowgraph; return {name: messages}.
+
+    Args:
+        samples: complex64 (antennas, n).
+        streams: lists of blocks in a row, the first of which takes the samples, and then streams
+            of two outputs as long as the next block has two inputs.
+        ports: {name: (block, message port)}.
+        source: block that plays the samples.
+    """
+    top, source = gr.top_block(), source or Samples(samples)
+    for port in range(len(samples)):
+        top.connect((source, port), (streams[0], port))
+    for one, other in zip(streams, streams[1:], strict=False):
+        for port in range(other.input_signature().min_streams()):
+            top.connect((one, port), (other, port))
+    sinks = {name: Messages() for name in ports}
+    for name, (block, port) in ports.items():
+        top.msg_connect(block, port, sinks[name], "in")
+    run(top)
+    assert not any(block.failures() for block in streams if hasattr(block, "failures"))
+    return {name: sink.messages() for name, sink in sinks.items()}
+
+
+def chain(samples, make=mimopack.nway_detector, source=None, llr_type="float32", of_rx=None,
+          **chosen):
+    """Run the open chain; return (estimator, decoder, {name: messages})."""
+    num_rx, streams = len(samples), chosen["num_streams"]
+    estimator = mimopack.wifi_channel_estimator(num_rx, **chosen, **(of_rx or {}))
+    detector = make(streams, num_rx, chosen["constellation"], backend="cpu", llr_type=llr_type)
+    decoder = mimopack.wifi_llr_decoder(**chosen, llr_type=llr_type)
+    return estimator, decoder, play(samples, [estimator, detector, decoder], {
+        "out": (decoder, "out"), "frames": (decoder, "frames"), "others": (estimator, "frames")},
+        source)
+
+
+def of_format(message, num_streams, constellation):
+    """Return whether a message of the receiver is about a frame of the chain."""
+    told = pmt.to_python(pmt.car(message) if pmt.is_uniform_vector(pmt.cdr(message)) else message)
+    bits = {"non-ht": {6: 1, 9: 1, 12: 2, 18: 2, 24: 4, 36: 4, 48: 6, 54: 6}}.get(
+        told["format"], (1, 2, 2, 4, 4, 6, 6, 6, 8, 8))
+    index = told["mcs"] if told["format"] != "ht" else told["mcs"] % 8
+    names = {1: "wlan_bpsk", 2: "wlan_qpsk", 4: "wlan_qam16", 6: "wlan_qam64", 8: "wlan_qam256"}
+    return told["num_streams"] == num_streams and names[bits[index]] == constellation
+
+
+def facts(message):
+    """Return a message without what the open chain cannot know."""
+    if pmt.is_uniform_vector(pmt.cdr(message)):
+        told = pmt.to_python(pmt.car(message))
+        told.pop("ampdu_reference", None)    # other frames count too
+        return str(told), bytes(pmt.u8vector_elements(pmt.cdr(message)))
+    told = pmt.to_python(message)
+    told.pop("detector")
+    return str(told)
+
+
+def several(kinds, num_rx, **arguments):
+    """Return samples with frames of several formats through multipath channels."""
+    return air([(kind, [data_mpdu(60 + 40 * i, i)] if not kind(4).aggregated else
+                 [data_mpdu(60 + k, 10 * i + k) for k in range(3)])
+                for i, kind in enumerate(kinds)], num_rx, channel=multipath, **arguments)[0]
+
+
+CASES = {
+    "the recording": (lambda: recording.Reader(
+        ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta").read(), mimopack.nway_detector,
+        {"num_streams": 4, "constellation": "wlan_qam16"}),
+    "two streams": (lambda: several([
+        lambda n: wifi.HT(11, n), lambda n: wifi.HT(9, n), lambda n: wifi.HT(12, n, coding="ldpc"),
+        lambda n: wifi.VHT.of_length(3, n, 2), lambda n: wifi.HT(11, n, aggregated=True),
+        lambda n: wifi.VHT.of_length(4, n, 2, coding="ldpc", short_gi=True),
+        lambda n: wifi.NonHT(24, n)], 2), mimopack.nway_detector, TWO),
+    "one stream": (lambda: several([
+        lambda n: wifi.NonHT(6, n), lambda n: wifi.HT(0, n), lambda n: wifi.NonHT(9, n),
+        lambda n: wifi.VHT.of_length(0, n), lambda n: wifi.HT(8, n)], 3), mimopack.mmse_detector,
+        {"num_streams": 1, "constellation": "wlan_bpsk"})}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_chain_sends_the_frames_of_the_receiver(name):
+    make, detector, chosen = CASES[name]
+    samples = make()
+    receiver = mimopack.wifi_receiver(len(samples), passes=1, backend="cpu", frequency=5.2e9)
+    ports = play(samples, [receiver], {name: (receiver, name) for name in ("out", "frames")})
+    _, decoder, found = chain(samples, detector, **chosen, of_rx={"frequency": 5.2e9})
+    for port in ("out", "frames"):
+        wanted = [message for message in ports[port] if of_format(message, **chosen)]
+        assert list(map(facts, found[port])) == list(map(facts, wanted)) != []
+    others = len(ports["frames"]) - len(found["frames"])
+    assert len(found["others"]) == others
+    counts = decoder.counts()
+    assert (counts["frames"], counts["mpdus_ok"]) == (len(found["frames"]), len(found["out"]))
+
+
+def items(samples, **chosen):
+    """Return (y, h, {item: dictionary of its tag wifi_frame}) of a finished flowgraph."""
+    num_rx, streams = len(samples), chosen["num_streams"]
+    estimator = mimopack.wifi_channel_estimator(num_rx, **chosen)
+    top, source = gr.top_block(), Samples(samples)
+    sinks = [blocks.vector_sink_c(num_rx), blocks.vector_sink_c(num_rx * streams)]
+    for port in range(num_rx):
+        top.connect((source, port), (estimator, port))
+    for port, sink in enumerate(sinks):
+        top.connect((estimator, port), sink)
+    run(top)
+    tags = {tag.offset: pmt.to_python(tag.value) for tag in sinks[0].tags()
+            if pmt.eqv(tag.key, FRAME)}
+    return (np.reshape(sinks[0].data(), (-1, num_rx)),
+            np.reshape(sinks[1].data(), (-1, num_rx, streams)), tags)
+
+
+@pytest.mark.parametrize("cut", [0, 16, 200])
+def test_a_frame_is_whole_or_not_there(cut):
+    samples, sent = mixed(count=5)
+    frames = [one for one in sent if one.format.num_streams == 2
+              and one.format.constellation == "wlan_qam16"]
+    last = frames[-1]
+    end = last.start + last.format.num_samples
+    y, h, tags = items(samples[:, :end - cut], **TWO)
+    sizes = [52 * one.format.num_symbols for one in frames[:None if cut < 17 else -1]]
+    assert [tag["num_vectors"] for tag in tags.values()] == sizes and len(frames) > 1
+    assert list(tags) == [sum(sizes[:i]) for i in range(len(sizes))]
+    assert len(y) == len(h) == sum(sizes)
+    assert [tag["start"] for tag in tags.values()] == pytest.approx(
+        [one.start for one in frames[:len(sizes)]], abs=3)
+
+
+def test_the_time_of_the_samples_reaches_the_messages():
+    samples, _ = mixed(count=5)
+    source = Samples(samples, tags=[(0, "rx_time", moment(1000, 0.25)),
+                                    (0, "rx_freq", pmt.from_double(5.5e9))])
+    _, _, found = chain(samples, source=source, **TWO)
+    for message in found["frames"] + found["others"]:
+        told = pmt.to_python(message)
+        assert told["time"] == pytest.approx(1000.25 + told["start"] / 20e6)
+        assert told["frequency"] == 5.5e9 and told["rx_time"][0] == 1000
+    assert found["frames"] and found["others"]
+
+
+def test_int8_llrs():
+    samples, _ = mixed(count=5)
+    _, decoder, found = chain(samples, llr_type="int8", **TWO)
+    assert decoder.counts()["decoded"] == decoder.counts()["frames"] == len(found["frames"]) > 0
+
+
+class Spoil(gr.basic_block):
+    """Pass items of LLRs on, and spoil the tags of the first two frames and some items."""
+
+    def __init__(self, width):
+        gr.basic_block.__init__(self, "spoil", [(np.float32, width)], [(np.float32, width)])
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+        self._frames = 0
+
+    def general_work(self, input_items, output_items):
+        llr, out = input_items[0], output_items[0]
+        tags = self.get_tags_in_window(0, 0, len(llr), FRAME)
+        places = [tag.offset - self.nitems_read(0) for tag in tags]
+        ends = [place for place in places if place]
+        count = min([len(llr), len(out), *ends])
+        for tag, place in zip(tags, places, strict=True):
+            if not place:
+                self._frames += 1
+                value = pmt.intern("no dictionary") if self._frames == 1 else tag.value
+                self.add_item_tag(0, self.nitems_written(0), FRAME, value)
+        self.consume(0, count)
+        # The second frame lacks its last item.
+        cut = self._frames == 2 and count in ends
+        out[:count - cut] = llr[:count - cut]
+        return count - cut
+
+
+def test_cut_frames_and_malformed_tags_cost_their_frame():
+    samples, _ = mixed(count=12)
+    _, _, whole = chain(samples, **TWO)
+    estimator = mimopack.wifi_channel_estimator(2, **TWO)
+    detector = mimopack.nway_detector(2, 2, "wlan_qam16", backend="cpu")
+    decoder = mimopack.wifi_llr_decoder(**TWO)
+    found = play(samples, [estimator, detector, Spoil(8), decoder],
+                 {"out": (decoder, "out"), "frames": (decoder, "frames")})
+    count, first = len(whole["frames"]), pmt.to_python(whole["frames"][0])
+    counts = decoder.counts()
+    assert (counts["malformed"], counts["cut"], counts["decoded"]) == (1, 1, count - 2)
+    assert counts["untagged"] == 52 * wifi.HT(first["mcs"], first["length"]).num_symbols
+    assert pmt.to_python(found["frames"][0])["problem"].startswith("cut")
+    assert list(map(facts, found["frames"][1:])) == list(map(facts, whole["frames"][2:]))
+    assert count > 3
+
+
+class Gate(gr.sync_block):
+    """Take no items until it is open."""
+
+    def __init__(self, width):
+        self.open = threading.Event()
+        gr.sync_block.__init__(self, "gate", [(np.complex64, width)], None)
+
+    def work(self, input_items, _output_items):
+        self.open.wait(60)
+        return len(input_items[0])
+
+
+def test_slow_blocks_behind_the_estimator_hold_up_the_samples():
+    samples = np.tile(mixed(count=5)[0], 200)
+    estimator, gate = mimopack.wifi_channel_estimator(2, **TWO), Gate(2)
+    top, source = gr.top_block(), Samples(samples)
+    for port in range(2):
+        top.connect((source, port), (estimator, port))
+    top.connect((estimator, 0), gate)
+    top.connect((estimator, 1), blocks.null_sink(8 * 4))
+    top.start()
+    before = -1
+    while estimator.counts()["samples"] > before:
+        before = estimator.counts()["samples"]
+        threading.Event().wait(0.5)
+    gate.open.set()
+    top.wait()
+    assert 0 < before < estimator.counts()["samples"] == samples.shape[1]
+    assert estimator.counts()["demodulated"] == 400
+
+
+def test_stop_while_items_wait():
+    samples = np.tile(mixed(count=5)[0], 200)
+    estimator, gate = mimopack.wifi_channel_estimator(2, **TWO), Gate(2)
+    top, source = gr.top_block(), Samples(samples)
+    for port in range(2):
+        top.connect((source, port), (estimator, port))
+    top.connect((estimator, 0), gate)
+    top.connect((estimator, 1), blocks.null_sink(8 * 4))
+    top.start()
+    until(lambda: estimator.counts()["demodulated"])
+    top.stop()
+    gate.open.set()
+    top.wait()
+
+
+@pytest.mark.parametrize("whitening", ["antennas", "covariance"])
+def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):
+    samples = several([
+        lambda n: wifi.HT(11, n), lambda n: wifi.HT(3, n, stbc=1), lambda n: wifi.NonHT(24, n),
+        lambda n: wifi.HT(9, n, coding="ldpc"), lambda n: wifi.VHT.of_length(3, n, 2),
+        lambda n: wifi.HT(18, n), lambda n: wifi.HT(7, n, greenfield=True)], 2)
+    receiver = wifi.Receiver(2, passes=1, backend="cpu", whitening=whitening)
+    wanted = receiver.process(samples) + receiver.finish()
+    estimator, decoder = wifi.ChannelEstimator(2, whitening=whitening), wifi.LlrDecoder()
+    found = []
+    for vectors in estimator.process(samples) + estimator.finish():
+        frame = vectors.frame
+        if not frame.problem:
+            nr, nt = vectors.h.shape[1:]
+            kind = detectors.NWay if nt > 1 else detectors.MMSE
+            detector = kind(nt, nr, frame.format.constellation, backend="cpu")
+            frame = decoder.decode(vectors, detector.detect(vectors.y, vectors.h,
+                                                            vectors.noise_var))
+        found.append(frame)
+    assert [frame.psdu for frame in found] == [frame.psdu for frame in wanted]
+    assert [facts(mimopack.blocks.wifi_pmt.frame_to_pmt(frame)) for frame in found] == [
+        facts(mimopack.blocks.wifi_pmt.frame_to_pmt(frame)) for frame in wanted]
+    assert estimator.counts["demodulated"] == sum(frame.fcs_ok for frame in found) == 6
+
+
+def test_wrong_llrs_are_refused():
+    samples, _ = mixed(count=3)
+    estimator, decoder = wifi.ChannelEstimator(2, num_streams=2), wifi.LlrDecoder()
+    other, vectors = estimator.process(samples)[:2]
+    with pytest.raises(ValueError, match="vectors: got a frame without LLRs"):
+        decoder.decode(other, np.zeros(8))
+    with pytest.raises(ValueError, match="llr: got 8 values, must be"):
+        decoder.decode(vectors, np.zeros(8))
+    with pytest.raises(ValueError, match="constellation"):
+        wifi.ChannelEstimator(2, constellation="qam16")
