@@ -123,10 +123,16 @@ def asserts(detector):
     return [f"${{ {check} }}" for check in checks]
 
 
+def settings(detector):
+    """Return the names of the settings that may change while the block runs."""
+    return DETECTOR_BLOCKS[f"{detector.name}_detector"].CONTROLS
+
+
 def documentation(detector, parameters):
     """Return the text of a detector's documentation in Companion."""
     # Remove the arguments: they follow below, with their labels in Companion.
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
+    keys = settings(detector)
     lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), E|x_i|^2 = 1, with nt transmit "
              "and nr receive antennas and M constellation points."]
     lines += ["", "Ports:",
@@ -136,8 +142,8 @@ def documentation(detector, parameters):
         lines.append("  prior: a-priori LLRs, in the order of llr.")
     lines += ["  llr: ln P(1)/P(0), vector by vector, antenna by antenna, most significant bit "
               "first; 0 for a vector that cannot be detected.",
-              "  control: a dictionary with the keys noise_var and threads, or a pair of one key "
-              "and its value.",
+              f"  control: a dictionary with the keys {', '.join(keys[:-1])} and {keys[-1]}, or a "
+              "pair of one key and its value.",
               "  status: a dictionary with the totals vectors, erasures (vectors that cannot be "
               "detected) and failures, sent after erasures.", "",
               "Parameters:"]
@@ -188,8 +194,7 @@ def block_yaml(detector):
         "templates": {
             "imports": "from gnuradio import mimopack",
             "make": f"mimopack.{name}(\n    " + ",\n    ".join(arguments) + ")",
-            "callbacks": ["control.set_noise_var(${noise_var})",
-                          "control.set_threads(${threads})"]},
+            "callbacks": [f"control.set_{name}(${{{name}}})" for name in settings(detector)]},
         "documentation": documentation(detector, parameters),
         "file_format": 1,
     }

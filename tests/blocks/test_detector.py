@@ -289,6 +289,30 @@ class TestControl:
         assert block.vectors() > 0
 
 
+@pytest.mark.parametrize("way", ["method", "callback", "message"])
+@pytest.mark.parametrize("name, parameter, before, after", [
+    ("nway", "num_passes", 4, 2), ("kbest", "k", 4, 16)])
+def test_a_parameter_changes_in_a_running_flowgraph(name, parameter, before, after, way):
+    y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 15)
+    block = make(name, noise_var=noise_var, **{parameter: before})
+    change = {
+        "method": lambda: getattr(block, f"set_{parameter}")(after),
+        "callback": lambda: getattr(block.control, f"set_{parameter}")(after),
+        "message": lambda: block._post(pmt.intern("control"), pmt.to_pmt(
+            {parameter: float(after)}))}[way]
+    llr, _ = play(block, y, h, step=100, event=(1000, change))
+    old, new = (detectors.create(name, **{parameter: value}).detect(y, h, noise_var)
+                for value in (before, after))
+    is_old, is_new = ((llr == other).all(axis=1) for other in (old, new))
+    first = np.flatnonzero(~is_old)[0]
+    assert is_new[first:].all() and 0 < first < 3900
+    assert getattr(block, parameter)() == after and block.vectors() == 4000
+    with pytest.raises(ValueError, match=f"{parameter}: got 0"):
+        getattr(block, f"set_{parameter}")(0)
+    getattr(block.control, f"set_{parameter}")(0)
+    assert getattr(block, parameter)() == after and block.refused_settings() == 1
+
+
 def test_stop_and_start_again():
     y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
     expected = detectors.NWay().detect(y, h, noise_var)

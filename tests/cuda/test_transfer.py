@@ -141,3 +141,16 @@ def test_copies_of_several_threads(size, threads):
     to = np.zeros_like(source)
     transfer.copy(to, source, threads)
     np.testing.assert_array_equal(to, source)
+
+
+def test_a_parameter_changes_between_calls(monkeypatch):
+    fake_cuda.install(monkeypatch)
+    y, h, noise_var, _ = problem(300, 4, 4, "qam16", 12)
+    det = detectors.NWay(backend="cuda")
+    det.detect(y, h, noise_var)
+    for num_passes in (2, 3):
+        det.num_passes = num_passes
+        np.testing.assert_array_equal(
+            det.detect(y, h, noise_var),
+            detectors.NWay(backend="cpu", num_passes=num_passes).detect(y, h, noise_var))
+        assert det.last_backend == "cuda"

@@ -15,6 +15,8 @@ ALL = list(detectors.REGISTRY)
 PRIOR = [name for name in ALL if detectors.REGISTRY[name].SUPPORTS_PRIOR]
 HARD = [name for name in ALL if detectors.REGISTRY[name].HARD]
 EXACT = ["mla", "omap", "softsphere"]
+LIVE = [(name, p.name) for name, kind in detectors.REGISTRY.items() for p in kind.PARAMETERS
+        if p.live]
 BACKENDS = ["cpu", "reference"]
 
 
@@ -388,3 +390,20 @@ def test_nway_with_all_passes_is_close_to_max_log(record_property, capsys):
     # Its lists are subsets of all candidates, so the metric of either value can only be larger.
     assert equal > 0.6
     assert signs > 0.99
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name, parameter", LIVE)
+def test_a_parameter_may_change(name, parameter, backend):
+    """A changed detector equals a new one, also in what depends on the parameter."""
+    y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 15)
+    det = create(name, backend)
+    for value in (2, 3, 1):
+        setattr(det, parameter, value)
+        new = create(name, backend, **{parameter: value})
+        np.testing.assert_array_equal(det.detect(y, h, noise_var), new.detect(y, h, noise_var))
+        assert repr(det) == repr(new) and det.candidates == new.candidates
+        assert det.label == new.label
+    with pytest.raises(ValueError, match=f"{parameter}: got 0"):
+        setattr(det, parameter, 0)
+    assert repr(det) == repr(new)

@@ -174,6 +174,13 @@ def test_detector_in_a_compiled_flowgraph(companion, tmp_path, name, parameters)
     assert (tmp_path / "llr").stat().st_size == size
 
 
+def test_a_slider_changes_the_number_of_passes(companion, tmp_path):
+    blocks, connections, _ = detector_flowgraph("nway", tmp_path / "llr", num_passes="passes")
+    blocks.append(block("passes", "variable", value="2"))
+    script = companion.compiled(save(tmp_path, blocks, connections), tmp_path)
+    assert "self.detector.control.set_num_passes(self.passes)" in script.read_text()
+
+
 @pytest.mark.parametrize(("name", "parameters", "said"), [
     ("mmse", {"noise_var": "0.0"}, "noise_var"),
     ("mmse", {"num_rx": "1"}, "num_tx <= num_rx"),

@@ -189,8 +189,9 @@ def _cut_out():
 
 def _detector(make):
     y, h, *_ = problem(3000, 2, 2, "qpsk", 12.0)
+    live = {p.name: 1 for p in make.DETECTOR.PARAMETERS if p.live}
     return Case(lambda folder: make(num_tx=2, num_rx=2, constellation="qpsk", backend="cpu"),
-                (y, h.reshape(-1, 4)), settings={"noise_var": 0.2},
+                (y, h.reshape(-1, 4)), settings={"noise_var": 0.2, **live},
                 inner=lambda block: (block._detector, "detect"))
 
 

@@ -39,8 +39,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
             ``llr``.
         out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), vector by vector, antenna by
             antenna, most significant bit first.
-        message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, or a pair of
-            one key and its value.
+        message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, and
+            ``num_passes`` (N-way) or ``k`` (K-best); or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``vectors``, ``erasures``,
             ``failures`` and ``refused_settings``, sent when one of the last three has changed, at
             most once a second.
@@ -59,7 +59,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     or Inf, if noise_var is not positive, if H has a deficient rank, or if the detector raises an
     exception. Tags pass from every input to the output. A tag ``noise_var`` on ``y``
     sets the noise power from the tag's item on; the method ``set_noise_var`` sets the noise power
-    from the next work() call on.
+    from the next work() call on. ``set_num_passes`` and ``set_k`` hold from the next call on, too.
+    On a GPU this call compiles a program if the value is new, which takes seconds.
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
     detects the current vectors and all later ones, until the flowgraph stops and starts again.
@@ -87,6 +88,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
+        # Settings that another thread may change while work() runs; the next call applies them.
+        self._live = {p.name: getattr(det, p.name) for p in det.PARAMETERS if p.live}
         self._prior_input = prior_input
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
@@ -114,6 +117,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     def start(self):
         self._begin_batches()
         self._pinned = False
+        self._apply_live()
         self._with_threads(self._engine.prepare, self._batch * self._period, self._period,
                            self._prior_input)
         return True
@@ -153,6 +157,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         prior = (input_items[2].reshape(n, det.bits_per_vector)
                  if len(input_items) > 2 else None)
         try:
+            self._apply_live()
             self._with_threads(det.detect, y, h, self._noise(items, self._period), prior=prior,
                                out=out.reshape(n, det.bits_per_vector))
             self._erasures += det.erasures
@@ -167,6 +172,10 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._vectors += n
         self._report()
         return items
+
+    def _apply_live(self):
+        for name, value in self._live.items():
+            setattr(self._detector, name, value)
 
     def _pin(self, *arrays):
         """Pin the buffers around the block, once between start and stop.
@@ -218,6 +227,22 @@ def _signature(detector):
            for p in own if p.in_blocks and p.name not in ("num_tx", "num_rx", "constellation")])
 
 
+def _live_methods(parameter):
+    """Return the methods that return and set a parameter of a running block."""
+    name = parameter.name
+
+    def get(self):
+        return self._live[name]
+
+    def change(self, value):
+        self._live[name] = self._detector.changed(name, value)[name]
+
+    get.__name__, change.__name__ = name, f"set_{name}"
+    get.__doc__ = f"Return {name}."
+    change.__doc__ = f"Set {name}: {parameter.doc}"
+    return get, change
+
+
 def _make(detector):
     name, signature = f"{detector.name}_detector", _signature(detector)
     # A parameter that blocks do not show works too.
@@ -231,8 +256,11 @@ def _make(detector):
         detector_block.__init__(self, num_tx=num_tx, num_rx=num_rx,
                                 constellation=constellation, **keywords)
 
+    live = [p for p in detector.PARAMETERS if p.live]
     return type(name, (detector_block,), {
         "DETECTOR": detector, "__init__": __init__, "__signature__": signature,
+        "CONTROLS": (*detector_block.CONTROLS, *(p.name for p in live)),
+        **{method.__name__: method for p in live for method in _live_methods(p)},
         "__module__": __name__,
         "__doc__": f"{inspect.cleandoc(detector_block.__doc__)}\n\n"
                    f"{inspect.cleandoc(detector.__doc__)}"})

@@ -22,9 +22,18 @@ class Gpus:
     """
 
     def __init__(self, plan, devices, candidates=1):
-        self.programs = {device: Program(plan, device) for device in devices}
-        self._pipeline = Pipeline(list(self.programs.values()), candidates)
+        self._devices = devices
         self._pins = Pins()
+        self._make(plan, candidates)
+
+    def _make(self, plan, candidates):
+        self.programs = {device: Program(plan, device) for device in self._devices}
+        self._pipeline = Pipeline(list(self.programs.values()), candidates)
+
+    def renew(self, plan, candidates):
+        """Replace the programs by those of another plan; pinned arrays stay pinned."""
+        self.release()
+        self._make(plan, candidates)
 
     def detect(self, call):
         """Run a ``detectors.Call``.

@@ -26,7 +26,8 @@ class Detector(Placed):
     of the M = 2^m points of the constellation, with E|x_i|^2 = 1. In array shapes, n is the number
     of received vectors.
 
-    A detector is not thread-safe.
+    A detector is not thread-safe. The parameters that may change (``num_passes`` of ``NWay``, ``k``
+    of ``KBest``) are attributes that can be set between two calls of ``detect``.
 
     Attributes:
         erasures: number of vectors that the last ``detect`` could not detect because of a NaN or
@@ -64,6 +65,7 @@ class Detector(Placed):
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
+    _engines = None             # until the detector is complete
     # Whether the time per vector varies. If it does, GPU threads that finish early take the next
     # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
     # distribution).
@@ -109,13 +111,10 @@ class Detector(Placed):
                              "to subtract")
         instruction_set(isa)
         self.device = _device("device", device)
-        for parameter in self.PARAMETERS:
-            value = own.get(parameter.name, parameter.default)
-            setattr(self, parameter.name, parameter.checked(value, self))
+        self._set_own(own)
         self.given = own | ({} if isa == "auto" else {"isa": isa})
         self.pins_buffers = False
         self._erased = 0
-        self._complete()
         self._engines = self._make_engines(isa)
         self._placement = Placement(
             self.backend, None if self.IN_PYTHON else calibration.crossover(self, self._engines),
@@ -138,6 +137,25 @@ class Detector(Placed):
                        backend=self.backend, threads=self.threads, device=self.device,
                        llr_type=self.llr_dtype.name, llr_scale=self.llr_scale,
                        extrinsic=self.extrinsic, **self.given), ()
+
+    def changed(self, name, value):
+        """Return {name: value} of the detector's own parameters after a change of one of them.
+
+        The detector itself does not change.
+
+        Raises:
+            ValueError: the value is not allowed.
+        """
+        draft = object.__new__(type(self))
+        vars(draft).update(vars(self), _engines=None)
+        draft._set_own({**self.given, name: value})
+        return {p.name: getattr(draft, p.name) for p in self.PARAMETERS}
+
+    def _set_own(self, given):
+        for parameter in self.PARAMETERS:
+            value = given.get(parameter.name, parameter.default)
+            setattr(self, parameter.name, parameter.checked(value, self))
+        self._complete()
 
     @property
     def label(self):
@@ -409,6 +427,9 @@ class Detector(Placed):
     def __init_subclass__(cls, **keywords):
         """Add the declared parameters to the detector's signature and docstring."""
         super().__init_subclass__(**keywords)
+        for parameter in cls.PARAMETERS:
+            if parameter.live:
+                setattr(cls, parameter.name, _live(parameter))
         if "__init__" not in vars(cls):
             cls.__signature__ = _signature(cls)
         # Python 3.13 has removed the indentation already.
@@ -427,6 +448,22 @@ class Detector(Placed):
         """Return the parameters of the detector: those of all detectors first, its own last."""
         soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
         return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+
+
+def _live(parameter):
+    """Return the property of a parameter that may change."""
+    name = parameter.name
+
+    def set_value(self, value):
+        own = vars(self)
+        if self._engines is None:
+            own[name] = value
+        elif value != self.given.get(name, own[name]):
+            own.update(self.changed(name, value))
+            self.given = {**self.given, name: value}
+            self._engines.renew()
+
+    return property(lambda self: vars(self)[name], set_value, doc=parameter.doc)
 
 
 def label(name, parameters):

@@ -31,7 +31,9 @@ def case(detector, per_channel, has_prior=False, num_hard=0):
         has_prior: whether there are a-priori LLRs.
         num_hard: number of hard solutions per vector.
     """
-    return _period(per_channel), has_prior, num_hard, detector.threads, detector.pins_buffers
+    live = tuple(getattr(detector, p.name) for p in detector.PARAMETERS if p.live)
+    return (_period(per_channel), has_prior, num_hard, detector.threads, detector.pins_buffers,
+            *live)
 
 
 def crossover(detector, engines):
@@ -43,7 +45,7 @@ def crossover(detector, engines):
     """
     detector = weakref.proxy(detector)    # the detector holds the crossover
 
-    def configuration(period, has_prior, num_hard, threads, pinned):
+    def configuration(period, has_prior, num_hard, threads, pinned, *_live):
         text = source.program(detector.plan(), 0, has_prior, period == 1,
                               detector.llr_dtype == np.int8, num_hard)
         return {"isa": detector.isa, "threads": threads or _core.max_threads(),
@@ -53,7 +55,7 @@ def crossover(detector, engines):
                 "vectors_per_matrix": period, "prior": has_prior, "hard_solutions": num_hard,
                 "program": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
-    def ways(n, period, has_prior, num_hard, threads, pinned):
+    def ways(n, period, has_prior, num_hard, threads, pinned, *_live):
         period = min(period, n)
         call = problem(detector, n // period * period, period, has_prior, num_hard)
         if sum(array.nbytes for array in (call.y, call.h, call.out)) > LARGEST_BYTES:

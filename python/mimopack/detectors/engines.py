@@ -23,6 +23,7 @@ class Engines:
         # A reference cycle would keep GPU memory until the garbage collector runs.
         self._detector, self._isa = weakref.proxy(detector), isa
         self._core = self._gpus = None
+        self._outdated = False    # whether the GPU programs are those of earlier parameters
 
     @property
     def isa(self):
@@ -37,10 +38,17 @@ class Engines:
 
     def gpus(self):
         """Return the programs on the detector's GPUs, a ``cuda.gpus.Gpus``."""
+        detector = self._detector
         if self._gpus is None:
-            detector = self._detector
             self._gpus = Gpus(detector.plan(), detector.devices, detector.candidates)
+        elif self._outdated:
+            self._gpus.renew(detector.plan(), detector.candidates)
+        self._outdated = False
         return self._gpus
+
+    def renew(self):
+        """Make the implementations again at their next use: a parameter has changed."""
+        self._core, self._outdated = None, True
 
     def on_host(self, call):
         """Run a :class:`.call.Call` in C++, or in NumPy for backend "reference".

@@ -31,6 +31,8 @@ class Parameter:
             "" for a parameter that only Python uses. An enum is passed to C++ as its index in
             ``choices``. If the parameter's value is None, the C++ default applies.
         in_reference: whether the NumPy reference takes the parameter.
+        live: whether the parameter may change between two calls of ``detect``, and in a running
+            block.
         in_blocks: whether blocks have the parameter.
     """
 
@@ -46,6 +48,7 @@ class Parameter:
     check: Any = None
     core: str | None = None
     in_reference: bool = True
+    live: bool = False
     in_blocks: bool = True
 
     @property

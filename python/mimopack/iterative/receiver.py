@@ -185,7 +185,7 @@ class IterativeReceiver:
             self.detector.checked(y, h, noise_var, None)
             arrays, counts = self._graphs.receive(
                 self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
-                self.decoder.iterations, self.detector, self.decoder)
+                self.decoder.iterations, self.detector, self.detector.label, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
         settle(arrays[1])
