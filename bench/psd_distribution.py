@@ -15,7 +15,6 @@ or 8 streams.
 """
 
 import argparse
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,17 +33,6 @@ PAPER = {2: {"qpsk": {"one_stream": 163}, "qam16": {"one_stream": 268, "streams"
              "qam64": {"one_stream": 153}},
          4: {"qpsk": {"one_stream": 169, "streams": 218},
              "qam16": {"one_stream": 121, "streams": 141}, "qam64": {"one_stream": 24}}}
-
-
-@contextmanager
-def distribution(name):
-    """Within this context, generated programs use the given distribution of vectors."""
-    before = detectors.PSD.UNEQUAL_TIME
-    detectors.PSD.UNEQUAL_TIME = name == "dynamic"
-    try:
-        yield
-    finally:
-        detectors.PSD.UNEQUAL_TIME = before
 
 
 class OnDevice:
@@ -106,13 +94,12 @@ class OnDevice:
 def make(setting, team, how):
     """Return a compiled detector."""
     antennas = setting.num_tx
-    detector = detectors.PSD(antennas, antennas, setting.constellation, preset="table5",
-                             team_size=team, backend="cuda")
-    with distribution(how):
-        import cupy
+    import cupy
 
-        y, h = (cupy.zeros((32, *[antennas] * axes), np.complex64) for axes in (1, 2))
-        detector.detect(y, h, 1.0)
+    detector = detectors.PSD(antennas, antennas, setting.constellation, preset="table5",
+                             team_size=team, distribution=how, backend="cuda")
+    y, h = (cupy.zeros((32, *[antennas] * axes), np.complex64) for axes in (1, 2))
+    detector.detect(y, h, 1.0)
     return detector
 
 

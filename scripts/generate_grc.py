@@ -66,7 +66,7 @@ DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "conste
 def block_parameters(detector, block):
     """Return all parameters of a detector's block, in the order of GRC's dialogue."""
     signature = inspect.signature(block)
-    declared = {p.name: p for p in detector.all_parameters() if p.in_blocks}
+    declared = {p.name: p for p in detector.all_parameters()}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
     extra = [NOISE_VAR, PERIOD] + ([PRIOR] if detector.SUPPORTS_PRIOR else [])
     added = [Parameter(name, label, signature.parameters[name].default, kind, doc)
@@ -100,11 +100,13 @@ def grc_parameter(parameter):
     if parameter.name == "llr_type":
         entry["option_attributes"] = {"dtype": ["byte" if "int8" in choice else "float"
                                                 for choice in parameter.choices]}
+    if parameter.advanced:
+        entry["category"] = "Advanced"
     if parameter.name == "llr_scale":
         entry["hide"] = "${ 'none' if llr_type == 'int8' else 'all' }"
     elif parameter.name == "device":
         entry["hide"] = "${ {'cuda': 'none', 'auto': 'part'}.get(backend, 'all') }"
-    elif parameter.name in LAST or parameter.name == "symbols_per_channel":
+    elif parameter.name in LAST or parameter.name == "symbols_per_channel" or parameter.advanced:
         shown = f"'{default}'" if parameter.kind == "enum" else repr(default)
         entry["hide"] = f"${{ 'part' if {parameter.name} == {shown} else 'none' }}"
     return entry

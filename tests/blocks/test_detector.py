@@ -377,10 +377,7 @@ def test_names_and_documentation(name):
     block = getattr(mimopack, f"{name}_detector")
     parameters = inspect.signature(block).parameters
     for parameter in detectors.REGISTRY[name].all_parameters():
-        if parameter.in_blocks:
-            assert parameters[parameter.name].default == parameter.default
-        else:
-            assert parameter.name not in parameters
+        assert parameters[parameter.name].default == parameter.default
     assert {"noise_var", "symbols_per_channel", "prior_input"} <= parameters.keys()
     assert "ln P(1)/P(0)" in block.__doc__ and f"{name}_detector" in dir(mimopack)
 

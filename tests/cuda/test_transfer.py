@@ -86,6 +86,15 @@ def test_all_devices_have_work_before_any_is_waited_for(parts, monkeypatch):
     assert Fake.log.count(("launch", 1)) == Fake.log.count(("wait", 1)) == parts
 
 
+def test_a_batch_has_as_many_streams_as_asked_for(monkeypatch):
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1)
+    y, h, noise_var, _ = problem(600, 2, 2, "qam16", 18)
+    llr = detectors.PSD(2, 2, backend="cuda", streams=7).detect(y, h, noise_var)
+    np.testing.assert_array_equal(llr, detectors.PSD(2, 2, backend="cpu").detect(y, h, noise_var))
+    assert Fake.log[:7] == [("launch", 0)] * 7 and Fake.log.count(("wait", 0)) == 7
+
+
 def test_parts_of_long_searches_are_small(monkeypatch):
     fake_cuda.install(monkeypatch)
     monkeypatch.setattr(transfer, "PART_CANDIDATES", 300)

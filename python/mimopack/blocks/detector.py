@@ -224,7 +224,7 @@ def _signature(detector):
            for name, default in (("noise_var", 0.1), ("symbols_per_channel", 1),
                                  ("prior_input", False))]
         + [inspect.Parameter(p.name, keyword, default=p.default)
-           for p in own if p.in_blocks and p.name not in ("num_tx", "num_rx", "constellation")])
+           for p in own if p.name not in ("num_tx", "num_rx", "constellation")])
 
 
 def _live_methods(parameter):
@@ -245,8 +245,7 @@ def _live_methods(parameter):
 
 def _make(detector):
     name, signature = f"{detector.name}_detector", _signature(detector)
-    # A parameter that blocks do not show works too.
-    known = {*signature.parameters, *(p.name for p in detector.PARAMETERS), "isa"}
+    known = {*signature.parameters, "isa"}
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
         for keyword in keywords:

@@ -28,7 +28,7 @@ class Gpus:
 
     def _make(self, plan, candidates):
         self.programs = {device: Program(plan, device) for device in self._devices}
-        self._pipeline = Pipeline(list(self.programs.values()), candidates)
+        self._pipeline = Pipeline(list(self.programs.values()), candidates, plan.get("streams"))
 
     def renew(self, plan, candidates):
         """Replace the programs by those of another plan; pinned arrays stay pinned."""

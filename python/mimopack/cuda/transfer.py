@@ -42,10 +42,13 @@ class Pipeline:
     Args:
         programs: list of :class:`.program.Program`, one for each GPU.
         candidates: number of candidates evaluated per vector.
+        streams: number of parts in progress per GPU, and of parts of a batch if it is large enough;
+            None for SLOTS and PARTS.
     """
 
-    def __init__(self, programs, candidates=1):
+    def __init__(self, programs, candidates=1, streams=None):
         self._programs = programs
+        self._streams, self._parts = streams or SLOTS, streams or PARTS
         self._most = max(1, PART_CANDIDATES // candidates)
         self._slots = None
 
@@ -65,23 +68,23 @@ class Pipeline:
 
     def _detect(self, batch):
         count = len(self._programs)
-        parts = batch.parts(count, self._most)
+        parts = batch.parts(count, self._parts, self._most)
         shares = [parts[len(parts) * i // count:len(parts) * (i + 1) // count]
                   for i in range(count)]
         erased = 0
         try:
             if self._slots is None:
-                self._slots = [[_Slot(program) for _ in range(SLOTS)]
+                self._slots = [[_Slot(program) for _ in range(self._streams)]
                                for program in self._programs]
             # An allocation may wait for all kernels, so it comes before the first one.
             size = batch.room(*parts[0])    # no part is larger
             for slots, share in zip(self._slots, shares, strict=True):
                 for slot in slots[:len(share)]:
                     slot.make_room(size)
-            turns = [*zip_longest(*shares), *[[None] * count] * SLOTS]
+            turns = [*zip_longest(*shares), *[[None] * count] * self._streams]
             for turn, together in enumerate(turns):
                 for slots, part in zip(self._slots, together, strict=True):
-                    slot = slots[turn % SLOTS]
+                    slot = slots[turn % self._streams]
                     erased += slot.finish()
                     if part:
                         slot.send(batch, *part)
@@ -151,13 +154,13 @@ class _Batch:
         self._bytes = sum(rows.nbytes for rows in (*inputs, *outputs))
         self._layouts = {}
 
-    def parts(self, gpus, most):
+    def parts(self, gpus, per_gpu, most):
         """Return the parts of the batch as [(rows, matrices)], both slices.
 
-        There is at least one part per GPU if there are enough vectors; a part has at most ``most``
-        vectors.
+        There is at least one part per GPU if there are enough vectors, and ``per_gpu`` if the batch
+        is large; a part has at most ``most`` vectors.
         """
-        count = max(gpus, min(PARTS * gpus, self._bytes // LEAST_PART_BYTES),
+        count = max(gpus, min(per_gpu * gpus, self._bytes // LEAST_PART_BYTES),
                     -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
 

@@ -402,9 +402,9 @@ class Detector(Placed):
         Returns:
             A dict with the keys name, family, folder (the folder with kernel.h and cuda.h), num_tx,
             num_rx, points, width, scale, bit_source and bit_sign (for the last four see
-            lib/common/config.h), extrinsic and options (the options of the family). Two more keys
-            are for GPUs only: unequal (whether the time per vector varies) and gpu_threads (threads
-            per block).
+            lib/common/config.h), extrinsic and options (the options of the family). More keys are
+            for GPUs only: unequal (whether the time per vector varies), gpu_threads (threads per
+            block), and streams (of PSD: CUDA streams for host arrays, or None).
         """
         qam = self.constellation.square_qam
         bits = self.constellation.bits_per_symbol

@@ -46,13 +46,15 @@ def crossover(detector, engines):
     detector = weakref.proxy(detector)    # the detector holds the crossover
 
     def configuration(period, has_prior, num_hard, threads, pinned, *_live):
-        text = source.program(detector.plan(), 0, has_prior, period == 1,
-                              detector.llr_dtype == np.int8, num_hard)
+        plan = detector.plan()
+        text = source.program(plan, 0, has_prior, period == 1, detector.llr_dtype == np.int8,
+                              num_hard)
         return {"isa": detector.isa, "threads": threads or _core.max_threads(),
                 "num_tx": detector.num_tx, "num_rx": detector.num_rx,
                 "constellation": detector.constellation.name,
                 "llr_type": detector.llr_dtype.name, "pinned": pinned,
                 "vectors_per_matrix": period, "prior": has_prior, "hard_solutions": num_hard,
+                "streams": plan.get("streams"),
                 "program": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
     def ways(n, period, has_prior, num_hard, threads, pinned, *_live):

@@ -33,7 +33,7 @@ class Parameter:
         in_reference: whether the NumPy reference takes the parameter.
         live: whether the parameter may change between two calls of ``detect``, and in a running
             block.
-        in_blocks: whether blocks have the parameter.
+        advanced: whether Companion shows the parameter in the tab Advanced.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Parameter:
     core: str | None = None
     in_reference: bool = True
     live: bool = False
-    in_blocks: bool = True
+    advanced: bool = False
 
     @property
     def allowed(self):

@@ -7,7 +7,6 @@ import operator
 import numpy as np
 
 from .. import reference
-from ..checks import integer
 from .base import Detector
 from .parameters import Parameter
 
@@ -19,6 +18,7 @@ ORDERING = Parameter(
     "eq. 3. Both give the same solution.", reference.sphere.ORDERINGS)
 RADII = ("infinite", "zf")
 PRESETS = ("auto", "table5")
+DISTRIBUTIONS = ("dynamic", "static")
 
 # 004 table 5: {(nt, side): ((lvl_1, ...), (exp_1, ...), tt)}.
 TABLE_5 = {
@@ -158,22 +158,33 @@ class PSD(_Sphere):
     PARAMETERS = (
         Parameter("preset", "Preset", "auto", "enum",
                   "Source of levels, expansions and team_size that are not given. auto: the values "
-                  "that were fastest in measurements; table5: the values of 004 table 5 (2 or 4 "
-                  "layers of QPSK, 16- or 64-QAM).",
+                  "that were fastest in measurements; table5: the row of 004 table 5 for this "
+                  "number of layers and constellation (2 or 4 layers of QPSK, 16- or 64-QAM).",
                   PRESETS, core="", in_reference=False),
         Parameter("levels", "Levels", None, "ints",
                   "Levels at which nodes are evaluated, lvl_1 > lvl_2 > ... > 1; the top level is "
                   "2 num_tx. Default: the preset's.",
-                  optional=True),
+                  optional=True, advanced=True),
         Parameter("expansions", "Expansions", None, "ints",
                   "Number of nodes that are expanded at once, exp_1, exp_2, ..., one for each of "
                   "the levels except the last. Default: the preset's, or all 1 if levels is "
-                  "given.", optional=True),
-        Parameter("team_size", "Team size", None, "int",
-                  "tt, the number of threads that share the nodes of a vector; count_nodes has a "
-                  "count for each thread. Default: the preset's, which is 1 with auto.",
-                  optional=True,
-                  in_blocks=False),
+                  "given.", optional=True, advanced=True),
+        Parameter("team_size", "Team size tt", None, "int",
+                  "tt, the number of threads that share the nodes of a vector, 1 to 1024. Only the "
+                  "cuda backend has teams; count_nodes has a count for each thread on any backend. "
+                  "Default: the preset's, which is 1 with auto.",
+                  optional=True, least=1, most=1024, advanced=True),
+        Parameter("distribution", "Distribution", "dynamic", "enum",
+                  "How a GPU distributes vectors (004 §6). dynamic: threads and teams that are "
+                  "ready take the next vectors; static: all get the same number of vectors, the "
+                  "equal distribution of 004. Only the cuda backend uses it.",
+                  DISTRIBUTIONS, core="", in_reference=False, advanced=True),
+        Parameter("streams", "CUDA streams", None, "int",
+                  "Number of CUDA streams on each GPU, 1 to 32, among which the parts of a batch "
+                  "are shared (004 §6). A part has at least 2 MiB. Only the cuda backend uses it, "
+                  "for arrays in host memory as those of a block. Default: 3, with 2 parts for a "
+                  "batch of up to 32 MiB.",
+                  optional=True, least=1, most=32, core="", in_reference=False, advanced=True),
         ORDERING,
     )
 
@@ -200,7 +211,6 @@ class PSD(_Sphere):
         self.levels, self.expansions = levels, expansions
         if self.team_size is None:
             self.team_size = team
-        self.team_size = integer("team_size", self.team_size, 1, 1024)
         self._check_rounds(side)
 
     def _check_rounds(self, side):
@@ -235,6 +245,10 @@ class PSD(_Sphere):
             (n, team_size) uint32, modulo 2^32; 0 for a vector that cannot be detected.
         """
         return self._count(y, h, noise_var, prior, self.team_size)
+
+    def plan(self):
+        return {**super().plan(), "unequal": self.distribution == "dynamic",
+                "streams": self.streams}
 
     def gpu_threads(self):
         """Return the number of threads per block on a GPU: at least one team."""
