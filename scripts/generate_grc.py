@@ -55,6 +55,8 @@ PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
 PRIOR = ("prior_input", "A-priori Input", "bool",
          "Whether to add an input for a-priori LLRs. The output LLRs then include them "
          "(a-posteriori LLRs).")
+HARD = ("hard_inputs", "Hard Inputs", "int",
+        "Number of inputs for hard solutions, such as the decoder's of each iteration; 0 to 8.")
 
 # Order in GRC's dialogue. The block shows parameters in LAST only if they differ from the default.
 FIRST = ("num_tx", "num_rx", "constellation")
@@ -68,7 +70,8 @@ def block_parameters(detector, block):
     signature = inspect.signature(block)
     declared = {p.name: p for p in detector.all_parameters()}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
-    extra = [NOISE_VAR, PERIOD] + ([PRIOR] if detector.SUPPORTS_PRIOR else [])
+    extra = ([NOISE_VAR, PERIOD] + [PRIOR] * detector.SUPPORTS_PRIOR
+             + [HARD] * detector.TAKES_HARD)
     added = [Parameter(name, label, signature.parameters[name].default, kind, doc)
              for name, label, kind, doc in extra]
     return ([declared[name] for name in (*FIRST, *own)] + added
@@ -142,6 +145,8 @@ def documentation(detector, parameters):
               "  h: the channel matrix of these vectors, nr x nt, row by row."]
     if detector.SUPPORTS_PRIOR:
         lines.append("  prior: a-priori LLRs, in the order of llr.")
+    if detector.TAKES_HARD:
+        lines.append("  hard: a hard solution per vector, one bit per byte, in the order of llr.")
     lines += ["  llr: ln P(1)/P(0), vector by vector, antenna by antenna, most significant bit "
               "first; 0 for a vector that cannot be detected.",
               f"  control: a dictionary with the keys {', '.join(keys[:-1])} and {keys[-1]}, or a "
@@ -178,6 +183,10 @@ def block_yaml(detector):
     if detector.SUPPORTS_PRIOR:
         inputs.append({"label": "prior", "domain": "stream", "dtype": "float",
                        "vlen": f"${{ {bits} }}", "hide": "${ not prior_input }"})
+    if detector.TAKES_HARD:
+        inputs.append({"label": "hard", "domain": "stream", "dtype": "byte",
+                       "vlen": f"${{ {bits} }}", "hide": "${ not hard_inputs }",
+                       "multiplicity": "${ max(1, hard_inputs) }"})
     inputs.append({"id": "control", "domain": "message", "optional": True})
     arguments = [f"{p.name}='${{{p.name}}}'" if p.kind == "enum" else f"{p.name}=${{{p.name}}}"
                  for p in parameters]

@@ -46,6 +46,26 @@ def test_prior_port(name):
     np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_hard_ports(with_prior):
+    """Two solutions per vector, of which only the least significant bits count."""
+    y, h, noise_var, bits = problem(300, 4, 4, "qam16", 10, 3)
+    rng = np.random.default_rng(1)
+    hard = rng.integers(0, 256, (2, *bits.shape), np.uint8)
+    hard[0] = bits
+    prior = rng.normal(0, 3, bits.shape).astype(np.float32) if with_prior else None
+    expected = detectors.BitFlip().detect(y, h, noise_var, prior, hard=hard & 1)
+    block = make("bitflip", noise_var=noise_var, symbols_per_channel=3, hard_inputs=2,
+                 prior_input=with_prior)
+    llr, _ = play(block, y, h, 3, prior, hard=hard, step=7)
+    np.testing.assert_array_equal(llr, expected)
+    assert block.erasures() == 0
+    with pytest.raises(ValueError, match="hard_inputs: got 9, allowed are 0 to 8"):
+        make("bitflip", hard_inputs=9)
+    with pytest.raises(TypeError, match="hard_inputs: nway_detector has no such parameter"):
+        make("nway", hard_inputs=1)
+
+
 @pytest.mark.quick
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("constellation", ["bpsk", "qam16"])

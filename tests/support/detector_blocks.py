@@ -61,13 +61,14 @@ def make(name, **parameters):
     return getattr(mimopack, f"{name}_detector")(**parameters)
 
 
-def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32, event=None):
+def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32, event=None,
+         hard=()):
     """Run the arrays through the block; return the LLRs (n, nt*m) and the sink."""
     tb = gr.top_block()
     width = block.output_signature().sizeof_stream_item(0) // np.dtype(dtype).itemsize
     ends = [Source(y.reshape(len(y) // period, -1), tags, step, event), Source(h, (), step)]
-    if prior is not None:
-        ends.append(Source(prior.reshape(len(y) // period, -1), (), step))
+    ends += [Source(items.reshape(len(y) // period, -1), (), step)
+             for items in (*([] if prior is None else [prior]), *hard)]
     sink = Sink(dtype, width)
     for port, source in enumerate(ends):
         tb.connect(source, (block, port))

@@ -24,6 +24,7 @@ BATCH_BYTES = 2**22
 BATCH_CANDIDATES = 2**28
 # Minimum number of vectors per work() call: they fill a SIMD register in each of several threads.
 LEAST_VECTORS = 64
+MOST_HARD_INPUTS = 8
 
 
 class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
@@ -37,6 +38,9 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         in 1 ``h``: complex, vlen nr*nt: channel matrix of these T vectors, row-major.
         in 2 ``prior`` (with prior_input=True): float, vlen T*nt*m: a-priori LLRs, in the order of
             ``llr``.
+        further in ``hard`` (bitflip_detector, as many as ``hard_inputs``): byte, vlen T*nt*m: a
+            hard solution per vector, in the order of ``llr``, one bit per byte (the least
+            significant).
         out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), vector by vector, antenna by
             antenna, most significant bit first.
         message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, and
@@ -51,6 +55,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         symbols_per_channel: T.
         prior_input: whether the block has the input ``prior``. The output LLRs are then
             a-posteriori, unless the detector has ``extrinsic=True``.
+        hard_inputs: number of inputs ``hard`` (bitflip_detector), 0 to 8. The candidates are those
+            of all these solutions; without such an input they are those of ZF-SIC's solution.
 
     The constructor raises ValueError if an argument is invalid, or if backend is "cuda" and there
     is no GPU. It raises ImportError if backend is "cuda" and there is no CuPy.
@@ -82,7 +88,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     DETECTOR = None
     CONTROLS = ("noise_var", "threads")
 
-    def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, **parameters):
+    def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, hard_inputs=0,
+                 **parameters):
         det = self._engine = self._detector = self.DETECTOR(**parameters)
         det.on_gpu_failure = self._on_gpu_failure
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
@@ -91,6 +98,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         # Settings that another thread may change while work() runs; the next call applies them.
         self._live = {p.name: getattr(det, p.name) for p in det.PARAMETERS if p.live}
         self._prior_input = prior_input
+        self._hard_inputs = integer("hard_inputs", hard_inputs, 0, MOST_HARD_INPUTS)
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
         self._vectors = self._erasures = self._failures = 0
@@ -102,6 +110,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
                   (np.complex64, det.num_rx * det.num_tx)]
         if prior_input:
             inputs.append((np.float32, width))
+        inputs += [(np.uint8, width)] * hard_inputs
         output = (det.llr_dtype.type, width)
         gr.sync_block.__init__(self, f"mimopack_{det.name}_detector",
                                [vector(*port) for port in inputs], [vector(*output)])
@@ -119,7 +128,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._pinned = False
         self._apply_live()
         self._with_threads(self._engine.prepare, self._batch * self._period, self._period,
-                           self._prior_input)
+                           self._prior_input, self._hard_inputs)
         return True
 
     def stop(self):
@@ -154,12 +163,16 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         n = items * self._period
         y = input_items[0].reshape(n, det.num_rx)
         h = input_items[1].reshape(items, det.num_rx, det.num_tx)
-        prior = (input_items[2].reshape(n, det.bits_per_vector)
-                 if len(input_items) > 2 else None)
+        shape = n, det.bits_per_vector
+        prior = input_items[2].reshape(shape) if self._prior_input else None
         try:
             self._apply_live()
+            extras = {}
+            if self._hard_inputs:
+                hard = input_items[-self._hard_inputs:]
+                extras["hard"] = np.stack([bits.reshape(shape) & 1 for bits in hard])
             self._with_threads(det.detect, y, h, self._noise(items, self._period), prior=prior,
-                               out=out.reshape(n, det.bits_per_vector))
+                               out=out.reshape(shape), **extras)
             self._erasures += det.erasures
         except Exception as error:    # erase and report these vectors; the stream continues
             out[...] = 0
@@ -222,7 +235,8 @@ def _signature(detector):
          for p in own if p.name in ("num_tx", "num_rx", "constellation")]
         + [inspect.Parameter(name, keyword, default=default)
            for name, default in (("noise_var", 0.1), ("symbols_per_channel", 1),
-                                 ("prior_input", False))]
+                                 ("prior_input", False),
+                                 *([("hard_inputs", 0)] if detector.TAKES_HARD else []))]
         + [inspect.Parameter(p.name, keyword, default=p.default)
            for p in own if p.name not in ("num_tx", "num_rx", "constellation")])
 

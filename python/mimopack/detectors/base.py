@@ -62,6 +62,7 @@ class Detector(Placed):
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
     HARD = False                # hard decisions: all LLRs are +-1
+    TAKES_HARD = False          # ``detect`` takes hard solutions to start from
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
@@ -305,7 +306,7 @@ class Detector(Placed):
         """The GPU programs (``cuda.gpus.Gpus``), for measurements; None without a GPU backend."""
         return self._engines.gpus() if self.backend in ("auto", "cuda") else None
 
-    def prepare(self, n, per_channel=1, has_prior=False):
+    def prepare(self, n, per_channel=1, has_prior=False, num_hard=0):
         """Do the slow first steps on a GPU now, so that the first ``detect`` is fast.
 
         These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
@@ -317,13 +318,15 @@ class Detector(Placed):
             n: number of vectors in a batch.
             per_channel: T, the number of vectors that share a matrix.
             has_prior: whether the batches have a-priori LLRs.
+            num_hard: number of hard solutions per vector, for ``BitFlip``.
         """
         def start():
             period = min(per_channel, 2)    # one program serves every period above 1
             self._engines.on_gpus(calibration.problem(self, period * len(self.devices), period,
-                                                      has_prior))
+                                                      has_prior, num_hard))
 
-        self._placement.prepare(n, start, calibration.case(self, per_channel, has_prior))
+        self._placement.prepare(n, start,
+                                calibration.case(self, per_channel, has_prior, num_hard))
 
     def pin(self, *arrays):
         """Pin the GNU Radio buffers that contain these host arrays, until ``release``.

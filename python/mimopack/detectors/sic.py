@@ -47,9 +47,9 @@ class BitFlip(_Cancelling):
     levels by successive interference cancellation (fig. 6). The list then has 1 + nt m candidates,
     in which each bit occurs with both values.
 
-    The first hard solution comes from ZF-SIC. In Python an iterative receiver can pass the
-    decoder's solutions of all iterations to ``detect`` as ``hard``; their lists are then combined
-    (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (002 eq. 3,
+    The first hard solution comes from ZF-SIC. An iterative receiver can pass the decoder's
+    solutions of all iterations, in Python to ``detect`` as ``hard``, and to the block at its
+    inputs ``hard``; their lists are then combined (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (002 eq. 3,
     4), not the slicing. The constellation must be square QAM with Gray labels per axis, because the
     detector slices each axis by rounding.
 
@@ -59,6 +59,7 @@ class BitFlip(_Cancelling):
     name = "bitflip"
     summary = "Candidate list by bit flipping from ZF-SIC or given hard solutions"
     SUPPORTS_PRIOR = True
+    TAKES_HARD = True
 
     @property
     def candidates(self):
