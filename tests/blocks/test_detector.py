@@ -9,7 +9,7 @@ import numpy as np
 import pmt
 import pytest
 from detector_blocks import Hungry, Sink, Source, make, play
-from flowgraphs import Messages
+from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import _core, detectors
 from gnuradio.mimopack.detectors import engines
@@ -313,20 +313,21 @@ class TestControl:
 @pytest.mark.parametrize("name, parameter, before, after", [
     ("nway", "num_passes", 4, 2), ("kbest", "k", 4, 16)])
 def test_a_parameter_changes_in_a_running_flowgraph(name, parameter, before, after, way):
-    y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 15)
+    y, h, noise_var, _ = problem(60_000, 4, 4, "qam16", 15)
     block = make(name, noise_var=noise_var, **{parameter: before})
     change = {
         "method": lambda: getattr(block, f"set_{parameter}")(after),
         "callback": lambda: getattr(block.control, f"set_{parameter}")(after),
         "message": lambda: block._post(pmt.intern("control"), pmt.to_pmt(
             {parameter: float(after)}))}[way]
-    llr, _ = play(block, y, h, step=100, event=(1000, change))
+    llr, _ = play(block, y, h, step=1000, event=(
+        40_000, lambda: (until(block.vectors), change())))
     old, new = (detectors.create(name, **{parameter: value}).detect(y, h, noise_var)
                 for value in (before, after))
     is_old, is_new = ((llr == other).all(axis=1) for other in (old, new))
     first = np.flatnonzero(~is_old)[0]
-    assert is_new[first:].all() and 0 < first < 3900
-    assert getattr(block, parameter)() == after and block.vectors() == 4000
+    assert 0 < first < 59_000 and is_new[first:].all()
+    assert getattr(block, parameter)() == after and block.vectors() == 60_000
     with pytest.raises(ValueError, match=f"{parameter}: got 0"):
         getattr(block, f"set_{parameter}")(0)
     getattr(block.control, f"set_{parameter}")(0)

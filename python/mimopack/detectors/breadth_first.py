@@ -41,8 +41,8 @@ class KBest(Detector):
     SUPPORTS_PRIOR = True
     PARAMETERS = (
         Parameter("k", "Survivors k", 16, "int",
-                  "Number of paths kept at each level, 1 to 256. It may change while the detector "
-                  "is in use; a GPU then compiles a program for it.",
+                  "Number of paths kept at each level, 1 to 256. It may change at any time; a GPU "
+                  "compiles a program for each value.",
                   least=1, most=256, live=True),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this value (relative to the prior, if there is one). "

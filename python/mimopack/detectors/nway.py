@@ -41,8 +41,8 @@ class NWay(Detector):
     NEEDS_SQUARE_QAM = True
     PARAMETERS = (
         Parameter("num_passes", "Passes N", None, "int",
-                  "Number of tree searches, 1 to num_tx. Default: num_tx, the most accurate. It may "
-                  "change while the detector is in use; a GPU then compiles a program for it.",
+                  "Number of tree searches, 1 to num_tx. Default: num_tx, the most accurate. It "
+                  "may change at any time; a GPU compiles a program for each value.",
                   optional=True, least=1, most="num_tx", live=True),
         Parameter("llr_clip", "LLR clipping", None, "float",
                   "LLRs are limited to +- this value (relative to the prior, if there is one). "

@@ -48,10 +48,10 @@ class BitFlip(_Cancelling):
     in which each bit occurs with both values.
 
     The first hard solution comes from ZF-SIC. An iterative receiver can pass the decoder's
-    solutions of all iterations, in Python to ``detect`` as ``hard``, and to the block at its
-    inputs ``hard``; their lists are then combined (fig. 5). LLRs are max-log over the combined list. A-priori LLRs enter the metrics (002 eq. 3,
-    4), not the slicing. The constellation must be square QAM with Gray labels per axis, because the
-    detector slices each axis by rounding.
+    solutions of all iterations, in Python to ``detect`` as ``hard``, and to the block at its inputs
+    ``hard``; their lists are then combined (fig. 5). LLRs are max-log over the combined list.
+    A-priori LLRs enter the metrics (002 eq. 3, 4), not the slicing. The constellation must be
+    square QAM with Gray labels per axis, because the detector slices each axis by rounding.
 
     Complexity: O(nt^3 m) per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """

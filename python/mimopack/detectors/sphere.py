@@ -169,7 +169,7 @@ class PSD(_Sphere):
                   "Number of nodes that are expanded at once, exp_1, exp_2, ..., one for each of "
                   "the levels except the last. Default: the preset's, or all 1 if levels is "
                   "given.", optional=True, advanced=True),
-        Parameter("team_size", "Team size tt", None, "int",
+        Parameter("team_size", "Team size", None, "int",
                   "tt, the number of threads that share the nodes of a vector, 1 to 1024. Only the "
                   "cuda backend has teams; count_nodes has a count for each thread on any backend. "
                   "Default: the preset's, which is 1 with auto.",
