@@ -365,7 +365,7 @@ def test_meter():
     rates = wrong[:45].mean(axis=(0, 2))
     np.testing.assert_allclose(tested.ber(), rates)
     assert tested.codewords() == 45 and tested.text() == (
-        f"45 codewords, bit error rate after each pass: {rates[0]:.2g}, {rates[1]:.2g}, 0")
+        f"1350 bits, bit error rate {rates[0]:.2g}, {rates[1]:.2g}, 0")
 
 
 @pytest.mark.gpu

@@ -50,6 +50,7 @@ ACCEPTED = {
     "overload": recording.OVERLOADS,
     "overwrite": ("True", "False"),
     "profile": channel.PROFILES,
+    "received_type": ("bits", *declared.LLR_TYPES),
     "repeat": ("True", "False"),
     "sample_rate": ("20e6", "40e6", "80e6"),
     "short_gi": ("False", "True"),
@@ -64,6 +65,8 @@ ACCEPTED = {
     ("mimopack_codeword_modulator", "constellation"): _POINTS,
     ("mimopack_iterative_receiver", "backend"): declared.BACKENDS,
     ("mimopack_iterative_receiver", "constellation"): _POINTS,
+    ("mimopack_ofdm_grid", "constellation"): _POINTS,
+    ("mimopack_symbol_mapper", "constellation"): _POINTS,
     ("mimopack_fec_decoder", "backend"): declared.BACKENDS,
     ("mimopack_fec_decoder_pdu", "backend"): declared.BACKENDS,
 }

@@ -279,6 +279,13 @@ STREAMS = {
     "mimo_channel": lambda: Case(
         lambda folder: mimopack.mimo_channel(2, 3, "tdl_a", 50e-9, seed=1), _samples(2, 20_000, 1),
         settings={"snr_db": 10.0, "cfo": 5.0}, inner=lambda block: (block._channel, "_taps")),
+    "ofdm_grid": lambda: Case(
+        lambda folder: mimopack.ofdm_grid(2, "qpsk", 3, 2), (_reals(3000, 8),),
+        inner=lambda block: (block, "_reorder")),
+    "ofdm_vectors": lambda: Case(
+        lambda folder: mimopack.ofdm_vectors(2, 2, 3, 2),
+        (_samples(2000, 3), _samples(2000, 3), _samples(1000, 12)),
+        inner=lambda block: (block, "_reorder")),
     "rayleigh_channel": lambda: Case(
         lambda folder: mimopack.rayleigh_channel(2, 2, seed=1), (_samples(9000, 2),),
         settings={"snr_db": 10.0}, inner=lambda block: (np, "einsum"), repeats=False),
@@ -289,6 +296,9 @@ STREAMS = {
         {"trigger": lambda block, _: sum(map(
             block.counts().get, ("written", "refused", "failed")))},
         trigger=pmt.intern("text")),
+    "symbol_mapper": lambda: Case(
+        lambda folder: mimopack.symbol_mapper(2, "qpsk"), (_bits(9000, 4),),
+        inner=lambda block: (block._points, "modulate")),
     "wifi_channel_estimator": lambda: Case(
         lambda folder: mimopack.wifi_channel_estimator(2, num_streams=2),
         received()[0][..., None], settings={"threshold": 0.4},

@@ -24,11 +24,13 @@ from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
 from .llr_meter import llr_meter
 from .mimo_channel import mimo_channel
+from .ofdm import ofdm_grid, ofdm_vectors
 from .radio_source import radio_source
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
 from .sigmf_multichannel_source import sigmf_multichannel_source
 from .sigmf_ring_sink import sigmf_ring_sink
+from .symbol_mapper import symbol_mapper
 from .wifi_chain import wifi_channel_estimator, wifi_llr_decoder
 from .wifi_pcap_sink import wifi_pcap_sink
 from .wifi_receiver import wifi_decoder, wifi_receiver, wifi_synchroniser
@@ -71,11 +73,14 @@ __all__ = [
     "iterative_receiver",
     "llr_meter",
     "mimo_channel",
+    "ofdm_grid",
+    "ofdm_vectors",
     "radio_source",
     "rayleigh_channel",
     "sigmf_multichannel_sink",
     "sigmf_multichannel_source",
     "sigmf_ring_sink",
+    "symbol_mapper",
     "wifi_airtime",
     "wifi_channel_estimator",
     "wifi_channel_view",

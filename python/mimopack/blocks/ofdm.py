@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks: bring the grid of an OFDM system into the order of detector blocks, and LLRs back."""
+
+import numpy as np
+from gnuradio import gr
+
+from .. import constellation as constellations
+from ..checks import choice, integer, shown
+from .fec_decoder import LLR_TYPES
+from .streams import BlockLog, Guarded, vector
+
+
+class _reordering_block(Guarded, gr.basic_block):
+    """Base class of blocks that put the values of a block of items into another order.
+
+    Args:
+        name, in_sig, out_sig: see ``gr.basic_block``.
+        taken: for each input, the number of items that a block takes.
+        made: number of items that a block makes at each output.
+    """
+
+    def __init__(self, name, in_sig, out_sig, taken, made):
+        self._taken, self._made = taken, made
+        self._log = BlockLog(self)
+        gr.basic_block.__init__(self, name, in_sig, out_sig)
+        self.set_output_multiple(made)
+        self.set_relative_rate(made, max(taken))    # for the size of the buffers
+        self.set_tag_propagation_policy(gr.TPP_DONT)
+
+    def forecast(self, noutput_items, ninputs):
+        return [max(1, noutput_items // self._made) * taken for taken in self._taken]
+
+    def general_work(self, input_items, output_items):
+        blocks = min([len(output_items[0]) // self._made,
+                      *(len(items) // taken for items, taken in zip(
+                          input_items, self._taken, strict=True))])
+        if not blocks:
+            return 0
+        inputs = [items[:blocks * taken].reshape(blocks, -1) for items, taken in zip(
+            input_items, self._taken, strict=True)]
+        outputs = [items[:blocks * self._made] for items in output_items]
+        for out in outputs:
+            out[...] = 0    # after an exception
+        with self._log.guard(f"{blocks * self._made} items"):
+            for out, values in zip(outputs, self._reorder(inputs), strict=True):
+                out[...] = values.reshape(out.shape)
+        for output, port in {0: 0, len(outputs) - 1: len(inputs) - 1}.items():
+            with self._log.guard("tags"):
+                self._move_tags(port, output, blocks)
+        for port, taken in enumerate(self._taken):
+            self.consume(port, blocks * taken)
+        return blocks * self._made
+
+    def _move_tags(self, port, output, blocks):
+        """Put the tags of an input on the first output items of their blocks."""
+        taken = self._taken[port]
+        for tag in self.get_tags_in_window(port, 0, blocks * taken):
+            self.add_item_tag(output, tag.offset // taken * self._made, tag.key, tag.value,
+                              tag.srcid)
+
+
+class ofdm_vectors(_reordering_block):
+    """Make the streams ``y`` and ``h`` of detector blocks from the symbols of an OFDM receiver.
+
+    A block of T consecutive OFDM symbols shares the channel estimates. A detector block with
+    symbols_per_channel=T takes one item for each subcarrier of such a block::
+
+                    time: symbol 0   1  ..  T-1
+        subcarrier 0      [ y   y   ..   y  ]   item 0:   T vectors, and H of subcarrier 0
+        subcarrier 1      [ y   y   ..   y  ]   item 1:   T vectors, and H of subcarrier 1
+        ..
+        subcarrier K-1    [ y   y   ..   y  ]   item K-1; then the next T symbols
+
+    Ports:
+        in 0 to num_rx - 1: complex, vlen fft_len: the FFT output of each antenna, an item per
+            OFDM symbol.
+        in num_rx ``estimates``: complex, vlen fft_len*num_rx*num_tx: channel matrices of the T
+            symbols, an item per T symbols: the matrix of bin 0, row-major, then that of bin 1.
+            This is ``array.ravel()`` of an array of shape (fft_len, num_rx, num_tx).
+        out 0 ``y``: complex, vlen T*num_rx: the received vectors of a subcarrier.
+        out 1 ``h``: complex, vlen num_rx*num_tx: its channel matrix, row-major.
+
+    At the end of a stream, less than T symbols may be left over.
+
+    A tag moves to the first item of its block: from the first antenna to ``y``, where a tag
+    ``noise_var`` reaches the detector, and from the estimates to ``h``.
+
+    If the block raises an exception, the items of the call are 0, which detectors erase. The
+    exception is counted (``failures``) and logged.
+
+    Args:
+        num_rx: number of receive antennas, 1..256.
+        num_tx: number of transmit antennas, 1..64.
+        fft_len: number of values per OFDM symbol, 1..65536.
+        symbols_per_channel: T, 1..4096.
+        carriers: indices of the values that carry data, in the order in which their items leave;
+            None for all of them. K is their number.
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(self, num_rx=4, num_tx=4, fft_len=64, symbols_per_channel=14, carriers=None):
+        self._num_rx = integer("num_rx", num_rx, 1, 256)
+        width = num_rx * integer("num_tx", num_tx, 1, 64)
+        self._fft_len = integer("fft_len", fft_len, 1, 65536)
+        self._symbols = _period(symbols_per_channel)
+        if carriers is None:
+            carriers = range(fft_len)
+        if np.ndim(carriers) != 1 or not len(carriers):
+            raise ValueError(f"carriers: got {shown(carriers)}, must be a list of indices, or None")
+        self._carriers = np.array([integer("carriers", carrier, 0, fft_len - 1)
+                                   for carrier in carriers])
+        _reordering_block.__init__(
+            self, "ofdm_vectors",
+            [vector(np.complex64, fft_len)] * num_rx + [vector(np.complex64, fft_len * width)],
+            [vector(np.complex64, self._symbols * num_rx), vector(np.complex64, width)],
+            [self._symbols] * num_rx + [1], len(self._carriers))
+
+    def _reorder(self, inputs):
+        *antennas, estimates = inputs
+        grid = np.stack([values.reshape(-1, self._symbols, self._fft_len) for values in antennas])
+        # From (antenna, block, symbol, bin) to (block, bin, symbol, antenna).
+        y = grid.transpose(1, 3, 2, 0)[:, self._carriers]
+        return y, estimates.reshape(len(estimates), self._fft_len, -1)[:, self._carriers]
+
+
+class ofdm_grid(_reordering_block):
+    """Put the LLRs of OFDM symbols from the order of ``ofdm_vectors`` into that of the symbols.
+
+    Ports:
+        in 0 ``llr``: float (or int8), vlen T*num_tx*m: the LLRs of a subcarrier of T symbols, as a
+            detector block with symbols_per_channel=T sends them.
+        out 0 ``symbols``: float (or int8), vlen num_carriers*num_tx*m: the LLRs of an OFDM symbol,
+            subcarrier by subcarrier, antenna by antenna, most significant bit first.
+
+    A tag moves to the first symbol of its block. If the block raises an exception, the items of
+    the call are 0, and the exception is counted (``failures``) and logged.
+
+    Args:
+        num_tx: number of transmit antennas, 1..64.
+        constellation: see ``constellation.get``; a point has m bits.
+        num_carriers: number of subcarriers that carry data, 1..65536.
+        symbols_per_channel: T, 1..4096.
+        llr_type: "float32" or "int8".
+
+    Raises:
+        ValueError: an argument is invalid.
+    """
+
+    def __init__(self, num_tx=4, constellation="qam16", num_carriers=64,
+                 symbols_per_channel=14, llr_type="float32"):
+        bits = constellations.get(constellation).bits_per_symbol * integer("num_tx", num_tx, 1, 64)
+        self._shape = (integer("num_carriers", num_carriers, 1, 65536),
+                       _period(symbols_per_channel), bits)
+        kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
+        _reordering_block.__init__(
+            self, "ofdm_grid", [vector(kind, self._shape[1] * bits)],
+            [vector(kind, num_carriers * bits)], [num_carriers], self._shape[1])
+
+    def _reorder(self, inputs):
+        return [inputs[0].reshape(-1, *self._shape).transpose(0, 2, 1, 3)]
+
+
+def _period(symbols_per_channel):
+    return integer("symbols_per_channel", symbols_per_channel, 1, 4096)

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blocks of an own OFDM system: the grid in the order of detector blocks, LLRs back in its own."""
+
+import numpy as np
+import pytest
+from detector_blocks import Sink, Source, make
+from gnuradio import gr, mimopack
+from gnuradio.mimopack import constellation, detectors
+
+NR, NT, FFT, T, NOISE = 3, 2, 16, 4, 0.01
+CARRIERS = [3, 1, 2, 14, 15]
+POINTS = constellation.get("qam16")
+BITS = NT * POINTS.bits_per_symbol
+
+
+def grid(symbols):
+    """Return bits (symbols, FFT, bits), y (symbols, FFT, NR), h (blocks, FFT, NR, NT)."""
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2, (symbols, FFT, BITS))
+    h, noise = ((rng.normal(size=(*shape, 2)) @ [1, 1j]).astype(np.complex64) for shape in (
+        (-(-symbols // T), FFT, NR, NT), (symbols, FFT, NR)))
+    y = np.einsum("skij,skj->ski", h.repeat(T, 0)[:symbols], POINTS.modulate(bits))
+    return bits, y + np.sqrt(NOISE / 2) * noise, h
+
+
+def play(y, h, carriers=None, llr_type="float32", tags=(), step=None):
+    """Return the LLRs (symbols, carriers, bits) of a flowgraph, and its sink."""
+    top, number = gr.top_block(), FFT if carriers is None else len(carriers)
+    vectors = mimopack.ofdm_vectors(NR, NT, FFT, T, carriers)
+    detector = make("mmse", num_tx=NT, num_rx=NR, symbols_per_channel=T, noise_var=1.0,
+                    llr_type=llr_type)
+    back = mimopack.ofdm_grid(NT, "qam16", number, T, llr_type)
+    sink = Sink(np.dtype(llr_type).type, number * BITS)
+    sources = [*(Source(y[..., antenna], tags if not antenna else (), step)
+                 for antenna in range(NR)), Source(h)]
+    for port, source in enumerate(sources):
+        top.connect(source, (vectors, port))
+    for port in range(2):
+        top.connect((vectors, port), (detector, port))
+    top.connect(detector, back, sink)
+    top.run()
+    return sink.items().reshape(-1, number, BITS), sink
+
+
+@pytest.mark.parametrize("carriers, llr_type, step", [
+    (None, "float32", None), (CARRIERS, "float32", 3), (CARRIERS, "int8", None)])
+def test_llrs_leave_in_the_order_of_the_symbols(carriers, llr_type, step):
+    """As detect() returns them for arrays; the last symbols are no whole block."""
+    symbols = 25 * T
+    bits, y, h = grid(symbols + T - 1)
+    llr, sink = play(y, h, carriers, llr_type, [(2 * T + 1, "noise_var", NOISE)], step)
+    y, h = y[:symbols].reshape(-1, NR), h[:25].repeat(T, 0).reshape(-1, NR, NT)
+    noise_var = np.where(np.arange(len(y)) < 2 * T * FFT, 1, NOISE).astype(np.float32)
+    expected = detectors.create("mmse", num_tx=NT, num_rx=NR, llr_type=llr_type).detect(
+        y, h, noise_var).reshape(symbols, FFT, BITS)
+    used = slice(None) if carriers is None else carriers
+    np.testing.assert_array_equal(llr, expected[:, used])
+    assert 0 < np.mean((llr[2 * T:] > 0) != bits[2 * T:symbols, used]) < 0.05
+    assert sink.tags == [(2 * T, "noise_var", NOISE)]
+
+
+def test_a_tag_of_the_estimates_moves_to_h():
+    _, y, h = grid(2 * T)
+    top, block = gr.top_block(), mimopack.ofdm_vectors(NR, NT, FFT, T)
+    sources = [*map(Source, np.moveaxis(y, 2, 0)), Source(h, [(1, "frame", 7)])]
+    sinks = [Sink(np.complex64, T * NR), Sink(np.complex64, NR * NT)]
+    for port, source in enumerate(sources):
+        top.connect(source, (block, port))
+    for port, sink in enumerate(sinks):
+        top.connect((block, port), sink)
+    top.run()
+    assert [sink.tags for sink in sinks] == [[], [(FFT, "frame", 7)]]
+
+
+@pytest.mark.parametrize("make_block, said", [
+    (lambda: mimopack.ofdm_vectors(carriers=[64]), "carriers: got 64, allowed are 0 to 63"),
+    (lambda: mimopack.ofdm_vectors(carriers=52), "carriers: got 52, must be a list of indices"),
+    (lambda: mimopack.ofdm_vectors(carriers=[]), r"carriers: got \[\], must be a list"),
+    (lambda: mimopack.ofdm_vectors(symbols_per_channel=0), "symbols_per_channel: got 0"),
+    (lambda: mimopack.ofdm_grid(num_carriers=0), "num_carriers: got 0"),
+    (lambda: mimopack.ofdm_grid(constellation="qam32"), "constellation: got 'qam32'")])
+def test_wrong_arguments(make_block, said):
+    with pytest.raises(ValueError, match=said):
+        make_block()
