@@ -11,6 +11,8 @@ from source_tree import PACKAGES, ROOT
 
 
 @pytest.mark.parametrize("name, arguments, said", [
+    ("detectors", ["--detectors", "foo"], "detector: got 'foo'"),
+    ("detectors", ["--constellation", "qam32"], "constellation: got 'qam32'"),
     ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
     ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),

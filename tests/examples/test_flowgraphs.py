@@ -40,7 +40,8 @@ graph.stop()
 graph.wait()
 print(count(counter), count(lost))
 """
-COUNTERS = {"iterative_receiver": ("meter.codewords", "receiver.undecoded"),
+COUNTERS = {"detectors": ("nway_meter.codewords", "nway.erasures"),
+            "iterative_receiver": ("meter.codewords", "receiver.undecoded"),
             "wifi_loopback": ("meter.frames", "meter.lost"),
             "wifi_recording": ("meter.frames", "meter.lost")}
 PLAYED = {"wifi_recording": "wifi_4x4_ht"}
@@ -87,6 +88,14 @@ def test_every_example_has_a_headless_twin():
     for path in EXAMPLES:
         # The twin of a live example takes any number of antennas.
         assert path.with_name(f"{path.stem.removesuffix('_4')}_headless.py").exists()
+
+
+def test_detectors_without_windows(tmp_path):
+    lines = headless("detectors", tmp_path, "--vectors", "5000", "--detectors", "mmse",
+                     "nway:num_passes=1", "nway", "mla")
+    assert lines[-5] == "5000 vectors, SNR 20 dB"
+    mmse, one_pass, nway, exact = (float(line.split()[-1]) for line in lines[-4:])
+    assert mmse > 2 * one_pass > 3 * nway > 2.9 * exact > 0
 
 
 def test_wifi_loopback_without_windows(tmp_path):

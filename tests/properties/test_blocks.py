@@ -34,7 +34,9 @@ PLAYED = {f"{name}_detector" for name in detectors.REGISTRY}
 LEFT_OUT = {"ofdm_grid": "tests/blocks/test_ofdm.py plays it",
             "ofdm_vectors": "tests/blocks/test_ofdm.py plays it",
             "radio_source": "needs a radio: tests/blocks/test_radio_source.py imitates one",
-            "symbol_mapper": "tests/blocks/test_uncoded.py plays it"}
+            "symbol_mapper": "tests/blocks/test_uncoded.py plays it",
+            **dict.fromkeys(("wifi_channel_estimator", "wifi_llr_decoder"),
+                            "tests/blocks/test_wifi_chain.py plays them")}
 
 
 def plays(*names):
