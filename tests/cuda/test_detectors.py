@@ -289,6 +289,8 @@ def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
     found = []
     for unequal in (False, True):
         monkeypatch.setattr(detectors.REGISTRY[name], "UNEQUAL_TIME", unequal)
+        if name == "psd":
+            own["distribution"] = "dynamic" if unequal else "static"
         for few in (False, True):
             det = detectors.create(name, backend="cuda", **own)
             if few:

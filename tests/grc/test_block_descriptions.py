@@ -166,6 +166,8 @@ def test_menus_offer_what_the_code_accepts(path, parameter):
     ("mla", {"constellation": "points", "bits": "2"}),
     ("nway", {"constellation": '"wlan_qam64"', "bits": "6", "num_passes": "1",
               "llr_clip": "10.0"}),
+    ("psd", {"preset": "table5", "constellation": '"qam64"', "bits": "6", "team_size": "32",
+             "distribution": "static", "streams": "4"}),
 ])
 def test_detector_in_a_compiled_flowgraph(companion, tmp_path, name, parameters):
     blocks, connections, size = detector_flowgraph(name, tmp_path / "llr", **parameters)
