@@ -214,3 +214,20 @@ class TestListDecoder:
         keep = arguments.pop("keep_messages", False)
         with pytest.raises(ValueError, match=message):
             coding.ListDecoder(ldpc.LdpcDecoder(SMALL, keep_messages=keep), **arguments)
+
+
+def test_candidates_of_lost_codewords(lossy):
+    """The decoder's decisions with the most doubtful bit 0 and 1, found codewords as they are."""
+    llr, decoder, posterior, found, _ = lossy
+    listed = coding.ListDecoder(decoder, 1, keep_candidates=True)
+    listed.decode(llr)
+    assert listed.candidates.shape == (2, *llr.shape)
+    lost = np.flatnonzero(~listed.found)
+    assert len(lost) > 10
+    doubt = np.abs(posterior) - 0.5 * np.abs(posterior - llr)
+    for value, candidates in zip((-1, 1), listed.candidates, strict=True):
+        tried = llr[lost]
+        at = doubt[lost].argmin(axis=1)
+        tried[np.arange(len(lost)), at] = value * np.abs(tried).max(axis=1)
+        np.testing.assert_array_equal(candidates[lost], decoder.decode(tried) > 0)
+        np.testing.assert_array_equal(candidates[found], posterior[found] > 0)

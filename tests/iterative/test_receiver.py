@@ -140,6 +140,19 @@ class TestLoop:
         np.testing.assert_array_equal(seen[2][:2], seen[1])
         np.testing.assert_array_equal(seen[1][1], decided)
 
+    @pytest.mark.parametrize("early_stop", [False, True])
+    def test_candidates_of_a_list_decoder_feed_bit_flipping(self, early_stop):
+        bits, _, y, h, noise_var = transmitted(256, 12.5)
+        wrong = []
+        for keep in (False, True):
+            listed = coding.ListDecoder(CODE.decoder(backend="cpu"), 2, keep_candidates=keep)
+            loop = iterative.IterativeReceiver(
+                detectors.BitFlip(extrinsic=True, backend="cpu"), listed, INTERLEAVER, 3,
+                early_stop, feedback_scale=0.4)
+            received = loop.receive(y, h, noise_var)
+            wrong.append(np.any(received.bits != bits, axis=1).sum())
+        assert wrong[1] < 0.8 * wrong[0]
+
     def test_kept_messages(self):
         """With two decoder iterations per pass, continuing from kept messages finds more codewords.
 

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..arrays import array_module
-from ..checks import integer
+from ..checks import flag, integer
 from .decoder import DecoderAround, as_decoder
 
 # Number of candidates per call of the decoder: enough to fill its SIMD lanes, few enough for
@@ -49,17 +49,23 @@ class ListDecoder(DecoderAround):
             ``bits`` (information bits), (n, k) uint8, and returns (n,) bool: which rows are right.
             It replaces the decoder's ``found``, which is not reliable for turbo codes. None keeps
             the decoder's ``found``.
+        keep_candidates: whether to keep the candidates of codewords that are not found, from which
+            the detector ``BitFlip`` can start in an ``IterativeReceiver``.
 
     Attributes, set by ``decode``:
         bits: decisions as in the decoder; on all bits sent if the decoder has no ``bits``.
         found, erasures: as in the decoder.
         iterations_taken: (n,) int32, number of iterations for the codeword and all its candidates.
+        candidates: (2^list_bits, n, num_bits) uint8, decisions on all bits sent of the tree's last
+            level; the posterior's decisions for other codewords. None without keep_candidates.
 
     Raises:
         ValueError: an argument does not match its description.
     """
 
-    def __init__(self, decoder, list_bits=4, check=None):
+    candidates = None
+
+    def __init__(self, decoder, list_bits=4, check=None, keep_candidates=False):
         super().__init__(as_decoder(decoder))
         if self.decoder.keep_messages:
             raise ValueError("decoder: got keep_messages=True, must be False, as it decodes "
@@ -68,6 +74,7 @@ class ListDecoder(DecoderAround):
         if check is not None and not callable(check):
             raise ValueError(f"check: got {check!r}, must be callable, or None")
         self._check = check
+        self._keeps_candidates = flag("keep_candidates", keep_candidates)
 
     def decode(self, llr):
         """Compute a-posteriori LLRs of all bits.
@@ -88,12 +95,17 @@ class ListDecoder(DecoderAround):
         usable = posterior[lost].any(axis=1)
         self.erasure_count = len(lost) - int(usable.sum())
         lost = lost[usable]
+        if self._keeps_candidates:
+            decisions = (posterior > 0).astype(np.uint8)
+            self.candidates = decisions[None].repeat(2**self.list_bits, axis=0)
         step = max(1, _LANES >> self.list_bits)
         for at in range(0, len(lost), step):
             part = lost[at:at + step]
-            posterior[part], bits[part], found[part], more = self._grow(
+            posterior[part], bits[part], found[part], more, left, decided = self._grow(
                 llr[part], posterior[part], bits[part])
             taken[part] += more
+            if self._keeps_candidates and len(left):
+                self.candidates[:, part[left]] = decided.swapaxes(0, 1) > 0
         self.bits, self.found, self.iterations_taken = bits, found, taken
         return posterior
 
@@ -111,7 +123,12 @@ class ListDecoder(DecoderAround):
         return posterior, bits, found, self.decoder.iterations_taken
 
     def _grow(self, llr, posterior, bits):
-        """Search a tree for each codeword that was not found; return the same as ``_decode``."""
+        """Search a tree for each codeword that was not found.
+
+        Returns:
+            The same as ``_decode``; the codewords that are still not found, and the posterior LLRs
+            (codewords, candidates, bits) of their candidates.
+        """
         xp, n = array_module(llr), len(llr)
         left, found, taken = xp.arange(n), xp.zeros(n, bool), xp.zeros(n, np.int32)
         fixed = xp.zeros((n, 1, self.num_bits), bool)
@@ -138,8 +155,8 @@ class ListDecoder(DecoderAround):
             posterior[at], bits[at] = decided[done, best[done]], decided_bits[done, best[done]]
             found[at] = True
             going = xp.flatnonzero(~fits.any(axis=1))
-            if not len(going):
-                break
             left, llr, known, tried, decided, fixed = (
                 of[going] for of in (left, llr, known, tried, decided, fixed))
-        return posterior, bits, found, taken
+            if not len(left):
+                break
+        return posterior, bits, found, taken, left, decided

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
 from ..coding.decoder import as_decoder
+from ..coding.list_decoder import ListDecoder
 from ..cuda.waiting import settle
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from ..detectors.choosing import as_detector
@@ -61,7 +62,8 @@ class IterativeReceiver:
     detector's a-priori LLRs in the next pass. From the second pass on, the detector subtracts the
     a-priori LLRs from its output. With ``BitFlip`` as detector this is the receiver of 002 (fig.
     5): its candidate list starts from ZF-SIC's solution, and each later pass adds the list that
-    starts from the decoder's decisions.
+    starts from the decoder's decisions. With ``ListDecoder(..., keep_candidates=True)`` as decoder,
+    each pass also adds the lists that start from the decoder's candidates, the outlook of 002.
 
     Arrays are NumPy arrays, or CuPy arrays if detector and decoder support these. A receiver is not
     thread-safe.
@@ -233,6 +235,7 @@ class IterativeReceiver:
             if index + 1 == self.iterations:
                 break
             extrinsic = decoded - llr
+            listed = decoder.candidates if isinstance(decoder, ListDecoder) else None
             if self.early_stop:
                 settle(bits)
                 going = xp.flatnonzero(~decoder.found)
@@ -243,11 +246,12 @@ class IterativeReceiver:
                 left = going if index == 0 else left[going]
                 batch, extrinsic = batch.take(going), extrinsic[going]
                 hard = hard if hard is None else take_rows(hard, going, vectors, axis=1)
+                listed = listed if listed is None else listed[:, going]
             extrinsic *= np.float32(self.feedback_scale)
             # without a limit they would grow from pass to pass until a decoder saturates
             xp.clip(extrinsic, -CERTAIN, CERTAIN, out=extrinsic)
             prior = self.layout.spread(extrinsic, fill=-CERTAIN)
-            hard = self._candidates(batch, posterior, left, hard)
+            hard = self._candidates(batch, posterior[left], listed, hard)
         if erasures is None:
             erasures = self.detector.erasure_count
         return ((posterior, bits, found, passes, taken, detected, history),
@@ -257,14 +261,21 @@ class IterativeReceiver:
         extras = {} if hard is None else {"hard": hard}
         return self.detector.detect(batch.y, batch.h, batch.noise_var, prior=prior, **extras)
 
-    def _candidates(self, batch, posterior, left, hard):
-        """Return BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass."""
+    def _candidates(self, batch, posterior, listed, hard):
+        """Return BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass.
+
+        ``listed`` are the candidates of a list decoder, or None.
+        """
         if self._first is None:
             return None
         xp = array_module(posterior)
         if hard is None:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
-        return xp.concatenate([hard, self.layout.spread(hard_decisions(posterior[left]))[None]])
+        found = hard_decisions(posterior)[None]
+        if listed is not None:
+            found = xp.concatenate([found, listed])
+        return xp.concatenate([hard, self.layout.spread(
+            found.reshape(-1, found.shape[2])).reshape(len(found), *hard.shape[1:])])
 
 
 def _check_feedback(detector):
