@@ -20,6 +20,7 @@ BLOCKS = sorted((ROOT / "grc").glob("*.block.yml"))
 GENERATED = {f"mimopack_{name}_detector" for name in detectors.REGISTRY}
 
 _POINTS = [f'"{name}"' for name in constellation.BUILT_IN]
+_WIFI_POINTS = [f'"{name}"' for name in wifi.channel_estimator.CONSTELLATIONS]
 # Names of clocks and times of UHD: the device knows those that it has.
 # Not "mimo": all devices get the same source, and only the second one may take it from the first.
 _SOURCES = ["None", *(f'"{name}"' for name in ("internal", "external", "gpsdo"))]
@@ -67,6 +68,8 @@ ACCEPTED = {
     ("mimopack_iterative_receiver", "constellation"): _POINTS,
     ("mimopack_ofdm_grid", "constellation"): _POINTS,
     ("mimopack_symbol_mapper", "constellation"): _POINTS,
+    ("mimopack_wifi_channel_estimator", "constellation"): _WIFI_POINTS,
+    ("mimopack_wifi_llr_decoder", "constellation"): _WIFI_POINTS,
     ("mimopack_fec_decoder", "backend"): declared.BACKENDS,
     ("mimopack_fec_decoder_pdu", "backend"): declared.BACKENDS,
 }
