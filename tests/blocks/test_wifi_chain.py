@@ -165,7 +165,7 @@ def test_int8_llrs():
 
 
 class Spoil(gr.basic_block):
-    """Pass items of LLRs on, and spoil the tags of the first two frames and some items."""
+    """Pass LLRs on, but spoil the tag of the first frame and drop an item of the second."""
 
     def __init__(self, width):
         gr.basic_block.__init__(self, "spoil", [(np.float32, width)], [(np.float32, width)])
@@ -173,20 +173,17 @@ class Spoil(gr.basic_block):
         self._frames = 0
 
     def general_work(self, input_items, output_items):
-        llr, out = input_items[0], output_items[0]
+        llr, out, cut = input_items[0], output_items[0], 0
         tags = self.get_tags_in_window(0, 0, len(llr), FRAME)
         places = [tag.offset - self.nitems_read(0) for tag in tags]
-        ends = [place for place in places if place]
-        count = min([len(llr), len(out), *ends])
-        for tag, place in zip(tags, places, strict=True):
-            if not place:
-                self._frames += 1
-                value = pmt.intern("no dictionary") if self._frames == 1 else tag.value
-                self.add_item_tag(0, self.nitems_written(0), FRAME, value)
+        count = min([len(llr), len(out), *(place for place in places if place)])
+        if places and not places[0]:
+            self._frames += 1
+            value = pmt.intern("no dictionary") if self._frames == 1 else tags[0].value
+            self.add_item_tag(0, self.nitems_written(0), FRAME, value)
+            cut = int(self._frames == 2)    # the second frame lacks its first item
         self.consume(0, count)
-        # The second frame lacks its last item.
-        cut = self._frames == 2 and count in ends
-        out[:count - cut] = llr[:count - cut]
+        out[:count - cut] = llr[cut:count]
         return count - cut
 
 
