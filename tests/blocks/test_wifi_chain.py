@@ -3,6 +3,7 @@
 """The Wi-Fi receiver as an open chain: estimator, any detector, LLR decoder."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pmt
@@ -11,6 +12,7 @@ from flowgraphs import until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors, recording, wifi
 from gnuradio.mimopack.blocks.wifi_chain import FRAME
+from gnuradio.mimopack.blocks.wifi_pmt import frame_to_pmt, vectors_to_pmt
 from source_tree import ROOT
 from wifi_air import air, data_mpdu, multipath
 from wifi_blocks import Messages, Samples, mixed, moment, run
@@ -164,44 +166,72 @@ def test_int8_llrs():
     assert decoder.counts()["decoded"] == decoder.counts()["frames"] == len(found["frames"]) > 0
 
 
-class Spoil(gr.basic_block):
-    """Pass LLRs on, but spoil the tag of the first frame and drop an item of the second."""
-
-    def __init__(self, width):
-        gr.basic_block.__init__(self, "spoil", [(np.float32, width)], [(np.float32, width)])
-        self.set_tag_propagation_policy(gr.TPP_DONT)
-        self._frames = 0
-
-    def general_work(self, input_items, output_items):
-        llr, out, cut = input_items[0], output_items[0], 0
-        tags = self.get_tags_in_window(0, 0, len(llr), FRAME)
-        places = [tag.offset - self.nitems_read(0) for tag in tags]
-        count = min([len(llr), len(out), *(place for place in places if place)])
-        if places and not places[0]:
-            self._frames += 1
-            value = pmt.intern("no dictionary") if self._frames == 1 else tags[0].value
-            self.add_item_tag(0, self.nitems_written(0), FRAME, value)
-            cut = int(self._frames == 2)    # the second frame lacks its first item
-        self.consume(0, count)
-        out[:count - cut] = llr[cut:count]
-        return count - cut
-
-
-def test_cut_frames_and_malformed_tags_cost_their_frame():
-    samples, _ = mixed(count=12)
-    _, _, whole = chain(samples, **TWO)
+def test_llrs_and_tags_in_a_file(tmp_path):
+    samples, path = mixed(count=5)[0], str(tmp_path / "llr")
+    _, _, wanted = chain(samples, **TWO)
     estimator = mimopack.wifi_channel_estimator(2, **TWO)
     detector = mimopack.nway_detector(2, 2, "wlan_qam16", backend="cpu")
-    decoder = mimopack.wifi_llr_decoder(**TWO)
-    found = play(samples, [estimator, detector, Spoil(8), decoder],
-                 {"out": (decoder, "out"), "frames": (decoder, "frames")})
-    count, first = len(whole["frames"]), pmt.to_python(whole["frames"][0])
-    counts = decoder.counts()
-    assert (counts["malformed"], counts["cut"], counts["decoded"]) == (1, 1, count - 2)
-    assert counts["untagged"] == 52 * wifi.HT(first["mcs"], first["length"]).num_symbols
-    assert pmt.to_python(found["frames"][0])["problem"].startswith("cut")
-    assert list(map(facts, found["frames"][1:])) == list(map(facts, whole["frames"][2:]))
-    assert count > 3
+    sink = blocks.file_meta_sink(8 * 4, path, type=blocks.GR_FILE_FLOAT, complex=False)
+    play(samples, [estimator, detector, sink], {})
+    sink.close()
+    decoder, top, found = mimopack.wifi_llr_decoder(**TWO), gr.top_block(), Messages()
+    top.connect(blocks.file_meta_source(path), decoder)
+    top.msg_connect(decoder, "out", found, "in")
+    run(top)
+    assert list(map(facts, found.messages())) == list(map(facts, wanted["out"])) != []
+
+
+def decoded(parts, **chosen):
+    """Return (counts, {port: messages}) of the decoder for LLRs.
+
+    Args:
+        parts: list of (value of the tag wifi_frame or None, LLRs (n, width)).
+        chosen: parameters of the decoder.
+    """
+    decoder = mimopack.wifi_llr_decoder(**chosen)
+    llr = np.concatenate([part for _, part in parts])
+    ends = np.cumsum([len(part) for _, part in parts])
+    tags = [gr.tag_utils.python_to_tag((int(end) - len(part), FRAME, value, pmt.PMT_F))
+            for end, (value, part) in zip(ends, parts, strict=True) if value is not None]
+    top, sinks = gr.top_block(), {name: Messages() for name in ("out", "frames")}
+    top.connect(blocks.vector_source_f(llr.ravel().tolist(), False, llr.shape[1], tags), decoder)
+    for name, sink in sinks.items():
+        top.msg_connect(decoder, name, sink, "in")
+    run(top)
+    return decoder.counts(), {name: sink.messages() for name, sink in sinks.items()}
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Return [(FrameVectors, its LLRs)] of frames with two streams of 16-QAM."""
+    samples, estimator = mixed(count=12)[0], wifi.ChannelEstimator(2, **TWO)
+    detector = detectors.NWay(2, 2, "wlan_qam16", backend="cpu")
+    return [(one, detector.detect(one.y, one.h, one.noise_var))
+            for one in estimator.process(samples) + estimator.finish() if one.y is not None]
+
+
+def test_cut_frames_and_malformed_tags_cost_their_frame(frames):
+    (first, llr), (second, other), *_ = frames
+    whole, tag = (vectors_to_pmt(first), llr), vectors_to_pmt(second)
+    counts, found = decoded([
+        (None, llr[:3]), whole, (tag, other[:-1]), whole, (pmt.intern("no dictionary"), other),
+        (pmt.dict_add(tag, pmt.intern("num_vectors"), pmt.from_long(5)), other),
+        (pmt.dict_add(tag, pmt.intern("format_mcs"), pmt.from_long(9)), other),    # QPSK
+        whole, (tag, other[:1])], **TWO)
+    assert counts == {"frames": 4, "decoded": 3, "mpdus": 3, "mpdus_ok": 3, "cut": 2,
+                      "malformed": 3, "untagged": 3 + 3 * len(other), "failures": 0}
+    told = [pmt.to_python(message) for message in found["frames"]]
+    assert [one["problem"][:3] for one in told] == ["", "cut", "", ""]
+    assert [one["start"] for one in told] == [
+        one.frame.start for one in (first, second, first, first)]
+    assert len(found["out"]) == 3
+
+
+def test_a_frame_inside_another_is_sent_if_an_mpdu_is_good(frames):
+    (vectors, llr), *_ = frames
+    tag = vectors_to_pmt(replace(vectors, nested=True))
+    counts, found = decoded([(tag, llr), (tag, -llr), (vectors_to_pmt(vectors), -llr)], **TWO)
+    assert (counts["frames"], counts["decoded"], len(found["out"])) == (2, 1, 1)
 
 
 class Gate(gr.sync_block):
@@ -270,8 +300,8 @@ def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):
                                                             vectors.noise_var))
         found.append(frame)
     assert [frame.psdu for frame in found] == [frame.psdu for frame in wanted]
-    assert [facts(mimopack.blocks.wifi_pmt.frame_to_pmt(frame)) for frame in found] == [
-        facts(mimopack.blocks.wifi_pmt.frame_to_pmt(frame)) for frame in wanted]
+    assert [facts(frame_to_pmt(frame)) for frame in found] == [
+        facts(frame_to_pmt(frame)) for frame in wanted]
     assert estimator.counts["demodulated"] == sum(frame.fcs_ok for frame in found) == 6
 
 

@@ -56,7 +56,7 @@ class wifi_channel_estimator(sample_block):
         ``wifi_frame``: dictionary for ``wifi_llr_decoder``: num_vectors (number of items),
             noise_var, start, num_samples, sample_rate, frequency, cfo_hz, snr_db and the other
             facts of ``wifi.ReceivedFrame``, format ("non-ht", "ht" or "vht"), the fields of the
-            format with the prefix "format_", rx_time if known, nested (whether the frame began
+            format with the prefix ``format_``, rx_time if known, nested (whether the frame began
             inside another frame), and sig_b (VHT-SIG-B, a byte for each bit).
 
     A frame comes whole or not at all. Frames in progress come out when the input ends.
@@ -224,7 +224,8 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
     """Decode the LLRs of Wi-Fi frames: the last step of ``wifi_receiver``.
 
     The input is the LLR stream of a detector block behind ``wifi_channel_estimator``, with the tags
-    ``wifi_frame``. Any block that keeps items and tags may stand between. See ``wifi.LlrDecoder``.
+    ``wifi_frame``. Any block that keeps items and tags may stand between, also GNU Radio's
+    file_meta_sink and, later, file_meta_source. See ``wifi.LlrDecoder``.
 
     Ports:
         in ``llr``: float (or int8), vlen num_streams*m, with m bits per point: ln P(1)/P(0), layer

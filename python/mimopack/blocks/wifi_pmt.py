@@ -124,9 +124,14 @@ def vectors_to_pmt(vectors, **extra):
     frame, f = vectors.frame, vectors.frame.format
     told = {name: getattr(frame, name) for name in (*_OF_FRAME, "frequency")}
     told |= {"num_vectors": len(vectors.y), "noise_var": vectors.noise_var,
-             "nested": vectors.nested, "sig_b": vectors.sig_b or None, "format": f.name}
-    told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
-    return to_pmt_dict(told | extra)
+             "nested": vectors.nested, "sig_b": vectors.sig_b or None}
+    return to_pmt_dict(told | extra, onto=_format_to_pmt(f))    # frames of a format share its part
+
+
+@lru_cache(maxsize=1024)
+def _format_to_pmt(f):
+    told = {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    return to_pmt_dict({"format": f.name, **told})
 
 
 def vectors_from_pmt(message):
