@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
+from gnuradio.mimopack.reference import fsd
 from simulated import assert_close, problem
 
 FSD = [detectors.HFSD, detectors.SFSD]
@@ -45,6 +46,31 @@ def test_all_levels_expanded_is_max_log(with_prior, isa):
         hard = detectors.HFSD(levels=num_tx, isa=isa, **size).detect(y, h, noise_var, prior)
         clear = np.abs(exact) > 1e-3
         np.testing.assert_array_equal(hard[clear], np.sign(exact)[clear])
+
+
+def kernel_6(y, h, noise_var, points):
+    """Return (LLRs by Kernel 6 of 000, whether the nearest path is one of the hard stage)."""
+    tree = fsd.Tree(y, h, noise_var, points, fsd.fsd_order(h, 1), None)
+    paths, hard_metric = fsd.hfsd_list(tree, 1)
+    best = np.argsort(hard_metric, kind="stable")[:points.bits_per_symbol]
+    paths = np.concatenate([paths, fsd.extension(tree, paths[best], 1)])
+    metric, bits = tree.metric(paths), points.bits[tree.labels(paths)].reshape(len(paths), -1)
+    solution = bits[best[0]]
+    counter = np.where(bits != solution, metric[:, None], np.inf).min(axis=0)
+    return ((counter - hard_metric[best[0]]) * (2.0 * solution - 1),
+            metric.min() == hard_metric[best[0]])
+
+
+def test_sfsd_differs_from_kernel_6_where_an_added_path_is_the_nearest():
+    """The paper's hypothesis is the best path of the hard stage, ours the best of all paths."""
+    y, h, noise_var, _ = problem(200, 4, 4, "qam16", 12)
+    points = constellation.get("qam16")
+    llr = detectors.SFSD(backend="reference").detect(y, h, noise_var)
+    found = [kernel_6(*vector, noise_var, points)
+             for vector in zip(y.astype(complex), h.astype(complex), strict=True)]
+    theirs, is_hard = (np.array(part) for part in zip(*found, strict=True))
+    np.testing.assert_array_equal(np.isclose(llr, theirs, 1e-4, 1e-4).all(axis=1), is_hard)
+    assert 0.85 < np.mean(is_hard) < 0.99
 
 
 @pytest.mark.parametrize("name", ["hfsd", "sfsd", "zfsic", "bitflip"])

@@ -75,7 +75,8 @@ class MLA(_Exhaustive):
       bit of the candidate, it compares the distance with the smallest one so far among candidates
       with the same bit value. Complexity O(M^nt nt^2) per vector, at most 2^24 candidates.
     - table: the same as plain, but the products of R and the constellation points are looked up in
-      table T of 000 (§3.3, eq. 7, Algorithm 1).
+      table T of 000 (§3.3, eq. 7, Algorithm 1). This is not faster (docs/papers.md), so no other
+      detector has the table.
 
     From 4x4 16-QAM on, SoftSphere finds the same LLRs faster, and it has no limit on the number of
     candidates. The reference backend always enumerates.

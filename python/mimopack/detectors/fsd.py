@@ -79,7 +79,9 @@ class SFSD(_FixedSphere):
     each level below the fully expanded ones: each has one bit of the symbol flipped, and its lower
     levels are completed by successive interference cancellation (003 fig. 2 b). LLRs are max-log
     over all M^L + N_iter m (nt - L) paths (000 eq. 12, applied to these paths), among which each
-    bit has both values. With levels = num_tx the list is complete and the result equals MLA's.
+    bit has both values. Kernel 6 of 000 compares with the best path of HFSD instead, even where an
+    added path is nearer; this loses a little (docs/papers.md). With levels = num_tx the list is
+    complete and the result equals MLA's.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
     must be square QAM with Gray labels per axis.
