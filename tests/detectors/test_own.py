@@ -84,6 +84,27 @@ def test_the_callers_arrays_are_safe():
     assert y.all()
 
 
+def test_a_class_may_hold_a_detector_of_this_package():
+    """With a noise_var of all vectors, in arrays and in blocks; erased vectors among them."""
+    class Wrapper:
+        name = "wrapper"
+
+        def __init__(self, num_tx, num_rx, points):
+            self.inner = detectors.MMSE(num_tx, num_rx, points)
+
+        def detect(self, y, h, noise_var):
+            return self.inner.detect(y, h, noise_var)
+
+    y, h, noise_var, _ = problem(300, 2, 3, "qam16", 12, 3)
+    wrapper, mmse = detectors.adapted(Wrapper)(2, 3, "qam16"), detectors.MMSE(2, 3, "qam16")
+    expected = mmse.detect(y, h, noise_var)
+    np.testing.assert_array_equal(wrapper.detect(y, h, noise_var), expected)
+    block = make_detector_block(Wrapper)(2, 3, noise_var=noise_var, symbols_per_channel=3)
+    llr, _ = play(block, y, h, 3)
+    np.testing.assert_array_equal(llr, expected)
+    assert block.failures() == 0
+
+
 @pytest.mark.parametrize("result, message", [
     (np.zeros((10, 3)), r"mine.detect: returned shape \(10, 3\), must return \(10, 4\)"),
     (np.zeros((10, 4), complex), "mine.detect: returned complex128, must return real LLRs"),

@@ -111,9 +111,10 @@ def _detectable(call):
     """Return (erased, y, h, noise_var, prior) for a user's ``detect``.
 
     ``erased`` marks the vectors that no detector can detect. Harmless values replace theirs, since
-    one singular matrix makes NumPy refuse a whole batch. The arrays are read-only.
+    one singular matrix makes NumPy refuse a whole batch. The arrays are read-only and C-contiguous,
+    as the detectors of this package want them.
     """
-    noise_var = np.broadcast_to(call.noise_var, call.n)
+    noise_var = np.ascontiguousarray(np.broadcast_to(call.noise_var, call.n))
     good = _full_rank(call.h)
     erased = ~(np.isfinite(call.y).all(axis=1) & (noise_var > np.float32(SMALLEST))
                & (noise_var < np.float32(LARGEST)) & good.repeat(call.per_channel))
