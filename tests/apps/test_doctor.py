@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from gnuradio.mimopack.apps import doctor
-from source_tree import PACKAGES
+from source_tree import PACKAGES, ROOT
 
 
 def run(*arguments, path=(), **environment):
@@ -71,6 +71,8 @@ def test_numpy_that_gnuradio_was_not_compiled_for(tmp_path):
     assert found["NumPy"]["status"] == "error"
     assert "2.4.6" in found["NumPy"]["text"] and str(tmp_path) in found["NumPy"]["text"]
     assert "numpy<2" in found["NumPy"]["mend"]
+    # Nothing else invites a rebuild.
+    assert [name for name, one in found.items() if one["status"] == "error"] == ["NumPy"]
 
 
 def test_numpy_missing(tmp_path):
@@ -80,19 +82,49 @@ def test_numpy_missing(tmp_path):
     assert "no such thing" in found["NumPy"]["text"]
 
 
-def test_gnuradio_missing(tmp_path):
-    fake_gnuradio(tmp_path, "raise ModuleNotFoundError(\"No module named 'gnuradio.gr'\")\n")
-    status, found = findings(path=[tmp_path])
-    assert status == 1
-    assert found["GNU Radio"]["status"] == "error"
-    assert "apt install gnuradio" in found["GNU Radio"]["mend"]
+def test_gnuradio_missing(monkeypatch):
+    def probe(code, *_):
+        if "gnuradio" in code:
+            raise doctor.ProbeError("No module named 'gnuradio.gr'")
+        return ["1.24", "/usr/lib/numpy/__init__.py"]
+
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
+    monkeypatch.setattr(doctor, "probe", probe)
+    (finding,) = doctor.check_gnuradio()
+    assert (finding.name, finding.status) == ("GNU Radio", "error")
+    assert "apt install gnuradio" in finding.mend
 
 
-def test_gnuradio_too_old(tmp_path):
-    fake_gnuradio(tmp_path, "version = lambda: 'v3.8.2.0'\nprefix = lambda: '/usr'\n")
+@pytest.mark.parametrize("gr_text", [
+    "raise ImportError('libgnuradio-runtime.so.3.11: cannot open shared object file')\n",
+    "version = lambda: 'v3.8.2.0'\nprefix = lambda: '/opt'\n",
+    "version = lambda: 'v3.11.0'\nprefix = lambda: '/opt'\n"])
+def test_another_gnuradio_in_front_is_named(tmp_path, gr_text):
+    fake_gnuradio(tmp_path, gr_text)
     status, found = findings(path=[tmp_path])
     assert status == 1
-    assert "3.8.2.0" in found["GNU Radio"]["text"] and "3.10" in found["GNU Radio"]["text"]
+    errors = [one for one in found.values() if one["status"] == "error"]
+    assert errors and all(f"remove {tmp_path} from PYTHONPATH" in one["mend"] for one in errors)
+
+
+def test_an_empty_gnuradio_package_in_front_is_named(tmp_path):
+    """With it in front, Python finds no gnuradio.mimopack, so the command itself says it."""
+    fake(tmp_path, "gnuradio/__init__.py", "")
+    script = tmp_path / "mimopack"
+    script.write_text((ROOT / "apps" / "mimopack.in").read_text().replace("@MIMOPACK_SHEBANG@", ""))
+    done = subprocess.run([sys.executable, script, "doctor"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=60)
+    assert done.returncode == 1
+    assert f"remove {tmp_path} from PYTHONPATH" in done.stderr
+    assert "apt install" not in done.stderr
+
+
+def test_gnuradio_too_old(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setattr(doctor, "probe", lambda code, *_: (
+        ["v3.8.2.0", "/usr"] if "gnuradio" in code else ["1.24", "/usr/lib/numpy/__init__.py"]))
+    _, finding = doctor.check_gnuradio()
+    assert finding.status == "error" and "3.8.2.0" in finding.text and "3.10" in finding.mend
 
 
 def test_compiled_module_missing(tmp_path):

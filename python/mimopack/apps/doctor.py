@@ -116,6 +116,23 @@ def check_arrays():
             Finding("GNU Radio", "ok", f"not used: the package {PACKAGE} has no blocks")]
 
 
+def _gnuradio_in_front():
+    """Return the folder of PYTHONPATH with a package gnuradio that is not ours, or None."""
+    for folder in map(Path, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))):
+        package = folder / "gnuradio"
+        if any((package / name).exists() for name in ("__init__.py", "gr")) and (
+                folder.resolve() != PACKAGES.resolve()):
+            return folder
+    return None
+
+
+def _unless_hidden(mend):
+    """Return a repair of GNU Radio; if PYTHONPATH hides the installed one, that is the fault."""
+    folder = _gnuradio_in_front()
+    return mend if folder is None else (
+        f"remove {folder} from PYTHONPATH: its package gnuradio hides the installed GNU Radio")
+
+
 def check_gnuradio():
     """Check GNU Radio and the NumPy that it uses."""
     try:
@@ -135,12 +152,13 @@ def check_gnuradio():
                             "remove that NumPy (pip uninstall numpy) so that Python finds the "
                             "distribution's NumPy, or pip install 'numpy<2'")]
         return [Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
-                        "apt install gnuradio, and run mimopack with the Python for which it is "
-                        "installed (/usr/bin/python3 on Debian and Ubuntu)")]
+                        _unless_hidden(
+                            "apt install gnuradio, and run mimopack with the Python for which it "
+                            "is installed (/usr/bin/python3 on Debian and Ubuntu)"))]
     numpy_line = Finding("NumPy", "ok", f"{version} in {path}, accepted by GNU Radio")
     if tuple(int(part) for part in gr[0].lstrip("v").split(".")[:2]) < (3, 10):
         return [numpy_line, Finding("GNU Radio", "error", f"{gr[0]}: 3.10 or newer is needed",
-                                    "install GNU Radio 3.10")]
+                                    _unless_hidden("install GNU Radio 3.10"))]
     return [numpy_line, Finding("GNU Radio", "ok", f"{gr[0]} in {gr[1]}")]
 
 
@@ -150,8 +168,9 @@ def check_runtime():
         probe(f"import json; from {PACKAGE} import _runtime; print(json.dumps(True))")
     except ProbeError as error:
         return [Finding("runtime", "error", f"_runtime is not importable: {error}",
-                        "build and install again with the installed GNU Radio: "
-                        "scripts/setup.sh, or cmake --build build && cmake --install build")]
+                        _unless_hidden(
+                            "build and install again with the installed GNU Radio: "
+                            "scripts/setup.sh, or cmake --build build && cmake --install build"))]
     return [Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")]
 
 
@@ -214,8 +233,7 @@ def check_companion():
                       "print(json.dumps(Config(gr.version(), prefs=gr.prefs()).block_paths))")
     except ProbeError as error:
         return [Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
-                        "repair GNU Radio and NumPy first if they show errors; otherwise "
-                        "apt install gnuradio")]
+                        _unless_hidden("apt install gnuradio"))]
     ours = installed_grc_folder()
     seen = [Path(path).resolve() for path in paths
             if any(Path(path).glob("mimopack_*.block.yml"))]
@@ -362,6 +380,13 @@ def checks():
             check_plugins)
 
 
+def needs(check):
+    """Return the names of the findings without which a check would only repeat their errors."""
+    if check in (check_runtime, check_companion):
+        return {"NumPy", "GNU Radio"}
+    return set() if check in (check_prefix, check_shared_memory) else {"NumPy"}
+
+
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor_command(as_json):
@@ -372,6 +397,8 @@ def doctor_command(as_json):
     """
     findings = []
     for check in checks():
+        if needs(check) & {finding.name for finding in findings if finding.status == "error"}:
+            continue
         new = check()
         findings += new
         if not as_json:
