@@ -132,10 +132,13 @@ class _Sim(CommandWithOthers):
          help="JSON file for the results. A further run continues it.")
 @_output("--plot", type=PictureFile(),
          help="Picture of the curves, a PNG file, or PDF or SVG by its ending.")
+@_output("--title", help="Title of the picture. Default: a description of the link.")
+@_output("--labels", metavar="TEXTS",
+         help="Names of the detectors in the picture, separated by commas, in the order of -d.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
 def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
                 errors, max_frames, seconds, backend, threads, batch, scheduler, output, plot,
-                quiet, **link):
+                title, labels, quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
     Without options, two detectors of uncoded 4x4 16-QAM are compared. Each detector has a point for
@@ -157,6 +160,9 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         assumed.append(f"--snr {DEFAULT_SNRS}")
         snr = _Values().convert(DEFAULT_SNRS, None, None)
     names, at = names or DEFAULT_DETECTORS, ebn0 if snr is None else snr
+    if labels is not None and labels.count(",") + 1 != len(names):
+        raise click.UsageError(f"--labels: got {labels.count(',') + 1} for {len(names)} detectors")
+    labels = dict(zip(names, map(str.strip, labels.split(",")), strict=True)) if labels else {}
     try:
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
         with scheduler.client() as client:
@@ -188,7 +194,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
         from . import curves
 
         try:
-            curves.draw(rows, simulation.store.parameters, plot)
+            curves.draw(rows, simulation.store.parameters, plot, title, labels)
             click.echo(f"written: {plot}")
         except (ValueError, OSError) as error:
             failure = failure or error
