@@ -78,14 +78,17 @@ public:
         }
     }
 
-    bool repeated() const
+    /* Return whether the second symbol repeats the first one. Noise adds to the power of the
+     * first symbol but not to the correlation. Of all first data symbols of 6 Mbit/s, 4 in
+     * 10^4 have a correlation of 0.5 with the L-SIG, and 5 in 10^7 one of 0.8. */
+    bool repeated(double snr) const
     {
         double both = 0, first = 0;
         for (int d = 0; d < wifi_signal_bits; ++d) {
             both += d_flat[0][d] * d_flat[1][d];
             first += d_flat[0][d] * d_flat[0][d];
         }
-        return both > 0.5 * first;
+        return both * (1 + 0.5 / std::max(snr, 1e-3)) > 0.8 * first;
     }
 
 private:
@@ -209,13 +212,14 @@ std::uint8_t judge_l_sig(const wifi_signals& s,
                          signal_blocks& second)
 {
     std::uint8_t coded[wifi_signal_bits];
-    if (!agrees(llr, s.first + frame * half, s.strength[frame] / wifi_legacy, coded))
+    const double snr = s.strength[frame] / wifi_legacy;
+    if (!agrees(llr, s.first + frame * half, snr, coded))
         return wifi_no_signal;
     field.turn_by(coded, s.strength[frame]);
     const bool turned = field.turned(1);
     int kind = wifi_l_sig;
     kind |= turned ? wifi_second_turned : 0;
-    kind |= field.repeated() ? wifi_repeated : 0;
+    kind |= field.repeated(snr) ? wifi_repeated : 0;
     if (field.turned(2)) {
         kind |= wifi_third_turned;
         second.add_symbol(field, 1, turned);

@@ -270,3 +270,34 @@ def test_counts():
     receiver.finish()
     assert receiver.counts == Counter(
         samples=samples.shape[1], preambles=2, frames=2, decoded=2, mpdus=4, mpdus_ok=4)
+
+
+@pytest.mark.parametrize("length, name", [
+    (300, "802.11be (EHT)"), (301, "802.11ax (HE)"), (302, "802.11ax (HE)")])
+@pytest.mark.parametrize("snr_db", [5, 30])
+def test_frames_of_later_standards_are_named(length, name, snr_db):
+    """Their L-SIG comes twice, and BPSK follows (IEEE P802.11be 36.3.12: RL-SIG and U-SIG)."""
+    sent = Transmitter(1).frame(NonHT(6, length), bytes(length))
+    sent = np.concatenate([sent[:, :400], sent[:, 320:]], axis=1)
+    rng = np.random.default_rng(1)
+    stream = np.pad(sent, ((0, 0), (500, 700)))
+    stream = stream + 10**(-snr_db / 20) * rng.normal(0, 0.5**0.5, (*stream.shape, 2)).view(
+        complex)[..., 0]
+    receiver = Receiver(1)
+    frame, = receiver.process(stream) + receiver.finish()
+    assert (frame.format, frame.problem) == (None, f"{name} frame")
+    assert frame.num_samples == 400 + 80 * -(-(length + 3) // 3)
+
+
+@pytest.mark.parametrize("length", [112, 219])
+def test_a_first_symbol_that_resembles_the_l_sig_is_no_later_standard(length):
+    """With some seeds of the scrambler, up to 40 of 48 bits agree."""
+    mpdu = data_mpdu(length - 28)
+    receiver, transmitter = Receiver(1), Transmitter(1)
+    stream = [np.pad(transmitter.frame(NonHT(6, length), mpdu, seed), ((0, 0), (500, 500)))
+              for seed in range(1, 128)]
+    stream = np.concatenate(stream, axis=1)
+    rng = np.random.default_rng(1)
+    stream = stream + 0.02 * rng.standard_normal((*stream.shape, 2)).view(complex)[..., 0]
+    frames = receiver.process(stream) + receiver.finish()
+    assert [frame.psdu for frame in frames] == [mpdu] * 127

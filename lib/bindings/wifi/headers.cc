@@ -147,15 +147,15 @@ bool signal_results::settle(std::int64_t frame)
         flags &= wifi_greenfield;
         return flags && crc_holds(other, 34);
     }
-    /* HT, VHT and HE frames have an L-SIG of 6 Mbit/s. */
+    /* Frames of 802.11n and later have an L-SIG of 6 Mbit/s. */
     const bool slowest = l_sig[0] && l_sig[1] && !l_sig[2] && l_sig[3];
     const int rest = l_sig_length(l_sig) % 3;
     if (slowest && !rest && flags & wifi_third_turned)
         flags &= wifi_l_sig | wifi_second_turned | wifi_third_turned;
     else {
-        const bool he =
-            slowest && rest && flags & wifi_repeated && !(flags & wifi_second_turned);
-        flags = he ? wifi_l_sig | wifi_repeated : wifi_l_sig;
+        const bool twice =
+            slowest && flags & wifi_repeated && !(flags & wifi_second_turned);
+        flags = twice ? wifi_l_sig | wifi_repeated : wifi_l_sig;
         std::fill_n(other, second_bits, std::uint8_t{ 0 });
     }
     return l_sig_holds(l_sig);

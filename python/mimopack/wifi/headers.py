@@ -187,8 +187,10 @@ def _legacy(kind, l_sig, signal, bandwidth):
         if turned:
             return _announced(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
         return _announced(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig, bandwidth)
-    if l_sig.rate == 6 and l_sig.length % 3 and not turned and kind & _KINDS["repeated"]:
-        return None, "802.11ax (HE) frame", _PREAMBLE + l_sig.duration, {}
+    if l_sig.rate == 6 and not turned and kind & _KINDS["repeated"]:
+        # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
+        name = "802.11ax (HE)" if l_sig.length % 3 else "802.11be (EHT)"
+        return None, f"{name} frame", _PREAMBLE + l_sig.duration, {}
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
     return found, "", found.num_samples, {}
 
