@@ -7,6 +7,7 @@ each antenna. SigMF needs the Python package ``sigmf``.
 """
 
 from ..text import printable
+from .adjusted import Adjusted
 from .datatypes import ALIASES, DATATYPES, get_datatype
 from .frames import TrueFrame, annotate_frame, frame_annotation, read_frames
 from .opening import open_recording
@@ -18,7 +19,7 @@ from .ring import Ring, Snapshot
 from .timeline import Segment, Timeline, format_time, parse_time
 from .writer import Writer, write
 
-__all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "OVERLOADS", "RawReader", "Reader", "Recorder",
-           "Ring", "Segment", "Snapshot", "Timeline", "TrueFrame", "UnknownDatatype", "Writer",
-           "annotate_frame", "format_time", "frame_annotation", "get_datatype", "open_recording",
-           "parse_time", "printable", "read_frames", "write"]
+__all__ = ["ALIASES", "DATATYPES", "LAYOUTS", "OVERLOADS", "Adjusted", "RawReader", "Reader",
+           "Recorder", "Ring", "Segment", "Snapshot", "Timeline", "TrueFrame", "UnknownDatatype",
+           "Writer", "annotate_frame", "format_time", "frame_annotation", "get_datatype",
+           "open_recording", "parse_time", "printable", "read_frames", "write"]

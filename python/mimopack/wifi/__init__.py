@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wi-Fi frames of IEEE 802.11a/g/p, n and ac: receive them into MPDUs, and transmit MPDUs."""
 
+from .antennas import Antenna, compare_antennas
 from .channel_estimator import ChannelEstimator
 from .formats import HT, VHT, FrameFormat, NonHT, Unsupported
 from .frame import ChannelState, FrameVectors, ReceivedFrame
@@ -11,6 +12,6 @@ from .receiver import Receiver
 from .synchroniser import Synchroniser
 from .transmitter import Transmitter, pack
 
-__all__ = ["HT", "VHT", "ChannelEstimator", "ChannelState", "FrameDetectors", "FrameFormat",
-           "FrameVectors", "LlrDecoder", "NonHT", "ReceivedFrame", "Receiver", "Synchroniser",
-           "Transmitter", "Unsupported", "can_iterate", "pack"]
+__all__ = ["HT", "VHT", "Antenna", "ChannelEstimator", "ChannelState", "FrameDetectors",
+           "FrameFormat", "FrameVectors", "LlrDecoder", "NonHT", "ReceivedFrame", "Receiver",
+           "Synchroniser", "Transmitter", "Unsupported", "can_iterate", "compare_antennas", "pack"]

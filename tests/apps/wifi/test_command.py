@@ -18,6 +18,7 @@ from gnuradio.mimopack.apps.wifi.hints import Levels
 from gnuradio.mimopack.wifi import NonHT
 from gnuradio.mimopack.wifi.csi import read_csi
 from limits import small_files
+from source_tree import ROOT
 from wifi_air import FRAMES, MPDUS, air, record
 
 
@@ -243,7 +244,8 @@ def test_nothing_found_says_what_was_tried(tmp_path):
     assert "Searched 40000 samples of 1 channel at 20 MS/s" in result.output
     assert "levels: -17.0 dBFS" in result.output
     assert ("\nNo other reading of the file gave Wi-Fi frames.\nAlso tried, without success, on "
-            "40000 samples from sample 0: 40, 80 MS/s; ") in result.output
+            "40000 samples from sample 0: with I and Q exchanged (--swap-iq); "
+            "25, 30.72, 40, 50, 61.44, 80 MS/s; ") in result.output
     assert "--rate" in result.output and "--format" in result.output
 
 
@@ -265,15 +267,116 @@ def test_odd_levels_are_told(tmp_path, samples, said):
     ("ci16_be", ["--channels", "2", "--format", "ci16"], "read as ci16_be (--format ci16_be)"),
     ("cf32_le", ["--channels", "2", "--format", "ci8"], "read as cf32_le (--format cf32_le)"),
     ("ci16_be", ["--channels", "2", "--format", "cf32"], "read as ci16_be (--format ci16_be)"),
+    ("cf32_be", ["--channels", "2", "--format", "cf32"], "read as cf32_be (--format cf32_be)"),
     ("ci16_le", ["--channels", "2", "--rate", "40e6"], "read at 20 MS/s (--rate 20e6)")])
 def test_a_wrong_reading_of_the_file_is_found(tmp_path, written, options, said):
     samples, _ = air(FRAMES, 2)
+    samples = np.round(samples.view(np.float32) * 32768).view(np.complex64) / 32768
     path = tmp_path / "r.ci16"
     recording.get_datatype(written).encode(samples)[0].tofile(path)
     result = _wifi(path, "--rate", "20e6", *options)
     assert result.exit_code == 1
     assert said in result.output
     assert "8 MPDUs with a correct frame check sequence" in result.output
+
+
+def _at_25(samples):
+    """Return samples of 20 MS/s at 25 MS/s."""
+    count = samples.shape[1] // 4 * 4
+    spectrum = np.fft.fftshift(np.fft.fft(samples[:, :count], axis=1), axes=1)
+    wide = np.pad(spectrum, ((0, 0), (count // 8, count // 8 + count // 4 - 2 * (count // 8))))
+    return np.fft.ifft(np.fft.ifftshift(wide, axes=1), axis=1) * 1.25
+
+
+def test_other_rates_are_resampled(tmp_path):
+    samples, sent = air(FRAMES * 2, 2)
+    path = recording.write(tmp_path / "r", _at_25(samples), 25e6,
+                           datetime="2026-01-02T03:04:05Z")
+    result = _wifi(path, "--json", tmp_path / "f.json", "-o", tmp_path, "--no-pictures")
+    assert result.exit_code == 0, result.output
+    assert (f"25 MS/s, frequency unknown, {samples.shape[1] // 4 * 5} samples "
+            f"({samples.shape[1] / 20e3:.3f} ms)") in result.output
+    assert ("note: 25 MS/s are resampled to 20 MS/s, and samples are counted at that rate"
+            ) in result.output
+    frames = json.loads((tmp_path / "f.json").read_text())
+    assert [one["mpdus"][0]["hex"] for one in frames] == [one.mpdus[0].hex() for one in sent]
+    assert max(abs(one["start"] - is_sent.start) for one, is_sent in
+               zip(frames, sent, strict=True)) <= 2
+    # Without --rate, a wrong rate in the metadata is suspected.
+    assert _wifi(path, "--rate", "20e6", "-q").output.count("read at 25 MS/s (--rate 25e6)") == 1
+    right = recording.write(tmp_path / "right", samples, 25e6)
+    assert "read at 20 MS/s (--rate 20e6)" in _wifi(right, "-q").output
+    assert CliRunner().invoke(main, ["play", str(right)]).output.endswith(
+        "right.sigmf-meta has 25 MS/s, this command supports 5, 10, 20, 40 or 80 MS/s: resample "
+        "the recording first (docs/recordings.md, Other sample rates)\n")
+
+
+def test_exchanged_i_and_q_are_found_and_corrected(tmp_path):
+    samples, sent = air(FRAMES, 2, cfo_hz=30e3)
+    for name, swapped in (("swapped", samples.imag + 1j * samples.real),
+                          ("mirrored", samples.conj())):
+        path = recording.write(tmp_path / name, swapped, 20e6)
+        result = _wifi(path, "-q")
+        assert result.exit_code == 1
+        assert "read with I and Q exchanged (--swap-iq), " in result.output
+        assert "8 MPDUs with a correct frame check sequence" in result.output
+        assert _wifi(path, "-q", "--swap-iq").exit_code == 0
+
+
+def _demo():
+    return recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht").read()
+
+
+def _with_offsets(samples):
+    at = np.arange(samples.shape[1]) / 20e6
+    return samples * np.exp(2j * np.pi * np.outer([0, 7e3, -2e3, 0], at))
+
+
+def _with_delays(samples):
+    return np.stack([np.roll(row, delay) for row, delay in zip(samples, (0, 3, 40, 12),
+                                                               strict=True)])
+
+
+@pytest.mark.parametrize("spoil, said", [
+    (_with_offsets, [r"antenna 1 has another carrier than antenna 0, by \+(6[89]|7[01])\d\d Hz",
+                     r"antenna 2 has another carrier than antenna 0, by -(1[89]|2[01])\d\d Hz"]),
+    (_with_delays, ["antenna 1 is [34] samples later than antenna 0",
+                    "antenna 2 is (39|40|41) samples later than antenna 0",
+                    "antenna 3 is 1[123] samples later than antenna 0"])])
+def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
+    samples = _demo()
+    whole = recording.write(tmp_path / "whole", samples, 20e6)
+    path = recording.write(tmp_path / "r", spoil(samples), 20e6)
+    counts = []
+    for options in (["-q"], ["-q", "--align"]):
+        result = _wifi(path, *options, "--json", tmp_path / "f.json")
+        notes = [line for line in result.output.splitlines() if line.startswith("note: antenna")]
+        if "--align" in options:
+            assert notes == [] and "note: aligned: antenna 1 by" in result.output
+        else:
+            assert len(notes) == len(said), result.output
+            for line, pattern in zip(notes, said, strict=True):
+                assert re.search(pattern, line), line
+            assert "--align corrects" in notes[0] and "Is the SNR" not in result.output
+        counts.append(sum(one["complete"] for one in json.loads(
+            (tmp_path / "f.json").read_text())))
+    _wifi(whole, "-q", "--json", tmp_path / "f.json")
+    best = sum(one["complete"] for one in json.loads((tmp_path / "f.json").read_text()))
+    assert counts[0] < counts[1] >= best - 2, (counts, best)
+
+
+def test_an_antenna_recorded_twice_and_a_dead_one_are_named(tmp_path):
+    samples = _demo()
+    noise = 1e-3 * np.random.default_rng(1).standard_normal((2, samples.shape[1])).astype(complex)
+    twice = recording.write(tmp_path / "twice", samples[[0, 1, 1, 3]], 20e6)
+    dead = recording.write(tmp_path / "dead", np.stack([*samples, noise[0] + 1j * noise[1]]), 20e6)
+    assert ("note: antennas 1 and 2 hold the same samples: was one recorded twice?"
+            ) in _wifi(twice, "-q").output
+    result = _wifi(dead, "-q")
+    assert result.exit_code == 0
+    assert re.findall("note: antenna.*", result.output) == [
+        "note: antenna 4 finds 0 frames by itself, antenna 0 finds 80: is it connected, and is its "
+        "gain right?"]
 
 
 def test_levels_know_the_loudest_piece():
@@ -284,8 +387,10 @@ def test_levels_know_the_loudest_piece():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--rate", "25e6"], "--rate: got 25 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s: "
-                         "resample the recording first"),
+    (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s. "
+                          "No channel fits into these samples, so no resampling helps."),
+    (["--rate", "15e6"], "A channel of 20 MHz needs 20 MS/s or more; for the narrower ones of "
+                         "802.11p, resample to 5 or 10 MS/s first (docs/recordings.md, Other"),
     (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40 or 80 MS/s, "
                        "such as 20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
@@ -332,7 +437,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     empty.write_bytes(b"")
     odd.write_bytes(bytes(400))
     nine = recording.write(tmp_path / "nine", np.ones((9, 100)), 20e6)
-    rate = recording.write(tmp_path / "rate", np.ones((1, 100)), 25e6)
+    rate = recording.write(tmp_path / "rate", np.ones((1, 100)), 15e6)
     for path, said in [
             (tmp_path / "nothing", "there is no file {0}.sigmf-meta or {0}.sigmf-collection"),
             (tmp_path / "nothing.dat",
@@ -341,7 +446,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
             (odd, "its name does not say its sample format: give --format, one of cf32_le"),
             (empty, f"{empty} holds no samples"),
             (nine, "has 9 channels, the receiver supports at most 8"),
-            (rate, "has 25 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s")]:
+            (rate, "has 15 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s")]:
         result = _wifi(path)
         assert result.exit_code == 2, result.output
         assert said.format(path) in result.output.splitlines()[-1], result.output

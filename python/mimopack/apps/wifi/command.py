@@ -108,8 +108,8 @@ _display = heading("Display")
         help="Centre frequency, such as 5180e6 or 5.18G. A radio is tuned to it; with a RECORDING "
              "it only appears in reports.")
 @_input("--rate", type=Number(),
-        help=f"Sample rate: {RATES}, such as 20e6 or 20M. Default: from the metadata; 20 MS/s "
-             "with --radio.")
+        help=f"Sample rate: {RATES}, such as 20e6 or 20M. A RECORDING of another rate above 20 "
+             "MS/s is resampled. Default: from the metadata; 20 MS/s with --radio.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX), metavar="N",
         help="Number of receive antennas; both names mean the same. A file of raw samples has one "
              "sample of each antenna in turn. Default: from the metadata, or 1.")
@@ -118,6 +118,11 @@ _display = heading("Display")
              "Default: from the metadata, or from the ending of the file's name: "
              f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}. With --radio: the format "
              "of --record, ci16_le by default.")
+@_input("--swap-iq", is_flag=True,
+        help="Exchange I and Q of a RECORDING, whose spectrum is mirrored.")
+@_input("--align", is_flag=True,
+        help="Correct constant delays and carrier offsets between the antennas of a RECORDING, as "
+             "measured from frames that each antenna finds by itself.")
 @_input("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
 @_radio("--gain", metavar="DB", type=Gain(),
         help="Gain in dB, one for all antennas or one for each, separated by commas, or auto. "
@@ -295,15 +300,17 @@ def _source(interrupt, path, radio, options):
                 raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
         with interrupt.allowed():
             reader, sample_rate = open_reader(path, rate, datatype, channels, frequency,
-                                              allow_outside)
+                                              allow_outside, resample=True)
         return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
                                                        **receiver)
     refuse_without_blocks("--radio")
     from .live import Live
     from .radio import RadioSettings, open_radio
 
-    if allow_outside:
-        raise click.UsageError("--allow-outside is an option of a RECORDING")
+    for name, given_too in (("allow-outside", allow_outside), ("swap-iq", options.pop("swap_iq")),
+                            ("align", options.pop("align"))):
+        if given_too:
+            raise click.UsageError(f"--{name} is an option of a RECORDING")
     if frequency is None:
         raise click.UsageError("--radio needs --frequency, such as 5.18G")
     for name, there in (("keep", given["keep"]), ("format", datatype)):

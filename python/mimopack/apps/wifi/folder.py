@@ -62,7 +62,7 @@ def decode(path, folder, marker, reading, receiver, full_scale_dbm):
 
 
 def _decode(path, stem, reading, receiver, full_scale_dbm):
-    reader, sample_rate = open_reader(path, **reading)
+    reader, sample_rate = open_reader(path, **reading, resample=True)
     interrupt, progress, outputs = _NoInterrupt(), Progress(io.StringIO()), Outputs()
     run = Run(reader, sample_rate, outputs.write, **receiver)
     try:

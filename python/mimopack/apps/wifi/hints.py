@@ -3,19 +3,27 @@
 """Hints for a recording without frames: signal levels, and other ways to read the file."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ... import recording, wifi
+from ...wifi.synchroniser import SAMPLE_RATES
+from .opening import nearest_rate
 from .words import plural
 
 TRIED_SAMPLES = 1 << 18    # samples tried per reading
 _FORMATS = ("ci16_le", "cf32_le", "ci8", "cu8", "ci16_be", "cf32_be")
 _CHANNELS = (1, 2, 4)
-_RATES = (20e6, 40e6, 80e6)
+_RATES = (20e6, 25e6, 30.72e6, 40e6, 50e6, 61.44e6, 80e6)
 # Report shares from these limits on: of clipped components, and of the power at 0 Hz.
 _CLIPPED, _DIRECT = 1e-3, 0.3
 _LOW_DBFS = -80
+_SAME_RATE = 1e-3    # relative difference of two rates that need no two trials
+_LEAST_OFFSET = 150    # Hz
+# Samples at 20 MS/s, if frames were lost and if not: in a cabled set-up, the cyclic shifts of the
+# transmit antennas are delays of up to 4 samples, and do no harm.
+_LEAST_DELAY = {True: 3, False: 5}
 _FULL_SCALE_OF_NOISE = (-2.5, -0.5)    # dBFS: uniformly distributed I and Q have -1.8 dBFS
 
 
@@ -51,6 +59,8 @@ class Levels:
                 good = samples[np.isfinite(samples) & (np.abs(samples) < 1e15)]
                 self._broken[channel] += samples.size - good.size
                 power, mean = float(np.vdot(good, good).real), good.sum(dtype=complex)
+            elif not power and parts.any():    # float32 has no such small squares
+                power = float(np.square(parts, dtype=float).sum())
             self._power[channel] += power
             self._mean[channel] += mean
             if self._largest is not None:
@@ -114,6 +124,36 @@ class Levels:
         return said
 
 
+# What an antenna may have, given the reference and the least delay, and a sentence about it.
+_OF_ANTENNAS = (
+    (lambda one, best, least: one.copy_of is not None,
+     "antennas {one.copy_of} and {index} hold the same samples: was one recorded twice?"),
+    (lambda one, best, least: best.frames >= 5 and one.frames <= best.frames / 10,
+     "antenna {index} finds {one.frames} frames by itself, antenna {reference} finds "
+     "{best.frames}: is it connected, and is its gain right?"),
+    (lambda one, best, least: abs(one.delay) >= least,
+     "antenna {index} is {late} samples {later} than antenna {reference}: start all antennas at "
+     "one sample; --align corrects a constant delay"),
+    (lambda one, best, least: abs(one.offset_hz) >= _LEAST_OFFSET,
+     "antenna {index} has another carrier than antenna {reference}, by {one.offset_hz:+.0f} Hz: "
+     "give all radios one reference clock; --align corrects a constant offset"))
+
+
+def antenna_remarks(samples, sample_rate, lost):
+    """Return a sentence for each oddity of the antennas.
+
+    Args:
+        samples, sample_rate: as for ``wifi.compare_antennas``.
+        lost: whether frames were lost.
+    """
+    reference, antennas = wifi.compare_antennas(samples, sample_rate)
+    best, least = antennas[reference], _LEAST_DELAY[lost] * SAMPLE_RATES[sample_rate]
+    return [said.format(index=index, one=one, reference=reference, best=best, late=abs(one.delay),
+                        later="later" if one.delay > 0 else "earlier")
+            for index, one in enumerate(antennas) for holds, said in _OF_ANTENNAS
+            if holds(one, best, least)]
+
+
 @dataclass(frozen=True)
 class Reading:
     """Another way to read the bytes of a recording.
@@ -121,25 +161,29 @@ class Reading:
     Attributes:
         datatype, num_channels, sample_rate: as for ``recording.open_recording``.
         words: description for people, with the options to use.
+        swap_iq: whether to exchange I and Q.
     """
 
     datatype: str
     num_channels: int
     sample_rate: float
     words: str
+    swap_iq: bool
 
 
-def other_readings(reader, sample_rate):
+def other_readings(reader, swap_iq):
     """Return the readings worth a trial, most likely first.
 
     Args:
-        reader: reader of the recording. For a collection, only the rate is changed.
-        sample_rate: sample rate of the first attempt.
+        reader: reader of the recording. For a collection, only the rate is changed, and I and Q.
+        swap_iq: whether the first attempt has exchanged I and Q.
     """
-    readings = [
-        Reading(reader.datatype, reader.num_channels, rate,
-                f"at {rate / 1e6:g} MS/s (--rate {rate / 1e6:g}e6)")
-        for rate in _RATES if rate != max(sample_rate, 20e6)]
+    same = partial(Reading, reader.datatype, reader.num_channels)
+    readings = [same(reader.sample_rate, "without --swap-iq" if swap_iq else
+                     "with I and Q exchanged (--swap-iq)", not swap_iq)]
+    readings += [same(rate, f"at {rate / 1e6:g} MS/s (--rate {rate / 1e6:g}e6)", swap_iq)
+                 for rate in _RATES
+                 if abs(rate / max(reader.sample_rate, 20e6) - 1) > _SAME_RATE]
     if _is_collection(reader):
         return readings
     formats = (reader.datatype, *(name for name in _FORMATS if name != reader.datatype))
@@ -150,7 +194,8 @@ def other_readings(reader, sample_rate):
                 count != reader.num_channels) + [
                 f"as {name} (--format {name})"] * (name != reader.datatype)
             if changed:
-                readings.append(Reading(name, count, sample_rate, " ".join(changed)))
+                readings.append(Reading(name, count, reader.sample_rate, " ".join(changed),
+                                        swap_iq))
     return readings
 
 
@@ -169,13 +214,15 @@ def try_reading(reader, reading, first):
     kind = recording.get_datatype(reader.datatype)
     other = recording.get_datatype(reading.datatype)
     position = first * reader.num_channels * kind.component.itemsize
+    rate, equal = nearest_rate(reading.sample_rate)
     try:
         # The reader was opened, so its files are allowed.
-        opened = recording.open_recording(
+        opened = recording.Adjusted(recording.open_recording(
             reader.path, reading.datatype,
-            None if _is_collection(reader) else reading.num_channels, allow_outside=True)
-        start = min(position // (reading.num_channels * other.component.itemsize),
-                    opened.num_samples)
+            None if _is_collection(reader) else reading.num_channels, reading.sample_rate,
+            allow_outside=True), None if equal else rate, reading.swap_iq)
+        start = min(int(position / (reading.num_channels * other.component.itemsize)
+                        / opened.ratio), opened.num_samples)
         samples = opened.read(start, min(TRIED_SAMPLES, opened.num_samples - start))
     except (ValueError, OSError):
         return 0    # fewer bytes than one sample
@@ -184,21 +231,21 @@ def try_reading(reader, reading, first):
     # Bytes of another format often give such floats.
     if not np.isfinite(power).all() or power.max(initial=0) > 1e12:
         return 0
-    receiver = wifi.Receiver(reading.num_channels, reading.sample_rate, detector="mmse")
+    receiver = wifi.Receiver(reading.num_channels, rate, detector="mmse")
     receiver.process(samples)
     receiver.finish()
     return receiver.counts["mpdus_ok"]
 
 
-def search(reader, sample_rate, levels, on_trial):
+def search(reader, swap_iq, first, on_trial):
     """Try other readings of a recording without frames; return (whether one works, sentences).
 
     Args:
-        reader, sample_rate: as for ``other_readings``.
-        levels: ``Levels``; its loudest piece is tried.
+        reader, swap_iq: as for ``other_readings``.
+        first: sample of the reader from which on they are tried.
         on_trial: function called before each trial with the completed share.
     """
-    first, readings, found = levels.loudest[1], other_readings(reader, sample_rate), []
+    readings, found = other_readings(reader, swap_iq), []
     for index, reading in enumerate(readings):
         on_trial(index / len(readings))
         good = try_reading(reader, reading, first)
@@ -210,10 +257,9 @@ def search(reader, sample_rate, levels, on_trial):
             f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a correct frame "
             "check sequence" for good, reading in sorted(found, key=lambda one: -one[0])[:3]]
     rates = ", ".join(f"{reading.sample_rate / 1e6:g}" for reading in readings
-                      if reading.datatype == reader.datatype
-                      and reading.num_channels == reader.num_channels)
-    said = f"Also tried, without success, on {part}: {rates} MS/s"
-    if len(readings) > len(_RATES):
+                      if reading.sample_rate != reader.sample_rate)
+    said = f"Also tried, without success, on {part}: {readings[0].words}; {rates} MS/s"
+    if not _is_collection(reader):
         said += (f"; {', '.join(map(str, _CHANNELS))} channels; the formats "
                  + ", ".join(_FORMATS))
     return False, [said]

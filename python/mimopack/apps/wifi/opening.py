@@ -43,8 +43,34 @@ def refuse_receiver(error):
     refuse(f"--{words}")
 
 
-def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
+def nearest_rate(given):
+    """Return the rate of the receiver for samples of another rate: (rate, whether it is equal).
+
+    Rates above 20 MS/s can be resampled to the returned rate, the next lower one.
+
+    Raises:
+        ValueError: the rate is not of the receiver, and resampling is of no use or is not enough.
+    """
+    nominal = min(SAMPLE_RATES, key=lambda rate: abs(rate - given))
+    if abs(nominal / given - 1) <= _TOLERANCE:
+        return nominal, True
+    if given > 20e6:
+        return max(rate for rate in SAMPLE_RATES if rate < given), False
+    words = f"{rate_in_words(given)}, the receiver supports {RATES}"
+    if given < 1e5:
+        raise ValueError(f"{words}, such as 20e6 or 20M")
+    if given < min(SAMPLE_RATES):
+        raise ValueError(f"{words}. No channel fits into these samples, so no resampling helps. If "
+                         "the file has another rate, give --rate")
+    raise ValueError(f"{words}. A channel of 20 MHz needs 20 MS/s or more; for the narrower ones "
+                     "of 802.11p, resample to 5 or 10 MS/s first (docs/recordings.md, Other sample "
+                     "rates)")
+
+
+def open_reader(path, rate, datatype, channels, frequency, allow_outside=False, resample=False):
     """Open a recording; return (reader, sample rate).
+
+    With ``resample``, the rate may be lower than the reader's: see :func:`nearest_rate`.
 
     Raises:
         Refusal: the recording cannot be read, or the receiver does not support its format.
@@ -70,13 +96,18 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False):
     given = reader.sample_rate
     if given is None:
         refuse(f"the sample rate of {reader.path} is unknown: give --rate, one of {RATES}")
-    nominal = min(SAMPLE_RATES, key=lambda one: abs(one - given))
-    if abs(nominal / given - 1) > _TOLERANCE:
-        low = given < 1e5
-        refuse(("--rate: got " if rate else f"{reader.path} has ")
-               + f"{rate_in_words(given)}, the receiver supports {RATES}"
-               + (", such as 20e6 or 20M" if low else ": resample the recording first"))
-    if nominal != given:
+    source = "--rate: got " if rate else f"{reader.path} has "
+    try:
+        nominal, equal = nearest_rate(given)
+    except ValueError as error:
+        refuse(f"{source}{error}")
+    if not equal and not resample:
+        refuse(f"{source}{rate_in_words(given)}, this command supports {RATES}: resample the "
+               "recording first (docs/recordings.md, Other sample rates)")
+    if not equal:
+        reader.notes.append(f"{rate_in_words(given)} are resampled to {nominal / 1e6:g} MS/s, and "
+                            "samples are counted at that rate")
+    elif nominal != given:
         reader.notes.append(f"{given:.12g} samples/s are treated as {nominal / 1e6:g} MS/s")
     return reader, nominal
 

@@ -9,18 +9,20 @@ from ... import recording, wifi
 from ...recording.timeline import between
 from ...wifi.auto_detector import AUTO, strongest
 from ...wifi.receiver import DEFAULT_DETECTOR
-from .hints import Levels, search
-from .opening import introduce, own_files
+from .hints import Levels, antenna_remarks, search
+from .opening import introduce, nearest_rate, own_files
 from .summary import Summary
 from .words import duration, plural
 
 _PIECE = 1 << 20    # samples per antenna in each call of the receiver
+_FRAMES_TO_ALIGN = 20    # frames in common that are enough to measure antennas
 # Advice if all frames were lost for a reason with these words.
 _ADVICE = {
     "but the frame has": "The frames have more streams than the recording has channels: are there "
                          "recordings of more antennas (--channels)?",
     "cannot detect": f"Another detector (--detector) can decode these frames, such as "
                      f"{DEFAULT_DETECTOR}.",
+    "802.11": "The receiver names frames of 802.11ax and later, but does not decode them.",
     "failed: ": "The program failed on each of these frames: the error above says where."}
 
 
@@ -32,30 +34,45 @@ class Run:
         sample_rate: sample rate, one that the receiver supports.
         on_frame: function called with each frame.
         gallery: ``pictures.Gallery`` or None.
+        swap_iq: whether to exchange I and Q.
+        align: whether to correct constant delays and carrier offsets between antennas.
         options: further arguments of the receiver.
 
     Attributes:
         summary, levels, counts: results so far.
         complete: whether all samples were searched.
+        swap_iq: as above.
+        explained: whether the antennas explain that frames are lost, after ``remarks``.
 
     Raises:
         ValueError, ImportError: as for ``wifi.Receiver``.
     """
 
-    def __init__(self, reader, sample_rate, on_frame, gallery=None, **options):
+    def __init__(self, reader, sample_rate, on_frame, gallery=None, swap_iq=False, align=False,
+                 **options):
         self._reader, self._on_frame, self._gallery = reader, on_frame, gallery
         self.sample_rate = sample_rate
+        self.swap_iq, self._align = swap_iq, align
+        self._say = lambda line: None
+        self._samples = self._adjusted()
         if options.get("detector") == AUTO:    # a recording can wait
             options["detector"] = strongest(options["backend"], options["threads"])
         self._receiver = wifi.Receiver(
             reader.num_channels, sample_rate, reader.frequency,
             keep_symbols=gallery is not None, **options)
         self._segments = getattr(reader, "segments", [])
-        self._gaps = [one.start for before, one in pairwise(self._segments)
-                      if is_gap(before, one, sample_rate)]
+        self._gaps = [round(one.start / self._samples.ratio)
+                      for before, one in pairwise(self._segments)
+                      if is_gap(before, one, self._samples.ratio * sample_rate)]
         self.summary = Summary()
         self.levels = Levels(reader.num_channels, reader.largest)
-        self.complete = False
+        self.complete = self.explained = False
+
+    def _adjusted(self, **alignment):
+        """Return the recording's samples as the receiver takes them."""
+        equal = nearest_rate(self._reader.sample_rate)[1]
+        return recording.Adjusted(self._reader, None if equal else self.sample_rate,
+                                  self.swap_iq, **alignment)
 
     @property
     def counts(self):
@@ -66,6 +83,11 @@ class Run:
     def samples(self):
         """Number of samples per channel searched so far."""
         return self.levels.samples
+
+    @property
+    def ratio(self):
+        """Sample rate of the recording divided by the receiver's."""
+        return self._samples.ratio
 
     @property
     def own_files(self):
@@ -88,7 +110,7 @@ class Run:
     @property
     def seconds(self):
         """Duration in seconds."""
-        return self._reader.num_samples / self.sample_rate
+        return self._samples.num_samples / self.sample_rate
 
     @property
     def title(self):
@@ -101,7 +123,8 @@ class Run:
 
     def introduce(self, say, warn):
         """Describe the recording."""
-        introduce(self._reader, self.sample_rate, say, warn)
+        self._say = say
+        introduce(self._reader, self.sample_rate * self._samples.ratio, say, warn)
         if self._gaps:
             say(f"note: according to the times of its capture segments there "
                 f"{'is' if len(self._gaps) == 1 else 'are'} {plural(len(self._gaps), 'gap')}")
@@ -110,13 +133,35 @@ class Run:
         """Do nothing: a recording is only read."""
 
     def check(self, interrupt, progress, warn):
-        """Compare checksums."""
+        """Compare checksums, and measure the antennas if they are to be aligned."""
         if isinstance(self._reader, recording.Reader):
             with interrupt.allowed():
                 progress.update(0, "comparing checksums")
                 for message in self._reader.checksum_errors():
                     self._reader.notes.append(message)
                     warn(message)
+        if self._align:
+            with interrupt.allowed():
+                progress.update(0, "comparing antennas")
+                self._measure()
+
+    def _measure(self):
+        """Find the delays and offsets of the antennas in the first piece with enough frames."""
+        best, most = [], -1
+        for piece in self._samples.pieces(_PIECE):
+            _, antennas = wifi.compare_antennas(piece, self.sample_rate)
+            common = min(one.common for one in antennas)
+            if common > most:
+                best, most = antennas, common
+            if common >= _FRAMES_TO_ALIGN:
+                break
+        aligned = [f"antenna {index} by {plural(one.delay, 'sample')} and {one.offset_hz:+.0f} Hz"
+                   for index, one in enumerate(best) if one.delay or one.offset_hz]
+        self._samples = self._adjusted(delays=[one.delay for one in best],
+                                       offsets=[one.offset_hz for one in best])
+        self._reader.notes.append("aligned: " + (", ".join(aligned) or "nothing, since no two "
+                                                 "antennas have enough frames in common"))
+        self._say(f"note: {self._reader.notes[-1]}")
 
     def decode(self, interrupt, progress):
         """Decode the recording.
@@ -124,7 +169,7 @@ class Run:
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed. Results so far are kept.
         """
-        pieces = self._reader.pieces(_PIECE)
+        pieces = self._samples.pieces(_PIECE)
         while True:
             self._show(progress)
             with interrupt.allowed():
@@ -157,15 +202,25 @@ class Run:
 
     def _time(self, sample):
         """Return the time (seconds, fraction) since 1970 of a sample, None if unknown."""
+        sample *= self._samples.ratio
         index = bisect_right(self._segments, sample, key=lambda one: one.start) - 1
         segment = self._segments[max(0, index)] if self._segments else None
         return segment and segment.time_at(sample)
 
     def remarks(self):
-        """Return lines about the samples if some frames were decoded and others lost."""
-        if not (self.summary.total.mpdus_ok and self.summary.losses):
+        """Return lines about the antennas, and about the samples if some frames were lost."""
+        lines = self._antenna_remarks() if self.complete else []
+        self.explained = bool(lines)
+        if self.summary.total.mpdus_ok and self.summary.losses:
+            lines += self.levels.remarks()[1:]
+        return [f"note: {line}" for line in lines]
+
+    def _antenna_remarks(self):
+        if self.num_channels == 1 or self.levels.silent:
             return []
-        return [f"note: {line}" for line in self.levels.remarks()[1:]]
+        first = self.levels.loudest[1]
+        samples = self._samples.read(first, min(_PIECE, self._samples.num_samples - first))
+        return antenna_remarks(samples, self.sample_rate, bool(self.summary.losses))
 
     def hints(self, interrupt, progress):
         """Return lines that say what to check if no MPDU was correct."""
@@ -173,7 +228,7 @@ class Run:
 
     def ending(self, failure):
         """Return a message about a run that is not complete."""
-        total = self._reader.num_samples
+        total = self._samples.num_samples
         if failure:
             return (f"Incomplete: stopped by an error within the first {self.samples} of {total} "
                     "samples.")
@@ -181,7 +236,7 @@ class Run:
                 f"({100 * self.samples / total:.0f} %).")
 
     def _show(self, progress):
-        total = self._reader.num_samples
+        total = self._samples.num_samples
         progress.update(self.samples / total,
                         f"{duration(self.samples, self.sample_rate)} of "
                         f"{duration(total, self.sample_rate)}, "
@@ -196,7 +251,7 @@ class Run:
             "notes": reader.notes, "complete": self.complete,
             "channels": reader.num_channels, "datatype": reader.datatype,
             "sample_rate": self.sample_rate, "frequency": reader.frequency,
-            "samples": reader.num_samples, "samples_searched": self.samples,
+            "samples": self._samples.num_samples, "samples_searched": self.samples,
             "preambles": self.counts["preambles"], **self.levels.as_json(),
             **self.summary.as_json()}
 
@@ -225,12 +280,15 @@ def hints(run, reader, interrupt, progress):
                                                 in run.summary.losses.items() if words in reason):
             return [*lines, advice]
     with interrupt.allowed():
-        fits, said = search(reader, run.sample_rate, run.levels, lambda share: progress.update(
-            share, "looking for another reading of the file"))
+        fits, said = search(reader, run.swap_iq, round(run.levels.loudest[1] * run.ratio),
+                            lambda share: progress.update(
+                                share, "looking for another reading of the file"))
     progress.clear()
     if not total.frames and not fits:
         lines.append("No other reading of the file gave Wi-Fi frames.")
     lines += said
+    if run.explained:
+        return lines
     if total.frames and not fits:
         lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) high enough? Were "
                      "samples lost while recording?")
