@@ -57,6 +57,14 @@ class TestCommand:
         assert "by default: -d mmse -d nway (" in text
         assert "by default" not in self.run("--errors", 5, "-d", "zf", "--snr", 3)
 
+    def test_texts_of_the_picture(self, tmp_path):
+        arguments = ("-d", "mmse", "-d", "zf", "--errors", 5, "--snr", 3)
+        path = tmp_path / "out.svg"
+        self.run(*arguments, "--plot", path, "--title", "Fig. 3", "--labels", "M, Z")
+        drawn = path.read_text()
+        assert all(f"<!-- {text} -->" in drawn for text in ("Fig. 3", "M", "Z"))
+        assert "--labels: got 1 for 2 detectors" in self.run(*arguments, "--labels", "M", code=2)
+
     @pytest.mark.parametrize("arguments, message", [
         (("-d", "mmse", "--snr", "1", "--ebn0", "1"), "give either --snr or --ebn0"),
         (("-d", "mmse", "--snr", "1:2"), "'1:2' is neither FIRST:LAST:STEP nor numbers"),

@@ -10,12 +10,12 @@ from .style import STYLE, as_text, plt, save
 
 _AXES = {"snr": "SNR per receive antenna, dB", "ebn0": "Eb/N0, dB"}
 _MARKERS = "osD^v<>ph*"
-_ARROW = 11    # matplotlib's CARETDOWNBASE
 _DETECTORS = {"bitflip": "BitFlip", "kbest": "K-best", "mmsepic": "MMSE-PIC", "nway": "N-way",
               "softsphere": "SoftSphere", "trellis": "Trellis", "zfsic": "ZF-SIC"}
 _CODES = {"conv": "convolutional", "nr": "5G NR LDPC", "wifi": "Wi-Fi LDPC", "wimax": "WiMAX LDPC"}
 _CHANNELS = {"awgn": "AWGN", "block": "block Rayleigh", "rayleigh": "Rayleigh"}
-# A rate is certain if its interval is shorter than this factor: from about three wrong frames on.
+# Rates count for the axis if the interval of the frame error rate is shorter than this factor: from
+# three wrong frames on.
 _CERTAIN = 10
 
 
@@ -104,10 +104,11 @@ def draw(rows, parameters, path, title=None, labels=None):
 
 def _bottom(rows, name):
     """Return the lower end of the axis of a rate."""
-    pairs = [pair for row in rows for pair in zip(row[name], row[f"{name}_95"], strict=True)]
-    certain = [rate for rate, (low, high) in pairs if high < _CERTAIN * low]
-    certain += [high for rate, (_, high) in pairs if not rate]
-    return min(certain or [rate for rate, _ in pairs], default=1e-1) / 2
+    cells = [cell for row in rows for cell in zip(row[name], row[f"{name}_95"], row["fer_95"],
+                                                  strict=True)]
+    certain = [rate for rate, _, (low, high) in cells if high < _CERTAIN * low]
+    certain += [high for rate, (_, high), _ in cells if not rate]
+    return min(certain or [rate for rate, *_ in cells], default=1e-1) / 2
 
 
 def _passes(axis, rows, name, label, look, bottom):
@@ -125,16 +126,17 @@ def _line(axis, rows, rates, intervals, style, label, bottom):
     """Draw a line through the points; where a rate is 0 or too low, the point is an arrow."""
     at = np.array([row["at_db"] for row in rows])
     going = np.array([not row["complete"] for row in rows])
-    floor, shown = 1.5 * bottom, [1.0]
+    floor, shown = 2 * bottom, [1.0]
     arrow = np.array(rates) < floor
     for rate, (_, high) in zip(rates, intervals, strict=True):
         shown.append(max(rate, floor) if rate else min(high, shown[-1]))
     shown = np.array(shown[1:])
-    axis.plot(at, shown, markersize=4, linewidth=1.3, label=label, **style)
-    point = {**style, "linestyle": "", "markersize": 4}
-    axis.plot(at[going & ~arrow], shown[going & ~arrow], markerfacecolor="white", **point)
-    axis.plot(at[arrow], shown[arrow], **{**point, "marker": _ARROW, "markersize": 8,
-                                          "alpha": 1})
+    axis.plot(at, np.where(arrow, np.nan, shown), markersize=4, linewidth=1.3, label=label, **style)
+    axis.plot(at[going & ~arrow], shown[going & ~arrow], markersize=4, markerfacecolor="white",
+              **{**style, "linestyle": ""})
+    if arrow.any():
+        axis.errorbar(at[arrow], shown[arrow], 0.4 * shown[arrow], uplims=True, fmt="none",
+                      ecolor=style["color"], alpha=style.get("alpha", 1))
     low, high = np.where(arrow[:, None], np.nan, intervals).T
     axis.fill_between(at, np.maximum(low, 1e-12), high, color=style["color"], alpha=0.1,
                       linewidth=0)

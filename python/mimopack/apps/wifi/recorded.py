@@ -15,6 +15,7 @@ from .summary import Summary
 from .words import duration, plural
 
 _PIECE = 1 << 20    # samples per antenna in each call of the receiver
+_COMPARED = 1 << 19    # samples per antenna in which antennas are compared
 _FRAMES_TO_ALIGN = 20    # frames in common that are enough to measure antennas
 # Advice if all frames were lost for a reason with these words.
 _ADVICE = {
@@ -219,7 +220,7 @@ class Run:
         if self.num_channels == 1 or self.levels.silent:
             return []
         first = self.levels.loudest[1]
-        samples = self._samples.read(first, min(_PIECE, self._samples.num_samples - first))
+        samples = self._samples.read(first, min(_COMPARED, self._samples.num_samples - first))
         return antenna_remarks(samples, self.sample_rate, bool(self.summary.losses))
 
     def hints(self, interrupt, progress):
