@@ -132,18 +132,16 @@ def in_a_chain(samples, rate, frame_format, seconds, is_open):
     top.msg_connect(last, "out", pdus, "store")
     top.start()
     time.sleep(WARM_UP)
-    marks = []
-    for _ in range(2):
-        marks.append((time.perf_counter(), last.counts()["frames"]))
-        time.sleep(seconds)
+    begin, before = time.perf_counter(), last.counts()["frames"]
+    time.sleep(seconds)
+    taken, frames = time.perf_counter() - begin, last.counts()["frames"] - before
     top.stop()
     top.wait()
     counts = last.counts()
     # Two frames may be cut where the source begins again.
     if counts["frames"] - counts["decoded"] > 2 or counts["failures"]:
         raise RuntimeError(f"not all frames were decoded: {counts}")
-    (begin, before, *_), (end, after, *_) = marks
-    return (after - before) * samples.shape[1] / 100 / rate / (end - begin)
+    return frames * samples.shape[1] / 100 / rate / taken
 
 
 def stages_of(statuses, rate):

@@ -128,6 +128,19 @@ class ReceivedFrame:
         frame.__dict__ = {**known, "_places": places, "_rest": rest}
         return frame
 
+    def decoded(self, frame_format, payload):
+        """Return a copy with decoded bits.
+
+        Args:
+            frame_format: the format, which decoding may have completed.
+            payload: :class:`data_field.Payload`.
+        """
+        frame = type(self).__new__(type(self))
+        frame.__dict__ = {**self.__dict__, "_places": None, "format": frame_format,
+                          "psdu": payload.psdu, "mpdus": payload.mpdus,
+                          "complete": payload.complete, "scrambler_seed": payload.scrambler_seed}
+        return frame
+
     def __getattr__(self, name):
         rest = self.__dict__.get("_rest")
         if rest is None or name.startswith("__"):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decode the LLRs of a frame: the last step of the receive chain."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from .data_field import DataField, with_sent_length
@@ -88,6 +86,5 @@ def _checked(vectors, llr):
 def _completed(vectors, payload):
     """Return the report of a frame with its payload, a :class:`data_field.Payload`."""
     service = payload.scrambled[:SERVICE].tobytes()
-    return replace(vectors.frame, psdu=payload.psdu, mpdus=payload.mpdus,
-                   format=with_sent_length(vectors.frame.format, service, vectors.sig_b),
-                   complete=payload.complete, scrambler_seed=payload.scrambler_seed)
+    return vectors.frame.decoded(
+        with_sent_length(vectors.frame.format, service, vectors.sig_b), payload)
