@@ -120,10 +120,13 @@ class Adjusted:
 
     def _given(self, start, count):
         """Return samples of the recording; they are 0 outside of it."""
-        out = np.zeros((self.num_channels, count), np.complex64)
         first, end = max(0, start), min(self._recording.num_samples, start + count)
-        if first < end:
-            out[:, first - start:end - start] = self._recording.read(first, end - first)
+        if (first, end) == (start, start + count):
+            out = self._recording.read(start, count)
+        else:
+            out = np.zeros((self.num_channels, count), np.complex64)
+            if first < end:
+                out[:, first - start:end - start] = self._recording.read(first, end - first)
         if self._swap:    # Q + jI is I + jQ mirrored and turned by 90 degrees
             parts = out.view(np.float32)
             parts[:, 0::2], parts[:, 1::2] = parts[:, 1::2].copy(), parts[:, 0::2].copy()

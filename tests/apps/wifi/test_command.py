@@ -360,7 +360,8 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
             assert "--align corrects" in notes[0] and "Is the SNR" not in result.output
         counts.append(sum(one["complete"] for one in json.loads(
             (tmp_path / "f.json").read_text())))
-    _wifi(whole, "-q", "--json", tmp_path / "f.json")
+    result = _wifi(whole, "-q", "--align", "--json", tmp_path / "f.json")
+    assert "note: nothing to align: the antennas fit" in result.output
     best = sum(one["complete"] for one in json.loads((tmp_path / "f.json").read_text()))
     assert counts[0] < counts[1] >= best - 2, (counts, best)
 

@@ -16,7 +16,7 @@ from .words import duration, plural
 
 _PIECE = 1 << 20    # samples per antenna in each call of the receiver
 _COMPARED = 1 << 19    # samples per antenna in which antennas are compared
-_FRAMES_TO_ALIGN = 20    # frames in common that are enough to measure antennas
+_FRAMES_TO_ALIGN = 20    # enough to measure antennas
 # Advice if all frames were lost for a reason with these words.
 _ADVICE = {
     "but the frame has": "The frames have more streams than the recording has channels: are there "
@@ -150,18 +150,19 @@ class Run:
         """Find the delays and offsets of the antennas in the first piece with enough frames."""
         best, most = [], -1
         for piece in self._samples.pieces(_PIECE):
-            _, antennas = wifi.compare_antennas(piece, self.sample_rate)
-            common = min(one.common for one in antennas)
+            reference, antennas = wifi.compare_antennas(piece, self.sample_rate)
+            common = sum(one.common for one in antennas)
             if common > most:
                 best, most = antennas, common
-            if common >= _FRAMES_TO_ALIGN:
+            if antennas[reference].frames >= _FRAMES_TO_ALIGN:
                 break
         aligned = [f"antenna {index} by {plural(one.delay, 'sample')} and {one.offset_hz:+.0f} Hz"
                    for index, one in enumerate(best) if one.delay or one.offset_hz]
         self._samples = self._adjusted(delays=[one.delay for one in best],
                                        offsets=[one.offset_hz for one in best])
-        self._reader.notes.append("aligned: " + (", ".join(aligned) or "nothing, since no two "
-                                                 "antennas have enough frames in common"))
+        self._reader.notes.append(
+            f"aligned: {', '.join(aligned)}" if aligned else "nothing to align: the antennas fit, "
+            "or have fewer than three frames in common")
         self._say(f"note: {self._reader.notes[-1]}")
 
     def decode(self, interrupt, progress):
