@@ -80,7 +80,7 @@ public:
 
     /* Return whether the second symbol repeats the first one. Noise adds to the power of the
      * first symbol but not to the correlation. Of all first data symbols of 6 Mbit/s, 4 in
-     * 10^4 have a correlation of 0.5 with the L-SIG, and 5 in 10^7 one of 0.8. */
+     * 10^4 have a correlation above 0.5 with the L-SIG, and 5 in 10^6 one above 0.72. */
     bool repeated(double snr) const
     {
         double both = 0, first = 0;
@@ -88,7 +88,7 @@ public:
             both += d_flat[0][d] * d_flat[1][d];
             first += d_flat[0][d] * d_flat[0][d];
         }
-        return both * (1 + 0.5 / std::max(snr, 1e-3)) > 0.8 * first;
+        return both * (1 + 0.5 / std::max(snr, 1e-3)) > 0.72 * first;
     }
 
 private:
