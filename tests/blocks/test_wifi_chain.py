@@ -265,6 +265,28 @@ def test_slow_blocks_behind_the_estimator_hold_up_the_samples():
     assert estimator.counts()["demodulated"] == 400
 
 
+def test_stopped_from_outside_and_started_again():
+    samples = mixed(count=5)[0]
+    estimator, decoder = mimopack.wifi_channel_estimator(2, **TWO), mimopack.wifi_llr_decoder(**TWO)
+    detector, top = mimopack.nway_detector(2, 2, "wlan_qam16", backend="cpu"), gr.top_block()
+    for port, antenna in enumerate(samples):
+        top.connect(blocks.vector_source_c(antenna.tolist(), True), (estimator, port))
+        top.connect((estimator, port), (detector, port))
+    top.connect(detector, decoder)
+    for run_ in range(3):
+        before = decoder.counts()["decoded"]
+        top.start()
+        until(lambda before=before: decoder.counts()["decoded"] > before)
+        if run_ == 1:
+            top.lock()
+            top.unlock()
+            before = decoder.counts()["decoded"]
+            until(lambda before=before: decoder.counts()["decoded"] > before)
+        top.stop()
+        top.wait()
+    assert estimator.failures() == decoder.failures() == 0
+
+
 def test_stop_while_items_wait():
     samples = np.tile(mixed(count=5)[0], 200)
     estimator, gate = mimopack.wifi_channel_estimator(2, **TWO), Gate(2)

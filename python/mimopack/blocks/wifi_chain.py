@@ -59,7 +59,9 @@ class wifi_channel_estimator(sample_block):
             format with the prefix ``format_``, rx_time if known, nested (whether the frame began
             inside another frame), and sig_b (VHT-SIG-B, a byte for each bit).
 
-    A frame comes whole or not at all. Frames in progress come out when the input ends.
+    A frame comes whole or not at all. Frames in progress come out when the input ends. If a
+    flowgraph is changed while it runs (lock, unlock), GNU Radio may drop different numbers of items
+    of y and h: stop and start it instead.
 
     Tags on the first input, gaps and exceptions: see ``wifi_receiver``.
 
@@ -158,7 +160,7 @@ class _VectorSource(Batched, gr.basic_block):
     def __init__(self, widths):
         self.widths = widths
         self._queue, self._waiting = OutputQueue(), 0
-        self._open = self._ended = False
+        self._open = self._ended = self._stopped = False
         self._change = threading.Condition()
         gr.basic_block.__init__(self, "wifi_vectors", None,
                                 [vector(np.complex64, width) for width in widths])
@@ -171,7 +173,7 @@ class _VectorSource(Batched, gr.basic_block):
     def open(self):
         """Take arrays from now on."""
         with self._change:
-            self._open = True
+            self._open, self._stopped = True, False
 
     def put(self, arrays, tags):
         """Append items, see ``OutputQueue.put``. Drop them if the flowgraph has stopped."""
@@ -185,18 +187,20 @@ class _VectorSource(Batched, gr.basic_block):
         self._wake()
 
     def end(self):
-        """End the streams after the items that wait."""
-        self._ended = True
+        """End the streams after the items that wait, unless they have ended."""
+        with self._change:
+            self._ended = not self._stopped
         self._wake()
 
     def close(self):
         """Drop the items that wait, and those of later calls until ``open``."""
         with self._change:
             self._queue.clear()
-            self._open, self._ended, self._waiting = False, False, 0
+            self._open, self._ended, self._stopped, self._waiting = False, False, True, 0
             self._change.notify_all()
 
     def start(self):
+        self._stopped = False
         self._begin_batches()
         return gr.basic_block.start(self)
 
