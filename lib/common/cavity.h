@@ -78,11 +78,14 @@ public:
             for (int k = 0; k <= i; ++k)
                 entry::add_conjugate(own, q1(k, i), &r[parts * (n * i + k)]);
             const F last = *q2(i, i);
-            const F t =
-                max(fnma(others[i] * sigma, reciprocal(s[i]), last * own[0]), F(1e-30f));
+            /* No precision is less than 1e-9: rounding must not make a mean out of
+             * nothing where a layer has no column, or one that a stronger one hides. */
+            const F unit = s[i] * sigma;
+            const F t = max(fnma(others[i] * sigma, reciprocal(s[i]), last * own[0]),
+                            fma(F(1e-9f), unit, F(1e-30f)));
             d_gain[i] = reciprocal(t);
             precision[i] =
-                t * reciprocal(max(fma(last, last, others[i]) * s[i] * sigma, F(1e-30f)));
+                t * reciprocal(max(fma(last, last, others[i]) * unit, F(1e-30f)));
         }
     }
 

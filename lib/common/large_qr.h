@@ -20,6 +20,7 @@ public:
     using mask = decltype(F() < F());
     buffer<F, 0> r;        /* r_ij at 2*(i*nt + j), j > i */
     buffer<F, 0> diagonal; /* r_ii */
+    mask finite;           /* no NaN, no Inf, and no column is too large */
     mask usable;           /* finite and of full column rank */
 
     /* Return whether h has so many rows that H^H H may take the place of h. */
@@ -80,6 +81,11 @@ public:
         return unscaled_qr<F, 0, 0>::energy(y, d_nr) < F(largest_energy);
     }
 
+    MP_FN F floored(F noise_var) const
+    {
+        return floored_noise(noise_var, usable, &d_norm2[0], d_nt, d_nr);
+    }
+
 private:
     /* A column of which less than this share of its energy is left counts as nearly
      * dependent: H^H H would lose more than two digits. */
@@ -111,20 +117,22 @@ private:
         {
             F* const v = column(c);
             const F sum = unscaled_qr<F, 0, 0>::energy(v, qr.d_nr);
-            qr.set_diagonal(c, sum, rank_tolerance2(qr.d_nr));
+            qr.set_diagonal(
+                c, sum, unscaled_qr<F, 0, 0>::is_independent(sum, qr.d_norm2[c], qr.d_nr));
             MP_ROLLED
             for (int i = 0; i < 2 * qr.d_nr; ++i)
                 v[i] = v[i] * qr.d_inverse[c];
         }
     };
 
-    /* Take r_cc^2, and whether it is enough of the column's energy. */
-    MP_FN void set_diagonal(int c, F sum, float share)
+    /* Take r_cc^2, and whether it is enough of the column's energy. Otherwise the column
+     * of Q and the row of R are zeros. */
+    MP_FN void set_diagonal(int c, F sum, mask independent)
     {
         /* Also false for NaN and Inf */
-        usable = usable & (F(share) * d_norm2[c] < sum) &
-                 (d_norm2[c] < F(largest_energy)) & (F(least_energy) < sum);
-        d_inverse[c] = rsqrt(sum);
+        finite = finite & (d_norm2[c] < F(largest_energy));
+        usable = usable & finite & independent;
+        d_inverse[c] = select(independent, rsqrt(sum), F(0.0f));
         diagonal[c] = sum * d_inverse[c];
     }
 
@@ -165,7 +173,7 @@ private:
             }
             d_norm2[c] = unscaled_qr<F, 0, 0>::energy(v, nr);
         }
-        usable = F(0.0f) < F(1.0f);
+        finite = usable = F(0.0f) < F(1.0f);
         orthogonalise_all<F, true, 2>(nt, columns_of_q{ *this });
     }
 
@@ -184,11 +192,14 @@ private:
         MP_ROLLED
         for (int c = 0; c < nt; ++c)
             d_norm2[c] = r[2 * (c * nt + c)];
-        usable = F(0.0f) < F(1.0f);
+        finite = usable = F(0.0f) < F(1.0f);
         MP_ROLLED
         for (int c = 0; c < nt; ++c) {
             F* const row = &r[2 * c * nt];
-            set_diagonal(c, row[2 * c], least_share);
+            set_diagonal(c,
+                         row[2 * c],
+                         (F(least_share) * d_norm2[c] < row[2 * c]) &
+                             (F(least_energy) < row[2 * c]));
             MP_ROLLED
             for (int j = 2 * (c + 1); j < 2 * nt; ++j)
                 row[j] = row[j] * d_inverse[c];

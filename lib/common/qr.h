@@ -15,10 +15,24 @@ namespace MIMOPACK_ISA {
 /* A column of which less than this share of its norm is left after projection counts as
  * dependent on those before it: what float32 can still tell from zero, whose rounding
  * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
- * 1e-12. */
+ * 1e-12. What is left of such a column is rounding noise. It counts as zero, so that QR
+ * is h for every rank. */
 MP_FN float rank_tolerance2(int num_rx)
 {
     return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
+}
+
+/* Return the noise variance; where h lacks rank, no less than float32 can tell from zero
+ * beside its columns, so that [h; sigma I] has full rank. */
+template <class F, class Mask>
+MP_FN F floored_noise(F noise_var, Mask full_rank, const F* norm2, int nt, int nr)
+{
+    F largest = norm2[0];
+    MP_UNROLL
+    for (int c = 1; c < nt; ++c)
+        largest = max(largest, norm2[c]);
+    return select(
+        full_rank, noise_var, max(noise_var, F(rank_tolerance2(nr)) * largest));
 }
 
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
@@ -36,9 +50,10 @@ struct unscaled_qr {
     const extent<NR> d_nr;
     buffer<F, 2 * NT * NR> q; /* column-major: column c at 2*nr*c */
     buffer<F, 2 * NT * NT> r; /* r_ij at 2*(i*nt + j), j > i */
-    buffer<F, NT> length2;    /* |q_i|^2, r_ii^2 of the usual R */
-    buffer<F, NT> inverse2;   /* 1 / |q_i|^2 */
+    buffer<F, NT> length2;    /* |q_i|^2, r_ii^2 of the usual R; 0 for a dependent column */
+    buffer<F, NT> inverse2;   /* 1 / |q_i|^2; 0 for a dependent column */
     buffer<F, NT> norm2;      /* |h_i|^2 */
+    mask finite;              /* no NaN, no Inf, and no column is too large */
     mask usable;              /* finite and of full column rank */
 
     MP_FN unscaled_qr(arena<F>& a, int nt_, int nr_)
@@ -71,16 +86,17 @@ struct unscaled_qr {
             }
             norm2[c] = energy(&q[2 * nr * c], nr);
         }
-        usable = F(0.0f) < F(1.0f);
+        finite = usable = F(0.0f) < F(1.0f);
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
             F* const v = &q[2 * nr * c];
             const F sum = c ? energy(v, nr) : norm2[0];
-            /* Also false for NaN and Inf: norm2 < largest_energy holds for neither. */
-            usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
-                     (norm2[c] < F(largest_energy)) & (F(least_energy) < sum);
-            length2[c] = sum;
-            inverse2[c] = reciprocal(sum);
+            /* Also false for NaN and Inf */
+            finite = finite & (norm2[c] < F(largest_energy));
+            const mask independent = is_independent(sum, norm2[c], nr);
+            usable = usable & finite & independent;
+            length2[c] = select(independent, sum, F(0.0f));
+            inverse2[c] = select(independent, reciprocal(sum), F(0.0f));
             MP_UNROLL
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
@@ -93,6 +109,12 @@ struct unscaled_qr {
                 remove(v, nr, re, im, w);
             }
         }
+    }
+
+    /* Return where enough of a column's energy is left. */
+    MP_FN static mask is_independent(F left, F whole, int nr)
+    {
+        return (F(rank_tolerance2(nr)) * whole < left) & (F(least_energy) < left);
     }
 
     /* z = Q^H y, 2*nt lanes; returns where y is finite */
@@ -127,6 +149,11 @@ struct unscaled_qr {
             remove(v, nr, re, im, y);
         }
         return finite;
+    }
+
+    MP_FN F floored(F noise_var) const
+    {
+        return floored_noise(noise_var, usable, &norm2[0], d_nt, d_nr);
     }
 
     /* |v|^2 */
@@ -167,7 +194,8 @@ struct unscaled_qr {
     }
 };
 
-/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal */
+/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal. A dependent column
+ * has zeros in Q, and in its row of R. */
 template <class F, int NT, int NR>
 struct qr : unscaled_qr<F, NT, NR> {
     using base = unscaled_qr<F, NT, NR>;
@@ -196,7 +224,7 @@ struct qr : unscaled_qr<F, NT, NR> {
         base::decompose(h, source);
         MP_UNROLL
         for (int c = 0; c < nt; ++c) {
-            inverse[c] = rsqrt(length2[c]);
+            inverse[c] = select(F(0.0f) < length2[c], rsqrt(length2[c]), F(0.0f));
             diagonal[c] = length2[c] * inverse[c];
             MP_UNROLL
             for (int i = 2 * nr * c; i < 2 * nr * (c + 1); ++i)

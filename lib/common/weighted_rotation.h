@@ -4,6 +4,7 @@
  * ones on the diagonal: sum_i w_i |v_i - sum_{j>i} c_ij s_j - s_i|^2 stays the same. */
 #pragma once
 #include "common/complex.h"
+#include "common/config.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -14,14 +15,17 @@ template <class F>
 struct weighted_rotation {
     F a[2], s[2], t;
 
-    /* The upper row's weight goes to `upper`; x's weight becomes the lower row's. */
+    /* The upper row's weight goes to `upper`; x's weight becomes the lower row's. If
+     * neither row has anything in the column, x stays as it is. */
     MP_FN static weighted_rotation
     removing(const F* entry, F& x_weight, F y_weight, F& upper)
     {
         const F re = entry[0], im = entry[1];
         upper = fma(x_weight, fma(re, re, im * im), y_weight);
-        const F inverse = reciprocal(upper);
-        const F share = inverse * x_weight, t = inverse * y_weight;
+        const auto empty = upper < F(least_energy);
+        const F inverse = select(empty, F(0.0f), reciprocal(upper));
+        const F share = inverse * x_weight,
+                t = select(empty, F(1.0f), inverse * y_weight);
         x_weight = x_weight * t;
         return { { re, im }, { share * re, minus(share * im) }, t };
     }

@@ -28,19 +28,6 @@ struct swept_complex {
 
     MP_FN bool invert(Real (*rows)[room], int rank, Real least)
     {
-        return sweep<true>(rows, rank, least);
-    }
-
-    /* Only find the pivots, which leaves no matrix. */
-    MP_FN bool check(Real (*rows)[room], int rank, Real least)
-    {
-        return sweep<false>(rows, rank, least);
-    }
-
-private:
-    template <bool WHOLE>
-    MP_FN bool sweep(Real (*rows)[room], int rank, Real least)
-    {
         bool enough = true;
 #pragma unroll 1
         for (int c = 0; c < N; ++c) {
@@ -62,8 +49,6 @@ private:
             const Real factor[2] = { own ? 1 + last[0] : last[0], last[1] };
             MP_UNROLL
             for (int v = 0; v < room / loaded::size; ++v) {
-                if (!WHOLE && v * at_once >= N - c)
-                    break; /* rows of earlier pivots */
                 const loaded some = reinterpret_cast<const loaded*>(row)[v];
                 MP_UNROLL
                 for (int e = 0; e < at_once; ++e) {
@@ -78,6 +63,7 @@ private:
         return enough;
     }
 
+private:
     /* Row i moves up and loses x^* times the pivot's row over the pivot. */
     MP_FN void update(int i, const Real* x, const Real* factor)
     {

@@ -24,12 +24,10 @@ class team_cavity
     using complex = complex_of<Real>;
     static constexpr int nt = gram_of_h::nt, n = nt * AXES;
     using columns = swept_columns<is_complex, n, Real>;
-    using complex_columns = swept_complex<nt, Real>;
 
 public:
     struct storage {
         alignas(16) Real rows[2][columns::room];
-        alignas(16) Real complex_rows[2][complex_columns::room];
         Real scale[n];
         complex symbol[nt], target[nt];
     };
@@ -39,22 +37,6 @@ public:
     bool enough;          /* whether B is far from deficient rank, from prepare() */
 
     MP_FN team_cavity(const gram_of_h& gram, storage& s) : d_gram(gram), d_at(s) {}
-
-    /* Return whether the matrix has full rank, as far as Real can tell. */
-    MP_FN bool check() const
-    {
-        const Real own = reciprocal_root(d_gram.diagonal());
-        share(own);
-        complex_columns matrix;
-        MP_UNROLL
-        for (int i = 0; i < nt; ++i) {
-            const complex g = d_gram.of_column(i);
-            const Real factor = own * scale(i, 0);
-            matrix.entry[i][0] = i == d_gram.layer() ? Real(1) : g.x * factor;
-            matrix.entry[i][1] = i == d_gram.layer() ? Real(0) : g.y * factor;
-        }
-        return matrix.check(d_at.complex_rows, d_gram.rank, is_float ? 1e-5 : 1e-10);
-    }
 
     /* Compute what does not depend on f and the means. s: the layer's standard
      * deviations; noise: sigma^2 in B; scaling: the sigma^2 that scales the variances. */
@@ -155,12 +137,6 @@ private:
     Real d_gain[AXES];
 
     MP_FN Real scale(int i, int axis) const { return d_at.scale[AXES * i + axis % AXES]; }
-
-    MP_FN void share(Real own) const
-    {
-        const Real of_axes[AXES] = { own };
-        share(of_axes);
-    }
 
     MP_FN void share(const Real* own) const
     {

@@ -240,6 +240,8 @@ def test_erasures(name):
     y[150] *= 1e15
     h[200] *= 1e15
     h[299] = 1
+    if not cpu.NEEDS_RANK:
+        bad = bad[:4] + bad[5:7]
     llr = gpu.detect(y, h, noise)
     assert gpu.erasures == len(bad) and not llr[bad].any()
     others = np.delete(np.arange(300), bad)

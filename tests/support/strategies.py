@@ -167,16 +167,18 @@ def batches(draw, detector, spoil=True, snr_db=(-10, 40), least=0, most_channels
     erased = np.zeros(n, bool)
     for _ in range(draw(st.integers(0, 4)) if spoil and n else 0):
         at = draw(st.integers(0, n - 1))
-        _spoil(draw, arguments, at, at // period, erased, period)
+        _spoil(draw, arguments, at, at // period, erased, period, detector.NEEDS_RANK)
     return Batch(arguments, clean, erased, period)
 
 
-def _spoil(draw, arguments, vector, matrix, erased, period):
+def _spoil(draw, arguments, vector, matrix, erased, period, needs_rank):
     """Make one vector, or all vectors of one matrix, an erasure."""
     of_matrix = slice(matrix * period, (matrix + 1) * period)
-    kinds = ["y", "entry of h", "column of zeros"]
-    if arguments["h"].shape[2] > 1:
-        kinds += ["equal columns", "rank one"]
+    kinds = ["y", "entry of h"]
+    if needs_rank:
+        kinds += ["column of zeros"]
+        if arguments["h"].shape[2] > 1:
+            kinds += ["equal columns", "rank one"]
     kinds += [name for name in ("noise_var", "prior") if np.ndim(arguments.get(name))]
     kind, bad = draw(st.sampled_from(kinds)), draw(st.sampled_from(NOT_FINITE))
     h = arguments["h"][matrix]

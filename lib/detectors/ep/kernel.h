@@ -165,7 +165,8 @@ public:
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int n = d_axes;
-        const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
+        const mask usable = d_qr.finite & d_qr.rotate(y, &d_z[0]);
+        noise_var = d_qr.floored(noise_var);
         const F variance = noise_var * F(0.5f); /* per real dimension */
         const F sigma = variance * rsqrt(variance);
         for (int i = 0; i < n; ++i)

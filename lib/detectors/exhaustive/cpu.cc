@@ -44,7 +44,7 @@ std::size_t run_mla(const plan& p, const batch& b)
         case 2:
             return run_enumeration<true>(p, b);
         default:
-            return p.points.width ? run_sliced(p, b, infinity)
+            return p.points.width ? run_sliced(p, b, infinity, true)
                                   : run_tree<least_metric<simd>>(p, b);
         }
     });

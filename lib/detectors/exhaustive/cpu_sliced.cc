@@ -11,10 +11,11 @@ namespace MIMOPACK_ISA {
 namespace {
 
 template <int NT, int NR, int WIDTH>
-std::size_t run_size(const plan& p, const batch& b, float clip)
+std::size_t run_size(const plan& p, const batch& b, float clip, bool any_rank)
 {
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return sliced_search<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, clip);
+        return sliced_search<simd, NT, NR, WIDTH>(
+            a, p.points, p.num_tx, p.num_rx, clip, any_rank);
     });
 }
 
@@ -23,17 +24,17 @@ std::size_t run_size(const plan& p, const batch& b, float clip)
 /* Choose the build. Sizes known when compiling gain nothing if the search costs much more
  * than the QR decomposition. Only QPSK with two or four antennas and 16-QAM with two have
  * builds of their own. */
-std::size_t run_sliced(const plan& p, const batch& b, float clip)
+std::size_t run_sliced(const plan& p, const batch& b, float clip, bool any_rank)
 {
     return by_width(p, [&](auto width) {
         if constexpr (width.value == 1)
             return by_size(p, [&](auto nt, auto nr) {
-                return run_size<nt.value, nr.value, 1>(p, b, clip);
+                return run_size<nt.value, nr.value, 1>(p, b, clip, any_rank);
             });
         else if constexpr (width.value == 2)
             if (p.num_tx == 2 && p.num_rx == 2)
-                return run_size<2, 2, 2>(p, b, clip);
-        return run_size<0, 0, width.value>(p, b, clip);
+                return run_size<2, 2, 2>(p, b, clip, any_rank);
+        return run_size<0, 0, width.value>(p, b, clip, any_rank);
     });
 }
 

@@ -25,22 +25,24 @@ MP_FN auto make_mla(arena<lane>& a)
                                  WIDTH,
                                  column_order::rotate,
                                  asked::has_prior,
-                                 false>(a, asked::points, 2, infinity);
+                                 false>(a, asked::points, 2, infinity, true);
     else if constexpr (team_slices_fit)
-        return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, infinity);
+        return team_sliced_search<NT, NR, WIDTH, max_log>(
+            a, asked::points, infinity, true);
     else if constexpr (WIDTH == 0)
         return exhaustive<lane, least_metric<lane>>(
             a, asked::points, layers(), antennas());
     else
         return sliced_search<lane, NT, NR, WIDTH>(
-            a, asked::points, layers(), antennas(), infinity);
+            a, asked::points, layers(), antennas(), infinity, true);
 }
 
 template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
 MP_FN auto make_omap(arena<lane>& a)
 {
     if constexpr (team_slices_fit)
-        return team_sliced_search<NT, NR, WIDTH, exact_log>(a, asked::points, infinity);
+        return team_sliced_search<NT, NR, WIDTH, exact_log>(
+            a, asked::points, infinity, true);
     else
         return exhaustive<lane, log_sum<lane>>(a, asked::points, layers(), antennas());
 }

@@ -46,8 +46,9 @@ public:
     /* Registers hold 16 children with one number each, or with two. */
     static constexpr int team_blocks = !Sum::sums && !with_prior && WIDTH < 3 ? 12 : 8;
 
-    MP_FN team_sliced_search(arena<lane>& a, const constellation& c, float clip)
-        : d_scale(c.scale), d_clip(clip), d_qr(a, NT, NR)
+    MP_FN
+    team_sliced_search(arena<lane>& a, const constellation& c, float clip, bool any_rank)
+        : d_scale(c.scale), d_clip(clip), d_any_rank(any_rank), d_qr(a, NT, NR)
     {
         static_assert(NT >= 2 && NT <= 4 && covered * bits <= model_size);
     }
@@ -101,11 +102,12 @@ public:
                 llr[to] = clipped(with_prior ? prior[to] : lane(0.0f), found, d_clip);
             }
         }
-        return d_qr.usable & finite;
+        return finite & (d_any_rank ? d_qr.finite : d_qr.usable);
     }
 
 private:
     const float d_scale, d_clip;
+    const bool d_any_rank; /* or else an H that lacks rank is an erasure */
     unscaled_qr<lane, NT, NR> d_qr;
     int d_rows = 32;
 
@@ -123,7 +125,7 @@ private:
         float unit; /* of level 0's metrics in axis_sums */
 
         MP_FN explicit model(const float* from)
-            : sums(from[2]), unit(0.25f * reciprocal(lane(from[2])).v)
+            : sums(from[2]), unit(from[2] > 0.0f ? 0.25f * reciprocal(from[2]) : 0.0f)
         {
             MP_UNROLL
             for (int i = 0; i < NT; ++i) {
@@ -159,7 +161,8 @@ private:
     {
         MP_UNROLL
         for (int i = 0; i < NT; ++i) {
-            const float weight = s.w[i] * unit, root = weight * rsqrt(lane(weight)).v;
+            const float weight = s.w[i] * unit;
+            const float root = weight > 0.0f ? weight * rsqrt(lane(weight)).v : 0.0f;
             const float scale = i == 0 && by_axis ? 2.0f * weight : root;
             *to++ = scale * s.v[2 * i];
             *to++ = scale * s.v[2 * i + 1];

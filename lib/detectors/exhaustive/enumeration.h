@@ -35,7 +35,7 @@ public:
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
         const int nt = d_nt, bits = d_c.bits;
-        const mask usable = d_qr.usable & d_qr.rotate(y, &d_y[0]);
+        const mask usable = d_qr.finite & d_qr.rotate(y, &d_y[0]);
         const F unit = rsqrt(noise_var);
         for (int i = 0; i < nt; ++i) {
             for (int part = 0; part < 2; ++part) {

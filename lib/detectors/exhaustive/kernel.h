@@ -55,7 +55,7 @@ public:
      * lanes, with label bit b at place bit_source[b] of its layer. */
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
-        const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
+        const mask usable = d_qr.finite & d_qr.rotate(y, &d_z[0]);
         const F unit = rsqrt(noise_var);
         for (int i = 0; i < d_nt; ++i) {
             for (int j = i + 1; j < d_nt; ++j)

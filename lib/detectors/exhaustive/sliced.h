@@ -99,9 +99,11 @@ public:
     static constexpr int size = side * side;
     static constexpr int bits = 2 * WIDTH;
 
-    MP_FN sliced_search(arena<F>& a, const constellation& c, int nt, int nr, float clip)
+    MP_FN sliced_search(
+        arena<F>& a, const constellation& c, int nt, int nr, float clip, bool any_rank)
         : d_nt(nt),
           d_nr(nr),
+          d_any_rank(any_rank),
           d_scale(c.scale),
           d_clip(clip),
           d_upper(a, nt, nr),
@@ -134,11 +136,13 @@ public:
         const int nt = d_nt;
         for (int axis = 0; prior && axis < 2 * nt; ++axis)
             axis_penalties<WIDTH>(prior + axis * WIDTH, &d_cost[axis * side]);
-        mask usable = d_upper.usable & search(d_upper, 0, y, noise_var, prior, llr);
-        if (nt > 1)
-            usable = usable & d_lower.usable &
-                     search(d_lower, nt / 2, y, noise_var, prior, llr);
-        return usable;
+        mask finite = d_upper.finite & search(d_upper, 0, y, noise_var, prior, llr);
+        mask full_rank = d_upper.usable;
+        if (nt > 1) {
+            finite = finite & search(d_lower, nt / 2, y, noise_var, prior, llr);
+            full_rank = full_rank & d_lower.usable;
+        }
+        return d_any_rank ? finite : finite & full_rank;
     }
 
 private:
@@ -148,6 +152,7 @@ private:
 
     const extent<NT> d_nt;
     const extent<NR> d_nr;
+    const bool d_any_rank; /* or else an H that lacks rank is an erasure */
     const float d_scale, d_clip;
     qr<F, NT, NR> d_upper, d_lower;
     level_model<F, NT, NR, WIDTH> d_model;
@@ -205,7 +210,8 @@ private:
         const int nt = d_nt, top = nt - 1;
         const F* const costs = &d_cost[0];
         d_step = d_model.diagonal[0];
-        d_inverse = F(1.0f) / d_step;
+        /* A column of zeros has all levels at the same distance. */
+        d_inverse = select(F(0.0f) < d_step, F(1.0f) / d_step, F(0.0f));
         const F* const last = costs + 2 * side * layer(0, shift, nt);
         if (nt == 1) {
             for (int s = 0; s < size; ++s)

@@ -22,11 +22,12 @@ std::size_t run_size(const plan& p, const batch& b)
     });
 }
 
+template <bool MMSE>
 std::size_t run_single(const plan& p, const batch& b)
 {
     return by_width(p, [&](auto width) {
         return drive<1, 0>(p, b, [&](arena<simd>& a) {
-            return single_layer<simd, width.value>(a, p.points, p.num_rx);
+            return single_layer<simd, width.value, MMSE>(a, p.points, p.num_rx);
         });
     });
 }
@@ -36,7 +37,7 @@ std::size_t run(const plan& p, const batch& b)
 {
     return with_options<linear_options>(p, [&](const linear_options&) {
         if (p.num_tx == 1 && p.points.width)
-            return run_single(p, b);
+            return run_single<MMSE>(p, b);
         return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value, MMSE>(p, b);
         });

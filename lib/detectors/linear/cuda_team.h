@@ -27,7 +27,7 @@ public:
     {
         d_noise = 0.0f;
         if (MMSE)
-            return d_cavity.check();
+            return true;
         const Real one = 1;
         d_cavity.prepare(&one, 0, 1);
         return d_cavity.enough;

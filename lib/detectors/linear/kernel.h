@@ -94,6 +94,7 @@ public:
     {
         const int nt = d_nt, nr = d_nr;
         if (MMSE) {
+            noise_var = d_qr.floored(noise_var);
             extend(noise_var * rsqrt(noise_var));
             invert(d_extended);
             project(d_extended, y);
@@ -109,7 +110,7 @@ public:
             F inverse_noise;
             if (MMSE) {
                 const F error = noise_var * d_spread[i];
-                const F mu = max(F(1.0f) - error, F(1e-20f));
+                const F mu = max(F(1.0f) - error, F(1e-9f)); /* more than rounding */
                 const F unbiased = F(1.0f) / mu;
                 x[0] = x[0] * unbiased;
                 x[1] = x[1] * unbiased;
@@ -124,7 +125,8 @@ public:
                 demap_points(
                     x, inverse_noise, d_constellation, llr + d_constellation.bits * i);
         }
-        return d_qr.usable & (d_qr.energy(y, nr) < F(largest_energy));
+        return (MMSE ? d_qr.finite : d_qr.usable) &
+               (d_qr.energy(y, nr) < F(largest_energy));
     }
 
 private:

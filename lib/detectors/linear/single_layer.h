@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* One layer of square QAM: maximum ratio combining, x = h^H y / |h|^2 with noise sigma^2
  * / |h|^2, and soft demapping. ZF, MMSE without its bias, and maximum likelihood coincide
- * here. */
+ * here, but ZF needs a column that is not zero. */
 #pragma once
 #include "detectors/linear/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <class F, int WIDTH>
+template <class F, int WIDTH, bool MMSE>
 class single_layer
 {
 public:
@@ -25,9 +25,11 @@ public:
         for (int i = 0; i < 2 * d_nr; ++i)
             d_column[i] = h[i];
         d_strength = qr::energy(h, d_nr);
-        d_inverse = F(1.0f) / d_strength;
-        /* Also false for NaN and Inf */
-        d_usable = (d_strength < F(largest_energy)) & (F(least_energy) < d_strength);
+        const mask is_zero = ~(F(least_energy) < d_strength);
+        d_inverse = select(is_zero, F(0.0f), F(1.0f) / d_strength);
+        d_usable = d_strength < F(largest_energy); /* also false for NaN and Inf */
+        if (!MMSE)
+            d_usable = d_usable & ~is_zero;
     }
 
     MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)

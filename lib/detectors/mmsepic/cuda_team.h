@@ -31,7 +31,7 @@ public:
     MP_FN bool begin()
     {
         d_noise = 0.0f;
-        return d_cavity.check();
+        return true;
     }
 
     MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)

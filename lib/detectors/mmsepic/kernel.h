@@ -145,7 +145,8 @@ public:
 
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)
     {
-        const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
+        const mask usable = d_qr.finite & d_qr.rotate(y, &d_z[0]);
+        noise_var = d_qr.floored(noise_var);
         const F sigma = noise_var * rsqrt(noise_var);
         for (int iteration = 0; iteration < d_iterations; ++iteration) {
             const F* const known = iteration ? llr : prior;

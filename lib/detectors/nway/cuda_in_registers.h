@@ -170,9 +170,14 @@ public:
     static constexpr int shared_bytes =
         candidate_lists<NT, WIDTH, ORDER, LOG_SUM>::shared_bytes;
 
-    MP_FN
-    nway_in_registers(arena<lane>& a, const constellation& c, int passes, float clip)
+    /* any_rank: or else an H that lacks rank is an erasure */
+    MP_FN nway_in_registers(arena<lane>& a,
+                            const constellation& c,
+                            int passes,
+                            float clip,
+                            bool any_rank = false)
         : d_passes(passes),
+          d_any_rank(any_rank),
           d_scale(c.scale),
           d_clip(clip),
           d_columns(a, NT, NR),
@@ -214,7 +219,7 @@ public:
         else
             for (int b = 0; b < NT * bits; ++b)
                 llr[b] = by_column[b];
-        return d_qr.usable & finite;
+        return finite & (d_any_rank ? d_qr.finite : d_qr.usable);
     }
 
 private:
@@ -272,6 +277,7 @@ private:
     };
 
     const int d_passes;
+    const bool d_any_rank;
     const float d_scale, d_clip;
     ordered_columns<lane, NT, NR> d_columns;
     unscaled_qr<lane, NT, NR> d_qr;

@@ -57,7 +57,7 @@ std::size_t run_softsphere(const plan& p, const batch& b)
         for (int i = 1; i < p.num_tx && parents <= small; ++i)
             parents *= p.points.size;
         if (parents <= small)
-            return run_sliced(p, b, o.llr_clip);
+            return run_sliced(p, b, o.llr_clip, false);
         return by_width(
             p, [&](auto width) { return run_width<width.value>(p, b, o.llr_clip); });
     });

@@ -30,12 +30,13 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
                        parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))
-        return team_sliced_search<NT, NR, WIDTH, max_log>(a, asked::points, o.llr_clip);
+        return team_sliced_search<NT, NR, WIDTH, max_log>(
+            a, asked::points, o.llr_clip, false);
     else if constexpr (fits_registers && clips)
         return shared_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (parents(asked::num_tx) <= (WIDTH == 1 ? 4096 : 1024))
         return sliced_search<lane, NT, NR, WIDTH>(
-            a, asked::points, layers(), antennas(), o.llr_clip);
+            a, asked::points, layers(), antennas(), o.llr_clip, false);
     else
         return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
             a, asked::points, layers<soft_tx>(), antennas<soft_rx>(), o.llr_clip);

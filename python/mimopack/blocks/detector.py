@@ -62,11 +62,12 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     is no GPU. It raises ImportError if backend is "cuda" and there is no CuPy.
 
     Each input item gives one output item. A vector is erased, so that its LLRs are 0, if it has NaN
-    or Inf, if noise_var is not positive, if H has a deficient rank, or if the detector raises an
-    exception. Tags pass from every input to the output. A tag ``noise_var`` on ``y``
-    sets the noise power from the tag's item on; the method ``set_noise_var`` sets the noise power
-    from the next work() call on. ``set_num_passes`` and ``set_k`` hold from the next call on, too.
-    On a GPU this call compiles a program if the value is new, which takes seconds.
+    or Inf, if noise_var is not positive, if H has a deficient rank and the detector needs full
+    rank, or if the detector raises an exception. Tags pass from every input to the output. A tag
+    ``noise_var`` on ``y`` sets the noise power from the tag's item on; the method
+    ``set_noise_var`` sets the noise power from the next work() call on. ``set_num_passes`` and
+    ``set_k`` hold from the next call on, too. On a GPU this call compiles a program if the value is
+    new, which takes seconds.
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
     detects the current vectors and all later ones, until the flowgraph stops and starts again.

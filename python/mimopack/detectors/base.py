@@ -31,7 +31,8 @@ class Detector(Placed):
 
     Attributes:
         erasures: number of vectors that the last ``detect`` could not detect because of a NaN or
-            Inf, a noise_var that is not positive, or a rank-deficient H. Their LLRs are 0.
+            Inf, a noise_var that is not positive, or an H whose rank is deficient, if the detector
+            needs full rank (``NEEDS_RANK``). Their LLRs are 0.
         device: index of the GPU, or a tuple of indices if several GPUs share each batch of host
             arrays.
         backend: the backend that the user requested.
@@ -61,6 +62,7 @@ class Detector(Placed):
     REFERENCE = None            # a staticmethod; None stands for ``reference.<name>``
     SUPPORTS_PRIOR = False
     NEEDS_SQUARE_QAM = False
+    NEEDS_RANK = True           # a vector whose H has no full column rank is an erasure
     HARD = False                # hard decisions: all LLRs are +-1
     TAKES_HARD = False          # ``detect`` takes hard solutions to start from
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it

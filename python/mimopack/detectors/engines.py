@@ -73,7 +73,7 @@ class Engines:
         detector = self._detector
         llr, erased = reference.run(
             detector.reference, call.y, call.h, call.noise_var, detector.constellation, call.prior,
-            hard=call.hard)
+            hard=call.hard, needs_rank=detector.NEEDS_RANK)
         return write(detector, call, llr, erased)
 
     def pin(self, *arrays):

@@ -18,6 +18,7 @@ def sliced_candidates(size, num_tx):
 
 class _Exhaustive(Detector):
     family = "exhaustive"
+    NEEDS_RANK = False
     SUPPORTS_PRIOR = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
 

@@ -27,6 +27,7 @@ class MMSEPIC(Detector):
 
     name = "mmsepic"
     summary = "MMSE with parallel interference cancellation, for a-priori LLRs"
+    NEEDS_RANK = False
     SUPPORTS_PRIOR = True
     MAX_TX = 64
     PARAMETERS = (
@@ -60,6 +61,7 @@ class EP(Detector):
 
     name = "ep"
     summary = "Expectation propagation"
+    NEEDS_RANK = False
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
     MAX_TX = 64

@@ -35,4 +35,5 @@ class MMSE(Detector):
     name = "mmse"
     family = "linear"
     summary = "Linear MMSE, soft output per stream"
+    NEEDS_RANK = False
     MAX_TX = 64

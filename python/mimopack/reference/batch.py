@@ -22,13 +22,20 @@ def rank_tolerance(num_rx):
     return 1e-6 * np.sqrt(max(num_rx / 4, 1))
 
 
-def usable(y, h, noise_var):
-    """Return whether y, h and noise_var are in range, and h has full column rank."""
+def usable(y, h, noise_var, needs_rank=True):
+    """Return whether y, h and noise_var are in range.
+
+    If ``needs_rank``, h must have full column rank, too.
+    """
     if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h))
             and np.float32(SMALLEST) <= noise_var <= np.float32(LARGEST)):
         return False
     norms = np.linalg.norm(h, axis=0)
-    if not (np.all(norms > 0) and max(np.linalg.norm(y), *norms) ** 2 < _LARGEST_ENERGY):
+    if max(np.linalg.norm(y), *norms) ** 2 >= _LARGEST_ENERGY:
+        return False
+    if not needs_rank:
+        return True
+    if not np.all(norms > 0):
         return False
     _, r = modified_gram_schmidt(h / norms)
     return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
@@ -36,7 +43,7 @@ def usable(y, h, noise_var):
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")    # what comes of it is erased
 def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=None,
-        **parameters):
+        needs_rank=True, **parameters):
     """Apply a reference detector to a batch.
 
     Args:
@@ -47,6 +54,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
         prior: (n, nt*m) a-priori LLRs, or None.
         width: number of values that the detector returns for a vector; None for nt*m LLRs.
         hard: (iterations, n, nt*m) hard solutions for a detector that takes them, or None.
+        needs_rank: whether a vector is erased if its h has no full column rank.
         parameters: further arguments of the detector.
 
     Returns:
@@ -62,8 +70,8 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
     for i in range(n):
         matrix = h[i // per_channel]
         known = {} if prior is None else {"prior": np.asarray(prior[i], np.float64)}
-        if not usable(y[i], matrix, noise_var[i]) or (known and
-                                                      not np.all(np.isfinite(known["prior"]))):
+        if not usable(y[i], matrix, noise_var[i], needs_rank) or (
+                known and not np.all(np.isfinite(known["prior"]))):
             erased[i] = True
             continue
         if hard is not None:

@@ -28,5 +28,6 @@ def mmse(y, h, noise_var, constellation):
     covariance = np.linalg.inv(h.conj().T @ h + noise_var * np.eye(h.shape[1]))
     w = covariance @ h.conj().T
     error = noise_var * np.diag(covariance).real       # E|x - W y|^2 = 1 - mu
-    mu = np.einsum("ij,ji->i", w, h).real              # 1 - error would round a small mu away
+    # 1 - error would round a small mu away. It is 0 for a column of zeros.
+    mu = np.maximum(np.einsum("ij,ji->i", w, h).real, 1e-30)
     return demap(w @ y / mu, error / mu, constellation)

@@ -48,7 +48,7 @@ def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
         inverse = np.linalg.inv(gram * variance + noise_var * np.eye(num_tx))
         # column i: H^H (y - sum_{j != i} h_j mean_j)
         cancelled = (matched - gram @ mean)[:, None] + gram * mean
-        mu = np.einsum("ij,ji->i", inverse, gram).real
+        mu = np.maximum(np.einsum("ij,ji->i", inverse, gram).real, 1e-30)
         x = np.einsum("ij,ji->i", inverse, cancelled) / mu
         effective = (1 - variance * mu) / mu
         known = demap_with_prior(x, effective, constellation, prior)
