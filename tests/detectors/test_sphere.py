@@ -92,6 +92,24 @@ def test_signs_are_those_of_exact_max_log():
             np.testing.assert_array_equal(llr[clear], np.sign(exact[clear]))
 
 
+@pytest.mark.parametrize("radius", ["infinite", "zf"])
+def test_natural_enumeration_counts_the_nodes_of_algorithm_1(radius):
+    """It finds the same solutions; each expanded node has all its children compared."""
+    for name, num_tx, n in (("qpsk", 4, 200), ("qam16", 2, 200), ("qam16", 3, 30)):
+        y, h, noise_var, _ = problem(n, num_tx, num_tx, name, 14, seed=num_tx)
+        own = {"num_tx": num_tx, "num_rx": num_tx, "constellation": name, "radius": radius,
+               "ordering": "stacked"}
+        natural = detectors.SD(**own, enumeration="natural")
+        np.testing.assert_array_equal(natural.detect(y, h, noise_var),
+                                      detectors.SD(**own).detect(y, h, noise_var))
+        nodes = natural.count_nodes(y, h, noise_var)
+        expected = detectors.SD(**own, enumeration="natural", backend="reference").count_nodes(
+            y, h, noise_var)
+        assert np.mean(nodes == expected) > 0.98    # the others have metrics that are nearly equal
+        assert not np.any(nodes % constellation.get(name).square_qam.side)
+        assert nodes.mean() > detectors.SD(**own).count_nodes(y, h, noise_var).mean()
+
+
 def random_shape(rng, size, side, largest):
     """Return levels and expansions of a valid parallel search with rounds of limited size."""
     while True:

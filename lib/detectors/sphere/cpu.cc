@@ -13,43 +13,30 @@ namespace {
 
 template <int WIDTH>
 std::size_t
-run_width(const plan& p, const batch& b, level_order order, sphere_search search)
+run_width(const plan& p, const batch& b, const sphere_options& o, bool best_first)
 {
     return drive<0, 0>(
         p,
         b,
         [&](arena<simd>& a) {
-            return sphere<simd, WIDTH>(a, p.points, p.num_tx, p.num_rx, order, search);
+            return sphere<simd, WIDTH>(a, p.points, p.num_tx, p.num_rx, o, best_first);
         },
         node_counts{ b });
 }
 
-/* Run the search that search(options) names. */
-template <class Search>
-std::size_t run(const plan& p, const batch& b, Search search)
+std::size_t run(const plan& p, const batch& b, bool best_first)
 {
     return with_options<sphere_options>(p, [&](const sphere_options& o) {
-        const auto order = static_cast<level_order>(o.ordering);
-        return by_width(p, [&](auto width) {
-            return run_width<width.value>(p, b, order, search(o));
-        });
+        return by_width(
+            p, [&](auto width) { return run_width<width.value>(p, b, o, best_first); });
     });
 }
 
 } // namespace
 
-std::size_t run_sd(const plan& p, const batch& b)
-{
-    return run(p, b, [](const sphere_options& o) {
-        return o.radius ? sphere_search::depth_first_zero_forcing
-                        : sphere_search::depth_first;
-    });
-}
+std::size_t run_sd(const plan& p, const batch& b) { return run(p, b, false); }
 
-std::size_t run_asd(const plan& p, const batch& b)
-{
-    return run(p, b, [](const sphere_options&) { return sphere_search::best_first; });
-}
+std::size_t run_asd(const plan& p, const batch& b) { return run(p, b, true); }
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

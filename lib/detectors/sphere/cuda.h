@@ -16,18 +16,12 @@ template <bool BEST_FIRST,
 MP_FN auto make_sphere(arena<lane>& a)
 {
     constexpr sphere_options o = asked::options();
-    if constexpr (!BEST_FIRST && sphere_fits<NT, NR, WIDTH>() && !asked::counts)
+    if constexpr (!BEST_FIRST && !o.enumeration && sphere_fits<NT, NR, WIDTH>() &&
+                  !asked::counts)
         return shared_sphere<NT, NR, WIDTH>(a, asked::points);
     else
-        return sphere<lane, asked::width>(a,
-                                          asked::points,
-                                          layers(),
-                                          antennas(),
-                                          static_cast<level_order>(o.ordering),
-                                          BEST_FIRST ? sphere_search::best_first
-                                          : o.radius
-                                              ? sphere_search::depth_first_zero_forcing
-                                              : sphere_search::depth_first);
+        return sphere<lane, asked::width>(
+            a, asked::points, layers(), antennas(), o, BEST_FIRST);
 }
 
 template <class Lane>

@@ -13,12 +13,14 @@ namespace MIMOPACK_ISA {
 struct sphere_options {
     int ordering = 0; /* a level_order */
     int radius = 0;   /* option of sd; 0: infinite, 1: zero forcing */
+    int enumeration = 0; /* option of sd; 0: Schnorr-Euchner, 1: natural */
 
     template <class Visit>
     MP_FN void each(Visit visit)
     {
         visit("ordering", ordering);
         visit("radius", radius);
+        visit("enumeration", enumeration);
     }
 };
 
@@ -80,9 +82,44 @@ struct scalar_tree {
     }
 };
 
-/* Algorithm 1. A node's children come from the nearest on (Schnorr-Euchner). A node is
- * visited when its metric is compared with the radius, and the first sibling outside ends
- * a level. */
+/* Algorithm 1 with the children of a node in the order of the axis' levels. A node is
+ * visited when its metric is compared with the radius. */
+template <int WIDTH>
+MP_FN unsigned
+search_in_natural_order(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
+{
+    constexpr int side = 1 << WIDTH;
+    float child[max_levels][side], path[max_levels] = {};
+    int offset[max_levels] = {};
+    float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
+    unsigned visited = 0;
+    int l = t.size - 1;
+    t.children(l, path, 0.0f, child[l]);
+    while (l < t.size) {
+        if (offset[l] == side) {
+            offset[l++] = 0;
+            continue;
+        }
+        const int next = offset[l]++;
+        const float metric = child[l][next];
+        ++visited;
+        if (!(metric < bound))
+            continue;
+        path[l] = t.symbol(next);
+        if (l > 0) {
+            --l;
+            t.children(l, path, metric, child[l]);
+        } else {
+            bound = metric;
+            for (int j = 0; j < t.size; ++j)
+                best[j] = path[j];
+        }
+    }
+    return visited;
+}
+
+/* The same with the children of a node from the nearest on (Schnorr-Euchner). The first
+ * sibling outside the radius ends a level. */
 template <int WIDTH>
 MP_FN unsigned
 search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
@@ -195,8 +232,6 @@ search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
     return store.used - 1 + search_depth_first(t, false, best);
 }
 
-enum class sphere_search { depth_first, depth_first_zero_forcing, best_first };
-
 template <class F, int WIDTH>
 class sphere
 {
@@ -209,16 +244,17 @@ public:
                  const constellation& c,
                  int nt,
                  int nr,
-                 level_order order,
-                 sphere_search search)
-        : d_search(search),
-          d_tree(a, c, nt, nr, order),
+                 const sphere_options& o,
+                 bool best_first)
+        : d_options(o),
+          d_best_first(best_first),
+          d_tree(a, c, nt, nr, static_cast<level_order>(o.ordering)),
           d_r(a, 4 * nt * nt),
           d_y(a, 2 * nt),
           d_prior(a, 2 * nt * side),
           d_k(a, 2 * nt)
     {
-        if (search == sphere_search::best_first) {
+        if (best_first) {
             const unsigned long nodes =
                 node_store::capacity * sizeof(node_store::node) / sizeof(F);
             const unsigned long heap =
@@ -264,7 +300,8 @@ public:
     }
 
 private:
-    const sphere_search d_search;
+    const sphere_options d_options;
+    const bool d_best_first;
     tree d_tree;
     buffer<F, 0> d_r, d_y, d_prior; /* lane by lane */
     buffer<F, 0> d_k;
@@ -292,10 +329,9 @@ private:
         };
         float best[max_levels] = {};
         const unsigned visited =
-            d_search == sphere_search::best_first
-                ? search_best_first(t, d_store, best)
-                : search_depth_first(
-                      t, d_search == sphere_search::depth_first_zero_forcing, best);
+            d_best_first            ? search_best_first(t, d_store, best)
+            : d_options.enumeration ? search_in_natural_order(t, d_options.radius, best)
+                                    : search_depth_first(t, d_options.radius, best);
         for (int l = 0; l < size; ++l)
             reinterpret_cast<float*>(&d_k[l])[lane] = 0.5f * (best[l] + (side - 1));
         if (d_nodes[lane])

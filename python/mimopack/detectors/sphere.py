@@ -17,6 +17,7 @@ ORDERING = Parameter(
     "levels; visits the fewest nodes. stacked: all real parts, then all imaginary parts, as in 004 "
     "eq. 3. Both give the same solution.", reference.sphere.ORDERINGS)
 RADII = ("infinite", "zf")
+ENUMERATIONS = ("schnorr-euchner", "natural")
 PRESETS = ("auto", "table5")
 DISTRIBUTIONS = ("dynamic", "static")
 
@@ -82,20 +83,22 @@ class SD(_Sphere):
     """Sphere detector: hard maximum likelihood, depth first (004 §3, Algorithm 1).
 
     The detector always returns the closest of all M^nt candidates (004 eq. 4), as LLRs of +-1. It
-    searches a tree of the real-valued model with 2 nt levels of PAM symbols. The children of a node
-    are visited in order of rising metric, and the radius shrinks with each better leaf (C. P.
-    Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical Algorithms and Solving Subset
-    Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs add a nonnegative term to the
-    metric of each symbol (002 eq. 4); the solution then has the maximum a-posteriori probability.
-    The constellation must be square QAM with Gray labels per axis.
+    searches a tree of the real-valued model with 2 nt levels of PAM symbols, and the radius shrinks
+    with each better leaf. Algorithm 1 visits the children of a node in the order of the PAM symbols
+    (``enumeration="natural"``). By default they are visited in order of rising metric, which visits
+    far fewer nodes (C. P. Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical
+    Algorithms and Solving Subset Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs
+    add a nonnegative term to the metric of each symbol (002 eq. 4); the solution then has the
+    maximum a-posteriori probability. The constellation must be square QAM with Gray labels per
+    axis.
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
     high SNR. Nothing stops a long search early: from about 8 layers on, a vector can take seconds
     at low SNR, and a flowgraph stops only after the current work() call. In Python ``count_nodes``
     returns the number of visited nodes. A node counts as visited when its metric is compared with
-    the radius. The first child outside the radius counts too; the search skips the remaining
-    children of the same node.
+    the radius. With Schnorr-Euchner enumeration, the first child outside the radius counts too; the
+    search skips the remaining children of the same node.
     """
 
     name = "sd"
@@ -104,6 +107,10 @@ class SD(_Sphere):
         Parameter("radius", "Initial radius", "infinite", "enum",
                   "Initial radius of the search: infinite, or the distance of the zero-forcing "
                   "point (004 §4.1).", RADII),
+        Parameter("enumeration", "Enumeration", "schnorr-euchner", "enum",
+                  "Order in which the children of a node are visited. schnorr-euchner: by rising "
+                  "metric; visits the fewest nodes. natural: in the order of the symbols, as in "
+                  "004 Algorithm 1. Both give the same solution.", ENUMERATIONS),
         ORDERING,
     )
 

@@ -104,26 +104,31 @@ def babai(tree):
     return path, metric
 
 
-def sd_search(tree, radius="infinite"):
+def sd_search(tree, radius="infinite", enumeration="schnorr-euchner"):
     """Search depth-first (004 Algorithm 1); return (path, visited).
 
-    The children of a node are visited by rising metric (Schnorr and Euchner). At the first child
-    outside the radius, the search skips the remaining children of the node; this first child still
-    counts as visited. visited is the number of visited nodes.
+    Algorithm 1 compares each child of an expanded node with the radius, in the order of the PAM
+    symbols ("natural"). Schnorr and Euchner visit the children by rising metric. At the first child
+    outside the radius, the search then skips the remaining children of the node; this first child
+    still counts as visited. visited is the number of visited nodes.
 
     Args:
         tree: ``RealTree``.
         radius: initial radius: "infinite", or "zf" for the metric of :func:`babai`.
+        enumeration: order of the children, "schnorr-euchner" or "natural".
     """
+    natural = enumeration == "natural"
     best, bound = (None, np.inf) if radius == "infinite" else babai(tree)
     visited = 0
 
     def descend(path, level, metric):
         nonlocal best, bound, visited
         steps = metric + tree.children(path, level)
-        for k in np.argsort(steps, kind="stable"):
+        for k in range(len(steps)) if natural else np.argsort(steps, kind="stable"):
             visited += 1
             if steps[k] >= bound:
+                if natural:
+                    continue
                 return
             if level == 0:
                 best, bound = (k, *path), steps[k]
