@@ -20,7 +20,8 @@ FIGURE_7 = "002-fig7.json"
 CURVES = {"nway:num_passes=1,llr_clip=8": ("N-way, N = 1 (SSFE)", "up to 2 dB worse than ML"),
           "nway:num_passes=2,llr_clip=8": ("N-way, N = 2", "better than trellis"),
           "nway:num_passes=3,llr_clip=8": ("N-way, N = 3", "similar to K-best"),
-          "nway:num_passes=4": ("N-way, N = 4, not clipped", "close to exhaustive search"),
+          "nway:num_passes=4,llr_clip=None": ("N-way, N = 4, not clipped",
+                                              "close to exhaustive search"),
           "nway:num_passes=4,llr_clip=8": ("N-way, N = 4, clipped", ""),
           "kbest": ("K-best, K = 64 with 16-QAM, 256 with 64-QAM", ""),
           "trellis": ("trellis", ""), "softsphere:llr_clip=8": ("ML", "")}
@@ -74,7 +75,8 @@ def wrong_frames_001(folder):
     """Return the frame error rates of N-way with and without clipping at 13 dB."""
     rates = {row["detector"]: row["fer"][-1] for row in load(folder, FIGURE_3[0])["results"]
              if row["at_db"] == 13}
-    names = ("nway:num_passes=4", "nway:num_passes=3,llr_clip=8", "nway:num_passes=4,llr_clip=8")
+    names = ("nway:num_passes=4,llr_clip=None", "nway:num_passes=3,llr_clip=8",
+             "nway:num_passes=4,llr_clip=8")
     return [Table(["detector", "wrong frames in a thousand"],
                   [[CURVES[name][0], f"{1e3 * rates[name]:.2g}"] for name in names])]
 

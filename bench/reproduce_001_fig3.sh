@@ -22,7 +22,7 @@ simulate() {
     shift 3
     ${MIMOPACK:-mimopack} sim --constellation "$name" --code wimax:2304:1/2 --snr "$snrs" \
         -d nway:num_passes=1,llr_clip=8 -d nway:num_passes=2,llr_clip=8 \
-        -d nway:num_passes=3,llr_clip=8 -d nway:num_passes=4 \
+        -d nway:num_passes=3,llr_clip=8 -d nway:num_passes=4,llr_clip=none \
         -d nway:num_passes=4,llr_clip=8 \
         -d "kbest:k=$survivors,llr_clip=8" -d trellis -d softsphere:llr_clip=8 \
         --decoder-iterations 20 --errors 200 \

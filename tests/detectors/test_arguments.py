@@ -117,8 +117,9 @@ def test_exact_max_log(create, message):
 
 def test_nway_defaults():
     assert detectors.NWay().num_passes == 4
-    assert detectors.NWay().llr_clip is None
-    assert detectors.NWay(num_passes=3).llr_clip == 8.0
+    assert detectors.NWay().llr_clip == detectors.FPFSD().llr_clip == detectors.SFSD().llr_clip == 8
+    assert detectors.NWay(llr_clip=None).llr_clip is None    # as in 001
+    assert detectors.NWay(num_passes=3, llr_clip=None).llr_clip == 8
     assert detectors.NWay(llr_clip=5).llr_clip == 5.0
 
 

@@ -18,7 +18,7 @@ std::size_t run_size(const plan& p, const batch& b, const fsd_options& o, bool s
     using kernel = fixed_sphere<simd, NT, NR, WIDTH>;
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
         return typename tall_if<simd, kernel, NT == 0>::type(
-            a, p.points, p.num_tx, p.num_rx, o.levels, num_paths, soft);
+            a, p.points, p.num_tx, p.num_rx, o.levels, num_paths, o.llr_clip, soft);
     });
 }
 

@@ -55,7 +55,9 @@ public:
 #pragma unroll 1
             for (int path = 0; path < bits; ++path)
                 extend(s, best.take().v, m);
-            m.llrs(reciprocal(noise_var).v, infinity, by_column);
+            m.llrs(reciprocal(noise_var).v,
+                   fsd_options(asked::options()).llr_clip,
+                   by_column);
         } else {
             decide(s, best.take().v, by_column);
         }
@@ -245,6 +247,7 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
                                                                    antennas<nr>(),
                                                                    o.levels,
                                                                    SOFT ? o.num_paths : 1,
+                                                                   o.llr_clip,
                                                                    SOFT);
 }
 

@@ -31,6 +31,7 @@ class team_fixed_sphere
     static constexpr int levels = fsd_options(asked::options()).levels;
     static constexpr int lowest = nt - levels; /* of the expanded levels */
     static constexpr int num_paths = SOFT ? fsd_options(asked::options()).num_paths : 1;
+    static constexpr float clip = fsd_options(asked::options()).llr_clip;
     static constexpr unsigned expanded = 1u << bits * levels; /* paths */
 
     /* Candidates in shared memory, and paths of the expansion at a time */
@@ -78,7 +79,7 @@ public:
     MP_FN static auto make_serial(arena<lane>& a)
     {
         return sized<fixed_sphere<lane, 0, 0, WIDTH>, 0>(
-            a, asked::points, layers(), antennas(), levels, num_paths, SOFT);
+            a, asked::points, layers(), antennas(), levels, num_paths, clip, SOFT);
     }
 
     MP_FN bool begin()
@@ -111,7 +112,10 @@ public:
         MP_UNROLL
         for (int b = 0; b < bits; ++b) {
             const bool one = own >> symbol_bits<WIDTH>::place(b) & 1;
-            llr[b] = SOFT ? d_found.llr(b, unit) : lane(one ? 1.0f : -1.0f);
+            llr[b] = SOFT ? clipped(prior ? prior[b] : lane(0.0f),
+                                    d_found.llr(b, unit),
+                                    clip)
+                          : lane(one ? 1.0f : -1.0f);
         }
         return true;
     }

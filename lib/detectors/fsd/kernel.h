@@ -16,13 +16,15 @@ namespace MIMOPACK_ISA {
 
 struct fsd_options {
     int levels = 1;
-    int num_paths = 1; /* option of sfsd */
+    int num_paths = 1;         /* option of sfsd */
+    float llr_clip = infinity; /* option of sfsd */
 
     template <class Visit>
     MP_FN void each(Visit visit)
     {
         visit("levels", levels);
         visit("num_paths", num_paths);
+        visit("llr_clip", llr_clip);
     }
 };
 
@@ -131,9 +133,11 @@ public:
                        int nr,
                        int levels,
                        int num_paths,
+                       float clip,
                        bool soft)
         : d_nt(nt),
           d_levels(levels),
+          d_clip(clip),
           d_soft(soft),
           d_order(a, nt, nr),
           d_tree(a, c, nt, nr),
@@ -176,12 +180,15 @@ public:
         }
         d_tree.llrs(d_soft, noise_var, &d_llr[0]);
         d_order.columns.to_layers(&d_llr[0], bits, llr);
+        for (int b = 0; d_soft && b < nt * bits; ++b)
+            llr[b] = clipped(prior ? prior[b] : F(0.0f), llr[b], d_clip);
         return usable;
     }
 
 private:
     const extent<NT> d_nt;
     const extent<NT ? 1 : 0> d_levels;
+    const float d_clip;
     const bool d_soft;
     amplification_order<F, NT, NR> d_order;
     tree d_tree;

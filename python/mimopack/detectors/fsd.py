@@ -6,6 +6,7 @@ import math
 
 from ..checks import integer
 from .base import Detector
+from .nway import LLR_CLIP
 from .parameters import Parameter
 
 
@@ -81,7 +82,7 @@ class SFSD(_FixedSphere):
     over all M^L + N_iter m (nt - L) paths (000 eq. 12, applied to these paths), among which each
     bit has both values. Kernel 6 of 000 compares with the best path of HFSD instead, even where an
     added path is nearer; this loses a little (docs/papers.md). With levels = num_tx the list is
-    complete and the result equals MLA's.
+    complete, and without clipping the result equals MLA's.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
     must be square QAM with Gray labels per axis.
@@ -99,6 +100,7 @@ class SFSD(_FixedSphere):
                   "the bits per symbol, which is 2, 4 and 6 for QPSK, 16- and 64-QAM as in the "
                   "paper.",
                   optional=True, least=1, most=64),
+        LLR_CLIP,
     )
     MOST_PATHS = 64
 

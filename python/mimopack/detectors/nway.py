@@ -7,6 +7,10 @@ from .base import Detector
 from .parameters import Parameter
 
 LLR_METHODS = ("maxlog", "logsum")
+_LIMITED = ("LLRs are limited to +- this value (relative to the prior, if there is one), because "
+            "the candidates for one value of a bit may be missing or far too bad. None: ")
+LLR_CLIP = Parameter("llr_clip", "LLR clipping", 8.0, "float",
+                     _LIMITED + "no limit, as in the paper.", optional=True, check=positive)
 LLR_METHOD = Parameter(
     "llr_method", "LLRs", "maxlog", "enum",
     "maxlog compares the best candidate for each of the two values of a bit (000 eq. 12). logsum "
@@ -44,10 +48,8 @@ class NWay(Detector):
                   "Number of tree searches, 1 to num_tx. Default: num_tx, the most accurate. It "
                   "may change at any time; a GPU compiles a program for each value.",
                   optional=True, least=1, most="num_tx", live=True),
-        Parameter("llr_clip", "LLR clipping", None, "float",
-                  "LLRs are limited to +- this value (relative to the prior, if there is one). "
-                  "Default: 8 if num_passes < num_tx, because a bit may then lack candidates of "
-                  "one value; no limit if num_passes = num_tx.",
+        Parameter("llr_clip", "LLR clipping", 8.0, "float",
+                  _LIMITED + "as in 001, no limit if num_passes = num_tx, otherwise 8.",
                   optional=True, check=positive),
         LLR_METHOD,
     )
@@ -84,7 +86,7 @@ class FPFSD(Detector):
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     NEEDS_SQUARE_QAM = True
-    PARAMETERS = (LLR_METHOD,)
+    PARAMETERS = (LLR_CLIP, LLR_METHOD)
 
     @property
     def candidates(self):

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .tree import Tree, list_llr
+from .tree import Tree, clipped, list_llr
 
 
 def fsd_order(h, levels):
@@ -66,19 +66,24 @@ def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
     return 2.0 * constellation.bits[best].ravel() - 1
 
 
-def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4):
-    """Return max-log LLRs of HFSD's list, extended from its num_paths best paths."""
+def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4, llr_clip=None):
+    """Return max-log LLRs of HFSD's list, extended from its num_paths best paths.
+
+    An LLR differs from the a-priori LLR by at most llr_clip; None does not limit it.
+    """
     tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
     paths, metric = hfsd_list(tree, levels)
     best = paths[np.argsort(metric, kind="stable")[:num_paths]]
     paths = np.concatenate([paths, extension(tree, best, levels)])
-    return list_llr(tree.labels(paths), tree.metric(paths), constellation)
+    return clipped(list_llr(tree.labels(paths), tree.metric(paths), constellation), prior,
+                   llr_clip)
 
 
-def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
+def fpfsd(y, h, noise_var, constellation, prior=None, llr_clip=None, llr_method="maxlog"):
     """Return LLRs from nt searches of HFSD with levels=1, each with a different layer at the top.
 
-    With a-priori LLRs, slicing takes the symbol with the smallest metric instead of the closest.
+    With a-priori LLRs, slicing takes the symbol with the smallest metric instead of the closest. An
+    LLR differs from the a-priori LLR by at most llr_clip; None does not limit it.
     """
     labels, metrics = [], []
     for top in range(h.shape[1]):
@@ -87,4 +92,5 @@ def fpfsd(y, h, noise_var, constellation, prior=None, llr_method="maxlog"):
         paths, metric = hfsd_list(tree, 1)
         labels.append(tree.labels(paths))
         metrics.append(metric)
-    return list_llr(np.concatenate(labels), np.concatenate(metrics), constellation, llr_method)
+    llr = list_llr(np.concatenate(labels), np.concatenate(metrics), constellation, llr_method)
+    return clipped(llr, prior, llr_clip)

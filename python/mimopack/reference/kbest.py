@@ -9,7 +9,7 @@ detector with K-best.
 
 import numpy as np
 
-from .tree import Tree, list_llr
+from .tree import Tree, clipped, list_llr
 
 
 def ascending_norm(h):
@@ -36,8 +36,4 @@ def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
         paths = paths[keep // size]
         paths[:, level] = keep % size
         metric = children[keep]
-    llr = list_llr(tree.labels(paths), metric, constellation)
-    if llr_clip is None:
-        return llr
-    known = np.zeros(len(llr)) if prior is None else np.asarray(prior)
-    return known + np.clip(llr - known, -llr_clip, llr_clip)
+    return clipped(list_llr(tree.labels(paths), metric, constellation), prior, llr_clip)

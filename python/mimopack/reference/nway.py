@@ -6,7 +6,7 @@ import numpy as np
 
 from .axes import axis_logits, real_model
 from .qr import modified_gram_schmidt
-from .tree import list_llr
+from .tree import clipped, list_llr
 
 
 def search(y, h, noise_var, side, scale, logits):
@@ -74,4 +74,4 @@ def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
              else np.asarray(prior))
     llr = list_llr(*candidates(y, h, noise_var, constellation, known, num_passes), constellation,
                    llr_method)
-    return llr if llr_clip is None else known + np.clip(llr - known, -llr_clip, llr_clip)
+    return clipped(llr, prior, llr_clip)

@@ -78,6 +78,14 @@ class Tree:
         return by_layer
 
 
+def clipped(llr, prior, llr_clip):
+    """Return LLRs no farther than llr_clip from the a-priori LLRs (None: 0); None: no limit."""
+    if llr_clip is None:
+        return llr
+    known = 0 if prior is None else np.asarray(prior)
+    return known + np.clip(llr - known, -llr_clip, llr_clip)
+
+
 def nearest_candidates(labels, metric, constellation):
     """Return the smallest metric of the candidates with each value of each bit.
 
