@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run wifi_live_view.grc without a GUI, with any number of antennas; print figures each second.
 
-"mimopack wifi --radio ... --view" draws all displays in the terminal.
+"mimopack wifi --radio ... --view" draws all displays in the terminal. It also records samples.
 """
 
 import argparse
@@ -16,14 +16,18 @@ from gnuradio import blocks, gr, mimopack
 class wifi_live_view_headless(gr.top_block):
     """Flowgraph with radio, receiver, and the blocks that compute figures from frames."""
 
-    def __init__(self, device, frequency, rate, gain, antennas, detector, antenna_names=None):
+    def __init__(self, device, frequency, rate, gain, antennas, detector, bandwidth=None,
+                 antenna_names=None, clock_source=None, time_source=None, capture=None):
         gr.top_block.__init__(self, "Wi-Fi live view")
-        self.source = mimopack.radio_source(device, frequency, antennas, rate, gain,
-                                             antenna_names=antenna_names)
+        self.source = mimopack.radio_source(device, frequency, antennas, rate, gain, bandwidth,
+                                            antenna_names, clock_source, time_source)
         self.receiver = mimopack.wifi_receiver(antennas, rate, frequency, detector=detector,
                                                threads=0, overload="drop")
         for channel in range(antennas):
             self.connect((self.source, channel), (self.receiver, channel))
+        if capture is not None:
+            self.capture = mimopack.wifi_pcap_sink(capture)
+            self.msg_connect(self.receiver, "out", self.capture, "in")
         self.meter, self.losses = mimopack.wifi_meter(1), mimopack.wifi_linear_loss(1)
         self.levels = mimopack.wifi_levels(antennas)
         self.airtime = mimopack.wifi_airtime(rate, columns=1)
@@ -51,24 +55,30 @@ class wifi_live_view_headless(gr.top_block):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("device", help="SoapySDR device, such as driver=bladerf, or "
+    parser.add_argument("device", help="driver=NAME, such as driver=uhd or driver=bladerf, or "
                         "driver=mimopack,recording=FILE,repeat=1")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=0, help="dB, default 0")
+    parser.add_argument("--bandwidth", type=float,
+                        help="bandwidth of the analogue filters in Hz, default: unchanged")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
     parser.add_argument("--antenna-names", type=lambda names: names.split(","),
                         help="ports of the device, one for all antennas or one for each, such as "
                         "RX2,TX/RX; default: unchanged")
+    parser.add_argument("--clock-source", help="such as external, default: unchanged")
+    parser.add_argument("--time-source", help="such as external, default: unchanged")
+    parser.add_argument("--capture", help="file for Wireshark, or a FIFO; default: none")
     parser.add_argument("--detector", default="nway", help="default nway")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
     options = parser.parse_args()
     try:
-        graph = wifi_live_view_headless(options.device, options.frequency, options.rate,
-                                        options.gain, options.antennas, options.detector,
-                                        options.antenna_names)
+        graph = wifi_live_view_headless(
+            options.device, options.frequency, options.rate, options.gain, options.antennas,
+            options.detector, options.bandwidth, options.antenna_names, options.clock_source,
+            options.time_source, options.capture)
     except (ValueError, OSError, RuntimeError) as error:
-        parser.error(re.sub("^num_rx: ", "--antennas: ", str(error)))
+        parser.error(re.sub("^num_rx: ", "--antennas: ", " ".join(str(error).split())))
     graph.start()
     end = time.monotonic() + options.seconds
     try:

@@ -2,23 +2,23 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Make the screenshots of README and docs on a virtual screen: GNU Radio Companion with
-# wifi_loopback.grc, the windows of wifi_recording.grc and wifi_live_view.grc, the terminal with
-# mimopack wifi --view, and each block as Companion draws it. The script needs xvfb from the
-# distribution. Arguments: the screenshots to make (loopback, recording, live, terminal, blocks);
-# default all.
+# Make the screenshots of README and docs on a virtual screen: GNU Radio Companion with flowgraphs,
+# the windows of flowgraphs, the terminal with mimopack wifi --view, and each block as Companion
+# draws it. The script needs xvfb from the distribution. Arguments: the screenshots to make, by the
+# names in "all"; default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+all="companion detectors detectors_recording detectors_live loopback recording live terminal blocks"
 for one in "$@"; do
-    case $one in
-        loopback | recording | live | terminal | blocks) ;;
+    case " $all " in
+        *" $one "*) ;;
         *)
-            echo "usage: scripts/screenshots.sh [loopback] [recording] [live] [terminal] [blocks]" >&2
+            echo "usage: scripts/screenshots.sh [NAME ...], names are: $all" >&2
             exit 2
             ;;
     esac
 done
-wanted=" ${*:-loopback recording live terminal blocks} "
+wanted=${*:-$all}
 if ! command -v xvfb-run > /dev/null; then
     echo "screenshots: xvfb-run is missing: apt-get install xvfb" >&2
     exit 1
@@ -68,7 +68,7 @@ from gnuradio import gr
 from gnuradio.grc.core.platform import Platform
 from PyQt5 import Qt
 
-flowgraph, picture, folder, seconds, *arguments = sys.argv[1:]
+flowgraph, picture, folder, seconds, size, counter, *arguments = sys.argv[1:]
 platform = Platform(name="screenshots", prefs=gr.prefs(), version=gr.version(), version_parts=(
     gr.major_version(), gr.api_version(), gr.minor_version()))
 platform.build_library()
@@ -80,12 +80,13 @@ name = script.rsplit("/", 1)[-1].removesuffix(".py")
 module = __import__(name)
 graph = getattr(module, name)(**dict(one.split("=", 1) for one in arguments))
 graph.start()
-graph.resize(1750, 900)
+graph.resize(*map(int, size.split("x")))
 graph.show()
 
 
 def take():
-    assert graph.meter.frames() > 20, "no frames yet"
+    block, count = counter.split(".")
+    assert getattr(getattr(graph, block), count)() > 20, "nothing counted yet"
     graph.grab().save(picture)
     application.quit()
 
@@ -138,20 +139,40 @@ root=$PWD
 case $python in /*) ;; *) python=$root/$python ;; esac
 for one in $wanted; do
     case $one in
+        companion)
+            image=docs/images/detectors_companion.png
+            screen "$home/companion.py" examples/detectors.grc $image 20
+            ;;
+        detectors)
+            image=docs/images/detectors.png
+            screen "$home/qt.py" examples/detectors.grc $image "$home" 20 1280x720 \
+                nway_meter.codewords
+            ;;
+        detectors_recording)
+            image=docs/images/detectors_recording.png
+            screen "$home/qt.py" examples/detectors_recording.grc $image "$home" 20 1300x850 \
+                nway_meter.frames "recording=$root/examples/recordings/wifi_4x4_ht.sigmf-meta"
+            ;;
+        detectors_live)
+            image=docs/images/detectors_live.png
+            traffic
+            screen "$home/qt.py" examples/detectors_live.grc $image "$home" 20 1300x850 \
+                nway_meter.frames "device=driver=mimopack,recording=$home/traffic,repeat=1,speed=0.2"
+            ;;
         loopback)
             image=docs/images/wifi_loopback_companion.png
             screen "$home/companion.py" examples/wifi_loopback.grc $image 20
             ;;
         recording)
             image=docs/images/wifi_recording.png
-            screen "$home/qt.py" examples/wifi_recording.grc $image "$home" 20 \
-                "recording=$root/examples/recordings/wifi_4x4_ht.sigmf-meta"
+            screen "$home/qt.py" examples/wifi_recording.grc $image "$home" 20 1750x900 \
+                meter.frames "recording=$root/examples/recordings/wifi_4x4_ht.sigmf-meta"
             ;;
         live)
             image=docs/images/wifi_live_view.png
             traffic
-            screen "$home/qt.py" examples/wifi_live_view.grc $image "$home" 40 \
-                "device=recording=$home/traffic,repeat=1,speed=0.25"
+            screen "$home/qt.py" examples/wifi_live_view.grc $image "$home" 40 1750x900 \
+                meter.frames "device=driver=mimopack,recording=$home/traffic,repeat=1,speed=0.25"
             ;;
         terminal)
             image=docs/images/wifi_view.svg

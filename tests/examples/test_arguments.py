@@ -17,9 +17,10 @@ from source_tree import PACKAGES, ROOT
     ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
-    ("wifi_live_soapy", ["foo"], "device: got 'foo', must be driver=NAME"),
-    ("wifi_live_soapy", ["driver=foo"], "device: no device for 'driver=foo': is it plugged in"),
-    ("wifi_live_uhd", ["type=foo"], "address: UHD finds no device 'type=foo'; uhd_find_devices"),
+    ("wifi_live_view", ["foo"], "device: got 'foo', must be driver=NAME"),
+    ("wifi_live_view", ["driver=foo"], "device: no device for 'driver=foo': is it plugged in"),
+    ("wifi_live_view", ["driver=uhd,type=foo"], "device: UHD finds no device 'type=foo'"),
+    ("detectors_recording", ["cap.dat"], "no recording cap.dat"),
     ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
     ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])
 def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, said):

@@ -7,14 +7,14 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from flowgraphs import run
 from gnuradio.mimopack import recording
 from source_tree import PACKAGES, ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.grc"))
-# These examples need a radio; test_wifi_live_*.py run them with the driver in soapy/.
-LIVE = {"wifi_live_soapy", "wifi_live_soapy_4", "wifi_live_uhd", "wifi_live_uhd_4",
-        "wifi_live_view"}
+# These examples need a radio; test_live.py runs them with the driver in soapy/.
+LIVE = {"detectors_live", "wifi_live_view"}
 
 
 # Show the windows off screen until some packets or codewords are counted, and print the numbers of
@@ -41,10 +41,11 @@ graph.wait()
 print(count(counter), count(lost))
 """
 COUNTERS = {"detectors": ("nway_meter.codewords", "nway.erasures"),
+            "detectors_recording": ("nway_meter.frames", "nway_meter.lost"),
             "iterative_receiver": ("meter.codewords", "receiver.undecoded"),
             "wifi_loopback": ("meter.frames", "meter.lost"),
             "wifi_recording": ("meter.frames", "meter.lost")}
-PLAYED = {"wifi_recording": "wifi_4x4_ht"}
+PLAYED = dict.fromkeys(("detectors_recording", "wifi_recording"), "wifi_4x4_ht")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -86,8 +87,15 @@ def headless(name, folder, *arguments):
 def test_every_example_has_a_headless_twin():
     assert EXAMPLES
     for path in EXAMPLES:
-        # The twin of a live example takes any number of antennas.
-        assert path.with_name(f"{path.stem.removesuffix('_4')}_headless.py").exists()
+        assert path.with_name(f"{path.stem}_headless.py").exists()
+
+
+def test_the_twin_has_the_detector_of_the_embedded_python_block():
+    graph = yaml.safe_load((ROOT / "examples/detectors_recording.grc").read_text(encoding="utf-8"))
+    own, = (block for block in graph["blocks"] if block["id"] == "epy_block")
+    code = own["parameters"]["_source_code"]
+    twin = (ROOT / "examples/detectors_recording_headless.py").read_text(encoding="utf-8")
+    assert code[code.index("class own_detector"):] in twin
 
 
 def test_detectors_without_windows(tmp_path):
@@ -96,6 +104,14 @@ def test_detectors_without_windows(tmp_path):
     assert lines[-5] == "5000 vectors, SNR 20 dB"
     mmse, one_pass, nway, exact = (float(line.split()[-1]) for line in lines[-4:])
     assert mmse > 2 * one_pass > 3 * nway > 2.9 * exact > 0
+
+
+def test_detectors_on_a_recording_without_windows(tmp_path):
+    """As many frames as the whole receiver decodes in one pass; "own" is MMSE in NumPy."""
+    lines = headless("detectors_recording", tmp_path, "--detectors", "zf", "mmse", "own", "nway")
+    assert lines[-5] == "80 frames with 4 streams of 16-QAM"
+    assert lines[-4:] == [f"{name}: {count} decoded" for name, count in (
+        ("zf", 27), ("mmse", 34), ("own", 34), ("nway", 61))]
 
 
 def test_wifi_loopback_without_windows(tmp_path):
