@@ -49,11 +49,15 @@ from gi.repository import Gdk
 
 companion = subprocess.Popen([sys.executable, "/usr/bin/gnuradio-companion", sys.argv[1]],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+root, blocks = Gdk.get_default_root_window(), b"\xf1\xec\xff" * 20    # a line of their colour
 try:
-    time.sleep(float(sys.argv[3]))
-    assert companion.poll() is None, "Companion has ended"
-    root = Gdk.get_default_root_window()
-    Gdk.pixbuf_get_from_window(root, 0, 0, 1640, 940).savev(sys.argv[2], "png", [], [])
+    picture, drawn = None, False
+    while not drawn:
+        drawn = picture is not None and blocks in picture.get_pixels()
+        time.sleep(5)
+        assert companion.poll() is None, "Companion has ended"
+        picture = Gdk.pixbuf_get_from_window(root, 0, 0, 1640, 940)
+    picture.savev(sys.argv[2], "png", [], [])
 finally:
     companion.terminate()
     companion.wait()
@@ -141,7 +145,7 @@ for one in $wanted; do
     case $one in
         companion)
             image=docs/images/detectors_companion.png
-            screen "$home/companion.py" examples/detectors.grc $image 20
+            screen "$home/companion.py" examples/detectors.grc $image
             ;;
         detectors)
             image=docs/images/detectors.png
@@ -161,7 +165,7 @@ for one in $wanted; do
             ;;
         loopback)
             image=docs/images/wifi_loopback_companion.png
-            screen "$home/companion.py" examples/wifi_loopback.grc $image 20
+            screen "$home/companion.py" examples/wifi_loopback.grc $image
             ;;
         recording)
             image=docs/images/wifi_recording.png
