@@ -21,7 +21,7 @@ for step in "$@"; do
 done
 [ $# != 0 ] || set -- "${steps[@]}"
 trap 'exit 130' INT TERM
-bash scripts/setup.sh --tests --fuzzers
+bash scripts/setup.sh --tests --fuzzers --isas all
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1
 cores=$(nproc)

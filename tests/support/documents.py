@@ -143,8 +143,8 @@ def complaint(words, folder, environment):
     if program.suffix == ".sh" and program.exists():
         usage = program.read_text(encoding="utf-8")
         if "-m pytest" in usage:
-            # Only the options are left to check; a conftest.py may add some.
-            options = [word for word in words[1:] if "/" not in word]
+            # Only pytest's options are left to check; a conftest.py may add some.
+            options = [word for word in words[1:] if "/" not in word and word not in usage.split()]
             conftests = [folder / word / "conftest.py" for word in words[1:]
                          if (folder / word / "conftest.py").exists()]
             check = [sys.executable, "-m", "pytest", "--collect-only", "-q", *options,
