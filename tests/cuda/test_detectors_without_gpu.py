@@ -8,17 +8,17 @@ g++ compiles the programs, and the threads of a block take turns.
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import constellation, detectors
 from gnuradio.mimopack.cuda import source
 from simulated import assert_close, problem
 from without_gpu import detect, launcher
 
 
 @pytest.mark.parametrize("name, own", [
-    ("nway", {}), ("nway", {"llr_method": "logsum"}), ("hfsd", {}),
+    ("nway", {}), ("hfsd", {}),
     ("fpfsd", {"constellation": "wlan_qam64", "num_tx": 3}),
     ("sfsd", {"num_tx": 2, "num_rx": 3}), ("psd", {}), ("softsphere", {"llr_clip": 5.0}),
-    ("kbest", {}), ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("mmse", {}),
+    ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("mmse", {}),
     ("omap", {"constellation": "qpsk"}), ("sd", {"enumeration": "natural"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
@@ -32,8 +32,7 @@ def test_rows_through_shared_memory(name, tmp_path):
 
 
 @pytest.mark.parametrize("name, own, has_prior", [
-    ("omap", {"num_tx": 3}, False), ("omap", {"constellation": "qpsk"}, True),
-    ("mla", {"num_tx": 2, "num_rx": 3}, False), ("mla", {"constellation": "qpsk"}, True),
+    ("omap", {"num_tx": 3}, False), ("mla", {"constellation": "qpsk"}, True),
     ("mla", {"constellation": "wlan_qam256", "num_tx": 2}, True)])
 def test_searches_by_teams(name, own, has_prior, tmp_path):
     """Sums over all candidates: from all candidates of equal weight to a single dominant one."""
@@ -68,7 +67,7 @@ def test_soft_searches_by_warps(own, period, has_prior, tmp_path):
 
 
 @pytest.mark.parametrize("name, own", [
-    ("kbest", {}), ("nway", {"constellation": "qam64", "num_rx": 6, "num_tx": 6, "num_passes": 2}),
+    ("kbest", {}),
     ("nway", {"num_passes": 3, "llr_clip": 5.0, "llr_method": "logsum"}),
     ("fpfsd", {"constellation": "wlan_qam16", "num_tx": 3})])
 def test_prior(name, own, tmp_path):
@@ -79,7 +78,6 @@ def test_prior(name, own, tmp_path):
 
 
 @pytest.mark.parametrize("own, period, has_prior", [
-    ({"k": 64, "llr_clip": 30.0}, 14, False),
     ({"k": 256, "constellation": "qam64", "num_tx": 2, "num_rx": 3}, 1, False),
     ({"k": 20, "constellation": "qam256", "num_tx": 8, "num_rx": 8}, 1, True)])
 def test_teams_of_kbest(own, period, has_prior, tmp_path):
@@ -93,8 +91,7 @@ def test_teams_of_kbest(own, period, has_prior, tmp_path):
 
 
 @pytest.mark.parametrize("name, points, num_tx, num_rx, method", [
-    ("nway", "qam64", 8, 8, "maxlog"), ("nway", "qam256", 4, 5, "logsum"),
-    ("fpfsd", "wlan_qam16", 8, 8, "logsum")])
+    ("nway", "qam64", 8, 8, "maxlog"), ("fpfsd", "wlan_qam16", 8, 8, "logsum")])
 def test_passes_of_many_antennas_and_bits(name, points, num_tx, num_rx, method, tmp_path,
                                           monkeypatch):
     """Candidates' numbers have one to three words, in shared memory and outside it."""
@@ -194,7 +191,7 @@ def test_log_sums_at_any_snr(tmp_path):
 
 # The team of a vector is a part of a warp, a warp, or a block.
 @pytest.mark.parametrize("own", [
-    {"preset": "table5"}, {"team_size": 32},
+    {"team_size": 32},
     {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3, "num_rx": 4,
      "ordering": "stacked"}])
 def test_teams(own, tmp_path):
@@ -309,7 +306,6 @@ def test_passes_by_teams(name, own, period, tmp_path):
 
 @pytest.mark.parametrize("name, own, period, has_prior", [
     ("sfsd", {"num_tx": 16, "num_rx": 64, "levels": 1, "constellation": "wlan_qam64"}, 14, False),
-    ("sfsd", {"num_tx": 9, "num_rx": 18, "levels": 1, "constellation": "qam256"}, 1, True),
     ("sfsd", {"num_tx": 12, "num_rx": 12, "levels": 2, "num_paths": 21}, 1, True),
     ("hfsd", {"num_tx": 10, "num_rx": 20, "levels": 2, "constellation": "wlan_qam16"}, 14, False)])
 def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
@@ -321,7 +317,6 @@ def test_fixed_spheres_by_teams(name, own, period, has_prior, tmp_path):
 
 
 @pytest.mark.parametrize("name, own, period", [
-    ("fpfsd", {"num_tx": 4, "num_rx": 17, "llr_method": "logsum"}, 14),
     ("kbest", {"num_tx": 16, "num_rx": 64}, 1),
     ("hfsd", {"num_tx": 9, "num_rx": 64, "levels": 2, "constellation": "qpsk"}, 14),
     ("softsphere", {"num_tx": 4, "num_rx": 32, "constellation": "wlan_qam64"}, 1)])
@@ -334,16 +329,23 @@ def test_searches_of_large_arrays(name, own, period, tmp_path):
             known=2 * (period == 1), ties=1)
 
 
-def nearly_dependent(name, tmp_path, share, period=1, num_rx=10):
-    """Return (LLRs of the program, the CPU's, the reference's), some columns nearly dependent."""
-    own, n = {"num_tx": 9, "num_rx": num_rx}, 42 * period
-    det = detectors.create(name, backend="cpu", **own)
-    y, h, noise_var, bits = problem(n, 9, num_rx, "qam16", 30, period)
+def nearly_dependent_problem(share, period=1, num_rx=10):
+    """Return (y, h, noise_var); in each third matrix two columns are nearly dependent."""
+    n = 42 * period
+    _, h, noise_var, bits = problem(n, 9, num_rx, "qam16", 30, period)
     h[::3, :, 4] = h[::3, :, 2] + share * h[::3, :, 4]
-    x = det.constellation.modulate(bits)
+    x = constellation.get("qam16").modulate(bits)
     noise = np.random.default_rng(1).standard_normal((n, num_rx, 2)).view(complex)[..., 0]
     y = (np.einsum("nij,nj->ni", np.repeat(h, period, axis=0), x)
          + np.sqrt(noise_var / 2) * noise).astype(np.complex64)
+    return y, h, noise_var
+
+
+def nearly_dependent(name, tmp_path, share, period=1, num_rx=10):
+    """Return (LLRs of the program, the CPU's, the reference's) of such a problem."""
+    own = {"num_tx": 9, "num_rx": num_rx}
+    det = detectors.create(name, backend="cpu", **own)
+    y, h, noise_var = nearly_dependent_problem(share, period, num_rx)
     launch = launcher(det, tmp_path, matrix_each=period == 1)
     llr, erased = detect(det, launch, y, h, noise_var, chunk=period)
     assert erased == 0
@@ -357,10 +359,9 @@ def test_teams_leave_nearly_dependent_columns_to_one_thread(tmp_path):
     assert_close(llr, cpu, 2e-3)
 
 
-@pytest.mark.parametrize("name, period", [("mmsepic", 1), ("ep", 14)])
-def test_noise_keeps_digits_of_nearly_dependent_columns(name, period, tmp_path):
+def test_noise_keeps_digits_of_nearly_dependent_columns(tmp_path):
     """Float has few left for H^H H, but these invert its sum with the noise."""
-    llr, _, exact = nearly_dependent(name, tmp_path, 5e-3, period)
+    llr, _, exact = nearly_dependent("mmsepic", tmp_path, 5e-3)
     assert_close(llr, exact, 2e-4)
 
 
@@ -371,7 +372,7 @@ def test_teams_expand_the_levels_of_nearly_dependent_columns(tmp_path):
 
 
 @pytest.mark.parametrize("name, share, period", [
-    ("zf", 7e-3, 14), ("nway", 7e-3, 1), ("mmse", 3e-4, 14)])
+    ("zf", 7e-3, 14), ("nway", 7e-3, 1)])
 def test_tensor_cores_leave_enough_digits(name, share, period, tmp_path):
     """With so many antennas they compute H^H H. Columns that need more go to one thread."""
     llr, cpu, exact = nearly_dependent(name, tmp_path, share, period, 20)
@@ -394,13 +395,14 @@ def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_
     assert_close(llr, expected, 5e-3)
 
 
-@pytest.mark.parametrize("name, period", [("zf", 1), ("ep", 1), ("mmsepic", 14), ("nway", 14),
-                                          ("kbest", 1)])
+@pytest.mark.parametrize("name, period", [("zf", 1), ("ep", 1), ("nway", 14)])
 def test_teams_repeat_nearly_dependent_columns_in_double_precision(name, period, tmp_path):
-    llr, cpu, exact = nearly_dependent(name, tmp_path, 3e-4, period)
-    there = np.arange(len(llr)) // period % 3 == 0
-    own, of_cpu = (np.max(np.abs(found - exact)[there]) for found in (llr, cpu))
-    assert own < 0.5 * of_cpu
+    """H multiplies an error of float32 by its condition number: here, little of it is left."""
+    llr, _, exact = nearly_dependent(name, tmp_path, 3e-4, period)
+    condition = np.repeat(np.linalg.cond(nearly_dependent_problem(3e-4, period)[1]), period)
+    assert np.median(condition[::3 * period]) > 1e4
+    error = np.max(np.abs(llr - exact), axis=1) / np.max(np.abs(exact), axis=1)
+    assert np.all(error < 0.02 * np.finfo(np.float32).eps * condition + 1e-6)
 
 
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", False)])
