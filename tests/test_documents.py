@@ -100,13 +100,6 @@ def test_code_is_fenced():
     assert [block.place for block in BLOCKS if block.language not in LANGUAGES] == []
 
 
-def test_rows_of_tables_are_lines():
-    """A row that another follows on its line is no table for a reader."""
-    assert [f"{path}: {line}" for path in DOCUMENTS
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if "| ---" in line and not re.fullmatch(r" *\|( :?-+:? \|)+", line)] == []
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if PAGES[page]],
                          ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_runs(page, tmp_path, traffic):
@@ -155,14 +148,3 @@ def test_pages_say_how_a_checkout_finds_the_command():
 
 def test_little_is_not_run():
     assert Counter(block.reason for block in BLOCKS if block.left_out) == NOT_RUN
-
-
-def test_a_wrong_command_is_found(tmp_path):
-    environment = checkout(tmp_path)
-    for command in ("mimopack wifi --radoi driver=uhd", ".venv/bin/mimopack sim --snr 1:0:1",
-                    "mimopack demodulate", "scripts/setup.sh --fast", "scripts/make.sh",
-                    "scripts/test.sh tests/nothing", "scripts/test.sh --fast",
-                    ".venv/bin/python bench/wifi_loops.py --frame-count x",
-                    "examples/recordings/make_traffic.py x --seconds many"):
-        (words,) = commands(f"sudo A=b {command}    # a comment\n")
-        assert complaint(words, tmp_path, environment), command

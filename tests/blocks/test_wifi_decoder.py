@@ -10,7 +10,7 @@ from gnuradio.mimopack import wifi
 from gnuradio.mimopack._runtime import to_pmt
 from gnuradio.mimopack.blocks import wifi_pmt
 from wifi_air import air, data_mpdu
-from wifi_blocks import DEEP, HOSTILE, Messages, Samples, Sender, expected, mixed, receive, run
+from wifi_blocks import DEEP, Messages, Samples, Sender, expected, mixed, receive, run
 
 
 def two_halves(samples, **parameters):
@@ -59,26 +59,6 @@ def test_two_halves_do_what_the_receiver_does():
         assert part.shape[1] >= info["num_samples"]
         assert np.array_equal(part, samples[:, info["first"]:info["first"] + part.shape[1]])
     assert (synchroniser.counts()["frames"], decoder.failures()) == (len(sent), 0)
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("control", [False, True])
-def test_decoder_goes_on_after(name, control):
-    samples, sent = mixed(count=2)
-    found = wifi.Synchroniser(2)
-    good = [wifi_pmt.found_to_pmt(one, 20e6) for one in found.process(samples) + found.finish()]
-    top, sender, other = gr.top_block(), Sender([good[0], good[1]]), Sender([HOSTILE[name]])
-    if not control:
-        sender.messages.insert(1, HOSTILE[name])
-    decoder, sink = mimopack.wifi_decoder(2), Messages()
-    top.msg_connect(sender, "out", decoder, "in")
-    if control:
-        top.msg_connect(other, "out", decoder, "control")
-    top.msg_connect(decoder, "out", sink, "in")
-    run(top)
-    assert [data for _, data in sink.pdus()] == expected(sent)
-    assert decoder.failures() == (not control)
-    assert decoder.detector() == "nway"
 
 
 @pytest.mark.parametrize(("key", "value"), [

@@ -156,28 +156,6 @@ def test_a_gap_in_a_frame_ends_it_there(sky):
     assert got[3].problem.startswith("truncated")
 
 
-def test_hostile_tags_change_nothing(sky):
-    samples = recording.Reader(sky.path).read()
-    bad = [pmt.PMT_NIL, pmt.from_long(3), pmt.make_tuple(pmt.from_long(-1), pmt.from_double(0)),
-           pmt.make_tuple(pmt.from_uint64(2**63), pmt.from_double(0.5)),
-           pmt.make_tuple(pmt.from_uint64(5), pmt.from_double(float("nan")))]
-    tags = []
-    for index, value in enumerate(bad):
-        for key in ("rx_time", "rx_rate", "rx_freq"):
-            tag = gr.tag_t()
-            tag.offset, tag.key, tag.value = 100 * index, pmt.intern(key), value
-            tags.append(tag)
-    top, receiver = gr.top_block(), mimopack.wifi_receiver(2, RATE)
-    for port in range(2):
-        top.connect(blocks.vector_source_c(samples[port], False, 1, tags if not port else []),
-                    (receiver, port))
-    driver.run(top, lambda: receiver.counts()["frames"] >= 15)
-    counts = receiver.counts()
-    assert counts["decoded"] == 15 and counts["gaps"] == 0
-    # A frequency of 3 Hz is valid, and a rate of 3 Hz causes a warning.
-    assert counts["failures"] == 3 * len(bad) - 2
-
-
 @pytest.mark.parametrize(("overload", "before", "while_running"), [
     ("drop", 0.005, 0.0005), ("drop", 0.0001, 0.0001), ("wait", 0.005, 0.005)])
 def test_threads_of_a_live_receiver_share_pythons_lock_quickly(overload, before, while_running):

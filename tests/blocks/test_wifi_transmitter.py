@@ -11,7 +11,6 @@ from gnuradio.mimopack import wifi
 from wifi_air import air, data_mpdu
 from wifi_blocks import (
     DEEP,
-    HOSTILE,
     LOOPS,
     bursts,
     expected,
@@ -99,14 +98,6 @@ def test_companion_takes_a_mapping(companion, tmp_path, mapping, refused):
         return
     script = companion.compiled(path, tmp_path).read_text()
     assert f"mapping={mapping}" in script
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_transmitter_goes_on_after(name):
-    mpdu = data_mpdu(50)[:-4]
-    source, _, ports = loop([pdu(mpdu), HOSTILE[name], pdu(mpdu)], LOOPS["non-ht"])
-    assert [data for _, data in ports["out"].pdus()] == [mpdu, mpdu]
-    assert (source.frames(), source.refused()) == (2, 1)
 
 
 @pytest.mark.parametrize("settings", [

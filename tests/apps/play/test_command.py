@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mimopack play: output, refused options, Ctrl-C."""
 
-import errno
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import detectors, recording, wifi
+from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.interrupt import Interrupt
 from gnuradio.mimopack.apps.play import command as command_module
@@ -32,24 +31,6 @@ def _play(*arguments):
 
 
 class TestCommand:
-    def test_links_in_the_folder_lead_nowhere(self, small, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        folder, own = tmp_path / "demo-output", tmp_path / "own"
-        own.write_text("own")
-        folder.mkdir()
-        names = ("summary.json", "detectors.png", "constellation.png", "channel.png")
-        for name in names:
-            (folder / name).symlink_to(own)
-        assert _play(small, "-d", "nway", "-q").exit_code == 0
-        assert own.read_text() == "own"
-        assert not any((folder / name).is_symlink() for name in names)
-        folder.rename(tmp_path / "elsewhere")
-        folder.symlink_to("elsewhere")
-        result = _play(small, "-d", "nway", "-q")
-        assert result.exit_code == 2
-        assert "--output: demo-output is a symbolic link: name a folder" in result.output
-        assert _play(small, "-d", "nway", "-q", "-o", tmp_path / "elsewhere").exit_code == 0
-
     def test_frames_table_and_files(self, small, tmp_path):
         out = tmp_path / "out"
         result = _play(small, "-d", "mmse", "-d", "nway", "--show", "nway", "-o", out, "--pcap",
@@ -94,18 +75,6 @@ class TestCommand:
         summary = json.loads((tmp_path / "summary.json").read_text())
         good = sum(row[0] == "1" for row in rows)
         assert good == summary["detectors"][0]["mpdus_ok"]
-
-    def test_capture_into_a_fifo(self, small, tmp_path):
-        fifo, got = tmp_path / "live.pcap", []
-        os.mkfifo(fifo)
-        reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
-        reader.start()
-        options = ["-d", "nway", "-q", "--no-pictures", "-o", tmp_path / "out", "--pcap"]
-        result = _play(small, *options, fifo)
-        reader.join(30)
-        assert result.exit_code == 0 and "waits for a reader" in result.output
-        assert _play(small, *options, tmp_path / "p.pcap").exit_code == 0
-        assert got == [(tmp_path / "p.pcap").read_bytes()]
 
     def test_quiet_prints_no_frames(self, small, tmp_path):
         result = _play(small, "-d", "zf", "-q", "--no-pictures", "-o", tmp_path)
@@ -207,21 +176,6 @@ class TestCommand:
         said = capfd.readouterr()
         assert (result.output + said.out + said.err).count("ends within a sample") == 1
 
-    def test_a_capture_file_that_cannot_be_completed_is_not_called_written(
-            self, small, tmp_path, monkeypatch):
-        def broken(self, *_):
-            self.close()
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(wifi.pcap.PcapWriter, "write_pdu", broken)
-        result = _play(small, "-d", "nway", "-q", "--no-pictures", "-o", tmp_path / "out", "--pcap",
-                       tmp_path / "f.pcap")
-        assert result.exit_code == 2
-        assert f"\nwritten: {tmp_path / 'out' / 'summary.json'}\n" in result.output
-        assert re.fullmatch(rf"Error: --pcap: {tmp_path / 'f.pcap.part'} is not complete: \d+ "
-                            "MPDUs could not be written", result.output.splitlines()[-1])
-        assert not (tmp_path / "f.pcap").exists()
-
     def test_a_recording_that_is_cut_while_it_plays(self, small, tmp_path, monkeypatch):
         for ending in (".sigmf-meta", ".sigmf-data"):
             (tmp_path / f"r{ending}").write_bytes(Path(f"{small}{ending}").read_bytes())
@@ -246,21 +200,6 @@ class TestCommand:
         assert not summary["complete"] and list(summary["frames"]) == ["mmse"]
         assert [row["frames_found"] for row in summary["detectors"]] == [12]
         assert re.search(r"^mmse +\d", result.output, re.MULTILINE)
-
-    def test_a_recording_that_is_cut_at_once(self, small, tmp_path, monkeypatch):
-        """The first detector cannot read it: there is nothing to report."""
-        for ending in (".sigmf-meta", ".sigmf-data"):
-            (tmp_path / f"r{ending}").write_bytes(Path(f"{small}{ending}").read_bytes())
-        whole = Playback.decode
-
-        def decode(*arguments, **options):
-            os.truncate(tmp_path / "r.sigmf-data", 16 * 20_000)
-            return whole(*arguments, **options)
-
-        monkeypatch.setattr(Playback, "decode", decode)
-        result = _play(tmp_path / "r", "-d", "mmse", "-d", "nway", "-q", "-o", tmp_path / "out")
-        assert result.exit_code == 2 and "ends at sample 20000" in result.output.splitlines()[-1]
-        assert not list((tmp_path / "out").iterdir())
 
     def test_a_wrong_checksum_is_a_warning(self, tmp_path):
         path, _ = record(tmp_path / "r", FRAMES[:1])

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -613,39 +612,6 @@ def test_a_frequency_in_mhz_is_a_warning(simulated):
     assert "below 100 MHz" not in _wifi(simulated[0], "-q").output
 
 
-def test_a_file_that_cannot_be_completed_is_not_called_written(tmp_path):
-    path, sent = record(tmp_path / "r", FRAMES * 5)
-    with small_files(10_000):
-        result = _wifi(path, "-q", "--json", tmp_path / "f.json", "--pcap", tmp_path / "p.pcap")
-    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
-    assert result.output.splitlines()[-1] == (
-        f"Error: --json: cannot write {tmp_path / 'f.json'}: File too large")
-    assert f"\nwritten: {tmp_path / 'p.pcap'}\n" in result.output
-    assert f"\nnot complete: {tmp_path / 'f.json.part'}\n" in result.output
-    assert not (tmp_path / "f.json").exists() and (tmp_path / "f.json.part").exists()
-    # The table includes frames of the current piece.
-    count = recording.Reader(path).num_samples
-    assert f"stopped by an error within the first {count} of {count} samples." in result.output
-
-
-def test_links_at_the_names_of_incomplete_files_are_not_followed(tmp_path):
-    path, _ = record(tmp_path / "r", FRAMES * 5)
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    given = {"--json": "f.json", "--pcap": "p.pcap", "--csi": "c.npz"}
-    for name in given.values():
-        (tmp_path / f"{name}.part").symlink_to(victim)
-    arguments = [one for option, name in given.items() for one in (option, tmp_path / name)]
-    with small_files(10_000):
-        result = _wifi(path, "-q", *arguments)
-    assert result.exit_code == 2
-    assert f"\nnot complete: {tmp_path / 'f.json.part'}" in result.output
-    assert victim.read_text() == "precious"
-    assert not (tmp_path / "f.json.part").is_symlink()
-    assert _wifi(path, "-q", *arguments).exit_code == 0
-    assert victim.read_text() == "precious"
-
-
 def test_channel_matrices_need_a_regular_file(simulated, tmp_path):
     os.mkfifo(tmp_path / "c.npz")
     result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
@@ -663,54 +629,6 @@ def test_a_summary_that_does_not_fit_leaves_the_older_one(simulated, tmp_path, c
     assert result.output.splitlines()[-1] == (
         f"Error: --output: cannot write {tmp_path}: File too large")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-
-
-def test_a_device_that_is_full_is_not_called_written(simulated):
-    result = _wifi(simulated[0], "-q", "--json", "/dev/full")
-    assert result.exit_code == 2
-    assert "written" not in result.output and "not complete" not in result.output
-    assert result.output.splitlines()[-1] == (
-        "Error: --json: cannot write /dev/full: No space left on device")
-
-
-def test_channel_matrices_that_do_not_fit_are_removed(simulated, tmp_path):
-    with small_files(2000):
-        result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
-    assert result.exit_code == 2 and "written" not in result.output
-    assert result.output.splitlines()[-1] == (
-        f"Error: --csi: cannot write {tmp_path / 'c.npz'}: File too large")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("command", ["wifi", "play"])
-def test_pictures_that_do_not_fit_are_no_traceback(simulated, tmp_path, command):
-    out = tmp_path / "out"
-    with small_files(12_000):
-        result = CliRunner().invoke(main, [command, str(simulated[0]), "-q", "-o", str(out)])
-    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
-    assert result.output.splitlines()[-1] == f"Error: --output: cannot write {out}: File too large"
-    assert f"\nwritten: {out / 'summary.json'}\n" in result.output
-    assert [one.name for one in out.iterdir()] == ["summary.json"]
-
-
-def test_a_fifo_whose_reader_left_is_not_called_written(simulated, tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "live")
-
-    def read():
-        with open(tmp_path / "live", "rb", buffering=0) as fifo:
-            fifo.read(10)
-
-    def process(self, samples):
-        reader.join(30)
-        return whole(self, samples)
-
-    whole, reader = wifi.Receiver.process, threading.Thread(target=read)
-    monkeypatch.setattr(wifi.Receiver, "process", process)
-    reader.start()
-    result = _wifi(simulated[0], "-q", "--pcap", tmp_path / "live", "--json", tmp_path / "f.json")
-    assert result.exit_code == 0, result.output
-    assert "the reader of" in result.output
-    assert f"\nwritten: {tmp_path / 'f.json'}\n" in result.output
 
 
 def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ import json
 import threading
 import time
 
-import numpy as np
 import pmt
 import pytest
 import soapy_driver as driver
@@ -89,54 +88,6 @@ def test_overflows_at_any_time(sky, tmp_path):
     known = {mpdu.hex() for one in sky.sent for mpdu in one.mpdus}
     assert {mpdu["hex"] for one in got.complete for mpdu in one["mpdus"]} <= known
     assert got.status == 0
-
-
-def test_overflows_that_leave_nothing_whole(sky, tmp_path):
-    got = Outcome(sky, tmp_path, ",overflow_every=900,overflow_samples=500", sky.samples // 3)
-    gaps, lost, dropped = got.lost()
-    assert gaps > 10 and lost == gaps * 500 and dropped == 0
-    assert not got.complete and got.status == 1
-    assert "Samples were lost: record first (--record)" in got.output
-
-
-def test_samples_that_vanish_without_a_word(sky, tmp_path):
-    """gr-soapy passes on no time stamps there: the frame is lost, and later times are early."""
-    at = middle_of(sky, 6)
-    got = Outcome(sky, tmp_path, f",drop_at={at},drop_samples={LOST}", sky.samples - LOST)
-    check(sky, got, (at, at + LOST), lambda sample: sample - LOST * (sample > at))
-    assert got.lost() == (0, 0, 0)
-
-
-@pytest.mark.parametrize("stamps", ["old", "new"])
-def test_samples_that_come_twice(sky, tmp_path, stamps):
-    at = middle_of(sky, 6)
-    more = LOST * (stamps == "old")
-    got = Outcome(sky, tmp_path, f",duplicate_at={at},duplicate_samples={LOST},"
-                  f"duplicate_time={stamps}", sky.samples + more)
-    check(sky, got, (at, at + LOST), lambda sample: sample + more * (sample > at))
-    assert got.lost() == (0, 0, 0)
-
-
-def test_a_channel_that_lags_by_a_sample(sky, tmp_path):
-    """Frames in the lagging samples are decoded, and the channel matrices show the lag."""
-    at = sky.sent[6].start - GAP // 2
-    got = Outcome(sky, tmp_path, f",shift_at={at},shift_channel=1,shift_samples=1", sky.samples)
-    assert [[mpdu["hex"] for mpdu in one["mpdus"]] for one in got.frames] \
-        == [[mpdu.hex() for mpdu in sent.mpdus] for sent in sky.sent]
-    assert all(one["complete"] for one in got.frames) and got.lost() == (0, 0, 0)
-    assert got.status == 0
-    slopes = [lag(record) for record in got.csi]
-    assert len(slopes) == len(sky.sent)
-    assert slopes[:6] == pytest.approx([0.0] * 6, abs=0.2)
-    assert slopes[6:] == pytest.approx([1.0] * (len(slopes) - 6), abs=0.2)
-
-
-def lag(record):
-    """Return the lag of antenna 1 behind antenna 0 in samples, from phases over subcarriers."""
-    turn = record.matrices[:, 1, 0] * record.matrices[:, 0, 0].conj()
-    steps = np.diff(record.carriers)
-    turn = turn[1:] * turn[:-1].conj()
-    return -np.angle(turn[steps == 1].sum()) * 64 / (2 * np.pi)
 
 
 @pytest.mark.parametrize("ppm", [-20_000, 20_000])
