@@ -375,11 +375,10 @@ def test_teams_expand_the_levels_of_nearly_dependent_columns(tmp_path):
     ("zf", 7e-3, 14), ("nway", 7e-3, 1)])
 def test_tensor_cores_leave_enough_digits(name, share, period, tmp_path):
     """With so many antennas they compute H^H H. Columns that need more go to one thread."""
-    llr, cpu, exact = nearly_dependent(name, tmp_path, share, period, 20)
+    llr, _, exact = nearly_dependent(name, tmp_path, share, period, 20)
     there = np.arange(len(llr)) // period % 3 == 0
     assert_close(llr[~there], exact[~there], 2e-4)
-    own, of_cpu = (np.max(np.abs(found - exact)[there]) for found in (llr, cpu))
-    assert own < max(of_cpu, 2e-3 * np.max(np.abs(exact[there])))
+    assert_close(llr[there], exact[there], 2e-3)
 
 
 @pytest.mark.parametrize("name", ["zf", "ep"])
