@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pmt
 import pytest
+from every_block import spoiled
 from flowgraphs import until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors, recording, wifi
@@ -225,6 +226,14 @@ def test_cut_frames_and_malformed_tags_cost_their_frame(frames):
     assert [one["start"] for one in told] == [
         one.frame.start for one in (first, second, first, first)]
     assert len(found["out"]) == 3
+
+
+def test_hostile_values_in_a_tag_cost_at_most_their_frame(frames):
+    (vectors, llr), *_ = frames
+    tag = vectors_to_pmt(vectors)
+    counts, found = decoded([*((bad, llr) for bad in spoiled(tag)), (tag, llr)], **TWO)
+    assert counts["failures"] == 0 < counts["malformed"] and counts["decoded"] > 0
+    assert facts(found["frames"][-1]) == facts(decoded([(tag, llr)], **TWO)[1]["frames"][0])
 
 
 def test_a_frame_inside_another_is_sent_if_an_mpdu_is_good(frames):

@@ -217,8 +217,10 @@ class _VectorSource(Batched, gr.basic_block):
             produced = self._queue.produce(self, output_items)
             self._waiting -= produced
             self._change.notify_all()
+            if self._ended and not produced and not self._queue:
+                return -1
         # The scheduler calls a source without output again when a message arrives.
-        return -1 if self._ended and not produced else produced
+        return produced
 
     def _wake(self):
         self.to_basic_block()._post(_WAKE, pmt.PMT_NIL)

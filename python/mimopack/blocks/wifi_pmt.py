@@ -24,6 +24,8 @@ from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
 _FIELD = "format_"    # prefix of the arguments of a format
+_OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
+                                         for field in fields(kind))))
 _ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
 _MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
                      "length")
@@ -111,9 +113,8 @@ _OF_FRAME = {"start": int, "num_samples": int, "sample_rate": float, "cfo_hz": f
              "snr_db": float, "antenna_snr_db": tuple, "level_dbfs": tuple, "noise_dbfs": tuple,
              "centre_hz": float, "sampling_offset_ppm": float, "condition_db": float,
              "evm_db": tuple}
-_OF_FORMAT = {_FIELD + field.name for kind in _FORMATS.values() for field in fields(kind)}
-_OF_VECTORS = dict.fromkeys((*_OF_FRAME, *_OF_FORMAT, "frequency", "format", "num_vectors",
-                             "noise_var", "nested", "sig_b"))
+_OF_VECTORS = dict.fromkeys((*_OF_FRAME, *_OF_FORMAT, "frequency", "num_vectors", "nested",
+                             "sig_b"))
 
 
 def vectors_to_pmt(vectors, **extra):
@@ -135,7 +136,7 @@ def _format_to_pmt(f):
 
 
 def vectors_from_pmt(message):
-    """Return the ``FrameVectors`` of a dictionary made by :func:`vectors_to_pmt`, without arrays.
+    """Return the part of a ``FrameVectors`` that :func:`vectors_to_pmt` has written.
 
     Raises:
         ValueError: :func:`vectors_to_pmt` cannot have made the dictionary.
@@ -147,28 +148,16 @@ def vectors_from_pmt(message):
         if kind is tuple and isinstance(value, np.ndarray):
             value = tuple(value.tolist())
         if type(value) is not kind:
-            raise ValueError(f"{name}: must be a {kind.__name__}")
+            # Do not show the value: a deeply nested one would exhaust the stack.
+            raise ValueError(f"{name}: got no value or a wrong type, must be {kind.__name__}")
         of_frame[name] = value
-    kind, frequency = told.get("format"), told.get("frequency")
-    if kind not in _FORMATS or not isinstance(frequency, (float, type(None))):
-        raise ValueError(f"format: got {shown(kind)}, allowed are {', '.join(_FORMATS)}")
-    f = _format_of(kind, tuple((name, told[name]) for name in _OF_FORMAT if name in told))
+    f, frequency, sig_b = _format(told), told.get("frequency"), told.get("sig_b", b"")
+    if f is None or not isinstance(frequency, (float, type(None))) or not isinstance(sig_b, bytes):
+        raise ValueError("format, frequency, sig_b: got no value or a wrong type")
     if told.get("num_vectors") != f.plan.num_data * f.num_symbols:
         raise ValueError(f"num_vectors: must be {f.plan.num_data * f.num_symbols}")
-    sig_b = told.get("sig_b", b"")
-    if not isinstance(sig_b, bytes):
-        raise ValueError("sig_b: must be bytes")
     return FrameVectors(ReceivedFrame(**of_frame, frequency=frequency, format=f, problem=""),
-                        noise_var=told.get("noise_var"), nested=bool(told.get("nested")),
-                        sig_b=sig_b)
-
-
-@lru_cache(maxsize=1024)
-def _format_of(name, arguments):
-    try:
-        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in arguments})
-    except TypeError as error:
-        raise ValueError(f"format: {error}") from error
+                        nested=bool(told.get("nested")), sig_b=sig_b)
 
 
 def found_from_pmt(message, num_rx, sample_rate):
@@ -201,7 +190,7 @@ def found_from_pmt(message, num_rx, sample_rate):
         raise ValueError("signal, noise: got an invalid power, must be at least 0 (signal) and "
                          "above 0 (noise)")
     num_samples = _whole(told, "num_samples")
-    header = Header(_format(told), _text(told, "problem"),
+    header = Header(_format(to_python_dict(told, _OF_FORMAT)), _text(told, "problem"),
                     num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
                     noise, signal, _announced(told))
     if header.format is None and not header.problem:
@@ -217,21 +206,25 @@ def found_from_pmt(message, num_rx, sample_rate):
                  _flag(told, "inside"), num_samples)
 
 
-def _format(told):
-    """Return the frame format in a dictionary, or None if there is none."""
-    name = pmt.dict_ref(told, pmt.intern("format"), pmt.PMT_NIL)
-    if pmt.is_null(name):
+def _format(values):
+    """Return the frame format in a dictionary of Python values, or None if there is none."""
+    name = values.get("format")
+    if name is None:
         return None
-    if not pmt.is_symbol(name) or pmt.symbol_to_string(name) not in _FORMATS:
+    arguments = tuple((key, values[key]) for key in _OF_FORMAT
+                      if key in values and key != "format")
+    # Do not show a value: a deeply nested one would exhaust the stack.
+    if not all(isinstance(value, (bool, int, str)) for value in (name, *dict(arguments).values())):
+        raise ValueError("format: got a wrong type, must be numbers, flags or text")
+    if name not in _FORMATS:
         raise ValueError(f"format: got an unknown value, allowed are {', '.join(_FORMATS)}")
-    kind = _FORMATS[pmt.symbol_to_string(name)]
-    arguments = {}
-    for field in fields(kind):
-        value = pmt.dict_ref(told, pmt.intern(_FIELD + field.name), pmt.PMT_NIL)
-        if not pmt.is_null(value):
-            arguments[field.name] = scalar(field.name, value)
+    return _format_of(name, arguments)
+
+
+@lru_cache(maxsize=1024)
+def _format_of(name, arguments):
     try:
-        return kind(**arguments)
+        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in arguments})
     except TypeError as error:
         raise ValueError(f"format: {error}") from error
 
