@@ -84,6 +84,7 @@ def test_the_callers_arrays_are_safe():
     assert y.all()
 
 
+@pytest.mark.quick
 def test_a_class_may_hold_a_detector_of_this_package():
     """With a noise_var of all vectors, in arrays and in blocks; erased vectors among them."""
     class Wrapper:

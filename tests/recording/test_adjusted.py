@@ -38,6 +38,7 @@ def test_resampling_keeps_the_channel_and_removes_its_neighbour(tmp_path, given,
     np.testing.assert_array_equal(pieces, samples)
 
 
+@pytest.mark.quick
 def test_swapped_and_aligned(tmp_path):
     rng = np.random.default_rng(1)
     sent = rng.standard_normal((2, 1000, 2)).astype(np.float32).view(np.complex64)[..., 0]

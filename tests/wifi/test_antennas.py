@@ -10,6 +10,7 @@ from wifi_air import air, data_mpdu, multipath
 FRAMES = [(lambda n: NonHT(6, n), [data_mpdu(1500)]), (lambda n: HT(9, n), [data_mpdu(400)])] * 3
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("rate", [20e6, 40e6])
 def test_delays_and_offsets(rate):
     samples, _ = air(FRAMES, 3, snr_db=25, sample_rate=rate, channel=multipath)

@@ -310,6 +310,7 @@ def test_other_rates_are_resampled(tmp_path):
         "the recording first (docs/recordings.md, Other sample rates)\n")
 
 
+@pytest.mark.quick
 def test_exchanged_i_and_q_are_found_and_corrected(tmp_path):
     samples, sent = air(FRAMES, 2, cfo_hz=30e3)
     for name, swapped in (("swapped", samples.imag + 1j * samples.real),
@@ -365,6 +366,7 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
     assert counts[0] < counts[1] >= best - 2, (counts, best)
 
 
+@pytest.mark.quick
 def test_an_antenna_recorded_twice_and_a_dead_one_are_named(tmp_path):
     samples = _demo()
     noise = 1e-3 * np.random.default_rng(1).standard_normal((2, samples.shape[1])).astype(complex)

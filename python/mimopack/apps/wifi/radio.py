@@ -34,7 +34,8 @@ def open_radio(settings):
         Refusal: the device cannot be opened, or it or the receiver does not have a setting.
     """
     if settings.sample_rate not in SAMPLE_RATES:
-        refuse(f"--rate: got {rate_in_words(settings.sample_rate)}, the receiver supports {RATES}")
+        refuse(f"--rate: got {rate_in_words(settings.sample_rate)}, the receiver supports {RATES}; "
+               "only a RECORDING is resampled")
     if settings.num_rx > MAX_RX:
         refuse(f"--antennas: got {settings.num_rx}, the receiver supports at most {MAX_RX}")
     with naming_options():

@@ -275,7 +275,7 @@ def hints(run, reader, interrupt, progress):
                  f"{plural(run.counts['preambles'], 'preamble')} and "
                  f"{plural(total.frames, 'frame')}, no MPDU with a correct frame check sequence."]
     lines += run.levels.remarks()
-    if run.levels.silent:
+    if run.levels.silent or run.explained:
         return lines
     for words, advice in _ADVICE.items():
         if total.frames and total.frames == sum(count for reason, (count, _)
@@ -289,8 +289,6 @@ def hints(run, reader, interrupt, progress):
     if not total.frames and not fits:
         lines.append("No other reading of the file gave Wi-Fi frames.")
     lines += said
-    if run.explained:
-        return lines
     if total.frames and not fits:
         lines.append(f"Is the SNR (mean {total.snr_sum / total.frames:.1f} dB) high enough? Were "
                      "samples lost while recording?")
