@@ -100,7 +100,8 @@ CASES = {
         {"num_streams": 1, "constellation": "wlan_bpsk"})}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [
+    "the recording", pytest.param("two streams", marks=pytest.mark.quick), "one stream"])
 def test_the_chain_sends_the_frames_of_the_receiver(name):
     make, detector, chosen = CASES[name]
     samples = make()
@@ -211,6 +212,7 @@ def frames():
             for one in estimator.process(samples) + estimator.finish() if one.y is not None]
 
 
+@pytest.mark.quick
 def test_cut_frames_and_malformed_tags_cost_their_frame(frames):
     (first, llr), (second, other), *_ = frames
     whole, tag = (vectors_to_pmt(first), llr), vectors_to_pmt(second)
@@ -311,7 +313,8 @@ def test_stop_while_items_wait():
     top.wait()
 
 
-@pytest.mark.parametrize("whitening", ["antennas", "covariance"])
+@pytest.mark.parametrize("whitening", [
+    pytest.param("antennas", marks=pytest.mark.quick), "covariance"])
 def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):
     samples = several([
         lambda n: wifi.HT(11, n), lambda n: wifi.HT(3, n, stbc=1), lambda n: wifi.NonHT(24, n),
