@@ -302,6 +302,17 @@ def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
         np.testing.assert_array_equal(llr, found[0])
 
 
+@pytest.mark.parametrize("name, parameter, values", [
+    ("nway", "num_passes", (4, 2, 4)), ("kbest", "k", (16, 5, 64))])
+def test_a_parameter_may_change(name, parameter, values):
+    y, h, noise_var, _ = problem(1000, 4, 4, "qam16", 15)
+    cpu, gpu = both(name)
+    for value in values:
+        for det in (cpu, gpu):
+            setattr(det, parameter, value)
+        assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=2)
+
+
 @pytest.mark.parametrize("own", [
     {"k": 17}, {"k": 64}, {"k": 256}, {"k": 32, "constellation": "qam64"},
     {"k": 100, "constellation": "wlan_qam64"}, {"k": 256, "constellation": "qpsk", "num_tx": 3},

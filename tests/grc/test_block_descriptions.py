@@ -102,6 +102,9 @@ def detector_flowgraph(name, output, period=3, **parameters):
     if parameters.get("prior_input") == "True":
         blocks += source("prior", "float", bits)
         labels.append("prior")
+    for number in range(int(parameters.get("hard_inputs", 0))):
+        blocks += source(f"hard{number}", "byte", bits)
+        labels.append(f"hard{number}")
     connections = [["detector", "0", "sink", "0"]]
     for port, label in enumerate(labels):
         connections += [[f"{label}_source", "0", f"{label}_head", "0"],
@@ -169,6 +172,7 @@ def test_menus_offer_what_the_code_accepts(path, parameter):
     ("mla", {"constellation": "points", "bits": "2"}),
     ("nway", {"constellation": '"wlan_qam64"', "bits": "6", "num_passes": "1",
               "llr_clip": "10.0"}),
+    ("bitflip", {"hard_inputs": "2"}),
     ("psd", {"preset": "table5", "constellation": '"qam64"', "bits": "6", "team_size": "32",
              "distribution": "static", "streams": "4"}),
 ])

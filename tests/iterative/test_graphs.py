@@ -79,7 +79,7 @@ class TestGraphs:
 
     def test_settings_count(self):
         decoder = CODE.decoder(iterations=10, backend="cuda")
-        made = self.make(decoder=decoder)
+        made = self.make("nway", decoder)
         _, _, y, h, noise_var = transmitted(3, 9)
         first = self.compare(made, y, h, noise_var)
         decoder.iterations = 2
@@ -88,6 +88,9 @@ class TestGraphs:
             each.feedback_scale = 0.1
         changed = self.compare(made, y, h, noise_var)
         assert not np.array_equal(changed.posterior.get(), first.posterior.get())
+        for each in made:
+            each.detector.num_passes = 2
+        self.compare(made, y, h, noise_var)
         for each in made:
             each.early_stop = True
         self.compare(made, y, h, noise_var)
