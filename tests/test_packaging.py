@@ -103,7 +103,7 @@ def test_readme_says_what_the_demo_decodes():
         demo.with_name(f"{demo.name}.golden.json").read_text())["detectors"].items()}
     assert [row[1:] for row in rows[1:]] == [
         [f"{sum(snr == one and ok == '1' for one, ok in zip(sent, decoded[name], strict=True))} "
-         f"of {sent.count(snr)}" for snr in snrs] for name in ("zf", "mmse", "nway", "mla")]
+         f"of {sent.count(snr)}" for snr in snrs] for name in ("mla", "nway", "mmse", "zf")]
 
 
 def test_links_lead_somewhere():
