@@ -56,7 +56,8 @@ PRIOR = ("prior_input", "A-priori Input", "bool",
          "Whether to add an input for a-priori LLRs. The output LLRs then include them "
          "(a-posteriori LLRs).")
 HARD = ("hard_inputs", "Hard Inputs", "int",
-        "Number of inputs for hard solutions, such as the decoder's of each iteration; 0 to 8.")
+        "Number of inputs for hard solutions, such as the decoder's of each iteration; 0 to 8. "
+        "They need the a-priori input too, as Companion numbers hidden inputs; zeros may feed it.")
 
 # Order in GRC's dialogue. The block shows parameters in LAST only if they differ from the default.
 FIRST = ("num_tx", "num_rx", "constellation")
@@ -123,6 +124,8 @@ def asserts(detector):
               "llr_scale > 0"]
     if detector.NEEDS_SQUARE_QAM:
         checks.append("mimopack.constellation.get(constellation).square_qam is not None")
+    if detector.TAKES_HARD:
+        checks += ["0 <= hard_inputs <= 8", "prior_input or not hard_inputs"]
     checks += [f"{p.name} is None or {p.allowed}" if p.optional else p.allowed
                for p in detector.PARAMETERS if p.allowed]
     return [f"${{ {check} }}" for check in checks]

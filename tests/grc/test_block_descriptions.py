@@ -172,7 +172,7 @@ def test_menus_offer_what_the_code_accepts(path, parameter):
     ("mla", {"constellation": "points", "bits": "2"}),
     ("nway", {"constellation": '"wlan_qam64"', "bits": "6", "num_passes": "1",
               "llr_clip": "10.0"}),
-    ("bitflip", {"hard_inputs": "2"}),
+    ("bitflip", {"hard_inputs": "2", "prior_input": "True"}),
     ("psd", {"preset": "table5", "constellation": '"qam64"', "bits": "6", "team_size": "32",
              "distribution": "static", "streams": "4"}),
 ])
@@ -206,6 +206,7 @@ def test_a_slider_changes_the_number_of_passes(companion, tmp_path):
     ("sfsd", {"levels": "0"}, "1 <= levels <= num_tx"),
     ("ep", {"smoothing": "1.0"}, "0 <= smoothing < 1"),
     ("mmsepic", {"num_iterations": "0"}, "1 <= num_iterations"),
+    ("bitflip", {"hard_inputs": "1"}, "prior_input or not hard_inputs"),
 ])
 def test_companion_refuses(companion, tmp_path, name, parameters, said):
     blocks, connections, _ = detector_flowgraph(name, tmp_path / "llr")
