@@ -44,7 +44,8 @@ def play(y, h, carriers=None, llr_type="float32", tags=(), step=None):
 
 
 @pytest.mark.parametrize("carriers, llr_type, step", [
-    (None, "float32", None), (CARRIERS, "float32", 3), (CARRIERS, "int8", None)])
+    pytest.param(None, "float32", None, marks=pytest.mark.quick),
+    (CARRIERS, "float32", 3), (CARRIERS, "int8", None)])
 def test_llrs_leave_in_the_order_of_the_symbols(carriers, llr_type, step):
     """As detect() returns them for arrays; the last symbols are no whole block."""
     symbols = 25 * T

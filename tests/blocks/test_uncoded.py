@@ -12,7 +12,8 @@ NT, NR, COUNT = 2, 3, 3000
 
 
 @pytest.mark.parametrize("points, llr_type", [
-    ("qam1024", "float32"), ("wlan_qpsk", "int8"), (digital.constellation_8psk(), "float32"),
+    pytest.param("qam1024", "float32", marks=pytest.mark.quick),
+    ("wlan_qpsk", "int8"), (digital.constellation_8psk(), "float32"),
     (([1, 1j, -1, -1j], [3, 0, 2, 1]), "float32")])
 def test_the_bit_error_rate_is_the_one_of_arrays(points, llr_type):
     m = constellation.get(points).bits_per_symbol
