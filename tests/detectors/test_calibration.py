@@ -54,7 +54,7 @@ class TestMeasuring:
         assert max(sizes) * 32 * 64 * 8 <= calibration.LARGEST_BYTES
 
     @pytest.mark.parametrize("name", list(detectors.REGISTRY))
-    @pytest.mark.parametrize("n, period", [(16, 1), (14, 14), (2800, 7), (5000, 5000)])
+    @pytest.mark.parametrize("n, period", [(16, 1), (2800, 7)])
     def test_problems_are_those_of_the_detector(self, name, n, period):
         det = detectors.create(name, num_tx=2, num_rx=3, constellation="qpsk", backend="cpu")
         call = calibration.problem(det, n, period, det.SUPPORTS_PRIOR,

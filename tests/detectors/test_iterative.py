@@ -42,8 +42,8 @@ def test_other_implementation(path, isa):
 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", ["mmsepic", "ep"])
-@pytest.mark.parametrize("points", ["qpsk", "qam16", "wlan_qam64"])
-@pytest.mark.parametrize("snr", [-10, 5, 25, 40])
+@pytest.mark.parametrize("points, snr", [("qpsk", -10), ("qam16", 25), ("wlan_qam64", 5),
+                                         ("wlan_qam64", 40)])
 def test_any_snr(name, points, snr, isa):
     """SNRs from 1/10 to 10^4: no condition number is squared.
 

@@ -44,8 +44,7 @@ def noise(rng, num_rx, n, power=1.0):
 
 
 class TestImpairments:
-    @pytest.mark.parametrize("frequency", [0.0, 1.03e6, -4.7e6])
-    @pytest.mark.parametrize("level_db", [-25, -15])
+    @pytest.mark.parametrize("level_db, frequency", [(-15, 0.0), (-25, 1.03e6), (-15, -4.7e6)])
     def test_direct_current_or_a_tone_beside_frames(self, level_db, frequency):
         samples, sent = air(ROBUST * 3, 2, snr_db=30, cfo_hz=40e3, seed=2)
         tone = rotate(np.full((1, samples.shape[1]), 0.1 * 10 ** (level_db / 20)), frequency)
@@ -89,8 +88,7 @@ class TestImpairments:
             assert np.array(frame.antenna_snr_db[:3]) == pytest.approx(expected, abs=3.5)
             assert frame.antenna_snr_db[3] < 0
 
-    @pytest.mark.parametrize("before", [0.03, 0.3, 3.0, 30.0])
-    @pytest.mark.parametrize("at", [-30, 10, 40])
+    @pytest.mark.parametrize("at, before", [(-30, 0.03), (10, 0.3), (10, 30.0), (40, 3.0)])
     def test_gain_steps_at_the_beginning_of_a_frame(self, at, before):
         """An AGC sets the gain within the first 2 us of the short training field at the latest."""
         samples, sent = air(MIXED, 2, snr_db=32, gap=900, seed=7)
@@ -171,8 +169,7 @@ class TestNeighbours:
         stream = samples[:, sent[0].start:sent[-1].start + sent[-1].format.num_samples]
         assert [mpdus(frame) for frame in receive(stream)] == [one.mpdus for one in sent]
 
-    @pytest.mark.parametrize("delay", [250, 900, 1700])
-    @pytest.mark.parametrize("power_db", [-20, 15])
+    @pytest.mark.parametrize("power_db, delay", [(-20, 250), (15, 900), (15, 1700)])
     def test_overlapping_frames(self, power_db, delay):
         """The stronger of two frames is decoded, and so are the next ones; no byte is wrong."""
         first, one = air([(lambda n: NonHT(6, n), [data_mpdu(150, 1)])], 1, snr_db=60, seed=14)
