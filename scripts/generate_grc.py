@@ -122,8 +122,8 @@ def asserts(detector):
               "noise_var > 0", "symbols_per_channel >= 1", "threads >= 0",
               "isinstance(device, (list, tuple)) or device >= 0",
               "llr_scale > 0"]
-    if detector.NEEDS_SQUARE_QAM:
-        checks.append("mimopack.constellation.get(constellation).square_qam is not None")
+    if detector.NEEDS_GRID:
+        checks.append("mimopack.constellation.of_layers(constellation, num_tx).grid is not None")
     if detector.TAKES_HARD:
         checks += ["0 <= hard_inputs <= 8", "prior_input or not hard_inputs"]
     checks += [f"{p.name} is None or {p.allowed}" if p.optional else p.allowed
@@ -177,8 +177,7 @@ def block_yaml(detector):
     """Return the text of a detector's .block.yml."""
     name = f"{detector.name}_detector"
     parameters = block_parameters(detector, DETECTOR_BLOCKS[name])
-    bits = "symbols_per_channel * num_tx * mimopack.constellation.get(constellation)" \
-           ".bits_per_symbol"
+    bits = "symbols_per_channel * mimopack.constellation.bits_per_vector(constellation, num_tx)"
     inputs = [
         {"label": "y", "domain": "stream", "dtype": "complex",
          "vlen": "${ symbols_per_channel * num_rx }"},

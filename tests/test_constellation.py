@@ -60,6 +60,23 @@ class TestConstellation:
         label = np.array([made.decision_maker_v([complex(v) * scale]) for v in y[:, 0]])
         np.testing.assert_array_equal(llr > 0, points.bits[label])
 
+    def test_bpsk_is_a_grid_with_one_axis(self):
+        for name, turn in (("wlan_bpsk", 1), ("bpsk", -(1 + 1j) / np.sqrt(2))):
+            grid = constellation.get(name).grid
+            assert grid.sides == (2, 1) and grid.turn == pytest.approx(turn)
+        assert constellation.get([0, np.sqrt(2)]).grid is None
+
+    def test_layers(self):
+        layers = constellation.of_layers("qam16, bpsk", 2)
+        assert layers.name == "qam16,bpsk" and layers.size == 16
+        sent = layers.modulate([[0, 1, 1, 0, 1]])
+        expected = [constellation.get("qam16").points[6], constellation.get("bpsk").points[1]]
+        np.testing.assert_allclose(sent, [expected], atol=1e-7)
+        assert constellation.of_layers(["qpsk", "qpsk"], 2).name == "qpsk"
+        assert constellation.of_layers(([1, -1], [1, 0]), 2).size == 2    # points, labels
+        with pytest.raises(ValueError, match="got custom in a list"):
+            constellation.of_layers([constellation.get([1, 1j, -1, -1j]), "qpsk"], 2)
+
     def test_modulate_refuses_part_of_a_symbol(self):
         with pytest.raises(ValueError, match="bits: got 3 in the last axis, must be a multiple"):
             constellation.get("qpsk").modulate([0, 1, 1])

@@ -78,7 +78,7 @@ def test_documentation_says_what_each_detector_takes():
     limits = {"mla": "2 M^(nt-1) = 2^25 slices; without slicing M^nt = 2^24", "omap": "M^nt = 2^24"}
     assert said == {
         f"`{name}`": (f"`{detector.__name__}`", "yes" if detector.SUPPORTS_PRIOR else "no",
-                      "square QAM" if detector.NEEDS_SQUARE_QAM else "any",
+                      "QAM, BPSK" if detector.NEEDS_GRID else "any",
                       limits.get(name, str(detector.MAX_TX)))
         for name, detector in detectors.REGISTRY.items()}
     largest = {detectors.REGISTRY[name].LARGEST_SEARCH["cpu"] for name in limits}

@@ -154,7 +154,7 @@ public:
         batch b{};
         b.n = y.shape(0);
         const std::size_t matrices = h.shape(0);
-        const std::size_t num_llr = d_plan.num_tx * d_plan.points.bits;
+        const std::size_t num_llr = d_plan.num_llr;
         float_array prior_array;
         if (!prior.is_none()) {
             prior_array = prior.cast<float_array>();
@@ -255,6 +255,43 @@ private:
             c.re[s] = points[s].real();
             c.im[s] = points[s].imag();
         }
+        for (const py::handle& layer : given["layers"])
+            d_layers.push_back(grid_layer_of(layer.cast<py::dict>()));
+        if (!d_layers.empty() &&
+            d_layers.size() != static_cast<std::size_t>(d_plan.num_tx))
+            throw std::invalid_argument("detector: not as many layers as num_tx");
+        c.layers = d_layers.empty() ? nullptr : d_layers.data();
+        d_plan.num_llr = d_layers.empty() ? d_plan.num_tx * c.bits : 0;
+        for (const grid_layer& layer : d_layers)
+            d_plan.num_llr += layer.bits;
+    }
+
+    /* given: an element of "layers" of Detector.plan() */
+    grid_layer grid_layer_of(const py::dict& given) const
+    {
+        grid_layer layer{};
+        const auto turn = given["turn"].cast<std::complex<float>>();
+        const auto shift = given["shift"].cast<std::complex<float>>();
+        const auto sides = given["sides"].cast<std::vector<int>>();
+        const auto bit_source = given["bit_source"].cast<std::vector<int>>();
+        const auto bit_sign = given["bit_sign"].cast<std::vector<float>>();
+        layer.scale = given["scale"].cast<float>();
+        layer.bits = static_cast<int>(bit_source.size());
+        if (sides.size() != 2 || layer.bits > d_plan.points.bits ||
+            bit_sign.size() != bit_source.size())
+            throw std::invalid_argument("detector: inconsistent layer");
+        for (int axis = 0; axis < 2; ++axis) {
+            layer.turn[axis] = axis ? turn.imag() : turn.real();
+            layer.shift[axis] = axis ? shift.imag() : shift.real();
+            layer.sides[axis] = sides[axis];
+        }
+        for (int b = 0; b < layer.bits; ++b) {
+            if (bit_source[b] < 0 || bit_source[b] >= d_plan.points.bits)
+                throw std::invalid_argument("detector: bit_source out of range");
+            layer.bit_source[b] = bit_source[b];
+            layer.bit_sign[b] = bit_sign[b];
+        }
+        return layer;
     }
 
     /* Check the options with an empty batch, because only the detector knows its
@@ -273,6 +310,7 @@ private:
     }
 
     plan d_plan;
+    std::vector<grid_layer> d_layers;
     option_values d_options;
     std::string d_isa;
     run_function d_run = nullptr;

@@ -3,6 +3,7 @@
 /* Conversion between the caller's order of bits and the canonical order of detectors for
  * square QAM. */
 #pragma once
+#include "common/complex.h"
 #include "common/config.h"
 
 namespace mimopack {
@@ -48,19 +49,106 @@ MP_FN void order_llr(const constellation& c,
     }
 }
 
-/* Return k_re + side * k_im of the square QAM symbol with these label bits. */
-MP_FN int hard_symbol(const constellation& c, const unsigned char* label)
+/* Multiply H's columns by the layers' turns. Set shift (nr complex lanes) to what the
+ * kernel's model lacks: the columns times the layers' shifts. */
+template <class F>
+MP_STEP void turn_columns(const grid_layer* layers, int nt, int nr, F* h, F* shift)
+{
+    MP_UNROLL_DEVICE
+    for (int row = 0; row < nr; ++row) {
+        F sum[2] = { F(0.0f), F(0.0f) };
+        MP_UNROLL_DEVICE
+        for (int i = 0; i < nt; ++i) {
+            const grid_layer& own = layers[i];
+            F* const entry = h + 2 * (row * nt + i);
+            const F re = entry[0], im = entry[1];
+            entry[0] = fnma(im, F(own.turn[1]), re * F(own.turn[0]));
+            entry[1] = fma(im, F(own.turn[0]), re * F(own.turn[1]));
+            const F by[2] = { F(own.shift[0]), F(own.shift[1]) };
+            add_product(entry, by, sum);
+        }
+        shift[2 * row] = sum[0];
+        shift[2 * row + 1] = sum[1];
+    }
+}
+
+/* The same as order_prior() for layers with known bits. prior: null for zeros */
+template <class F>
+MP_STEP decltype(F() < F()) order_layers_prior(
+    const grid_layer* layers, int num_tx, int bits, const F* prior, F* canonical)
+{
+    F sum(0.0f);
+    MP_UNROLL_DEVICE
+    for (int i = 0; i < num_tx; ++i) {
+        const grid_layer& own = layers[i];
+        MP_UNROLL_DEVICE
+        for (int b = 0; b < bits; ++b)
+            canonical[i * bits + b] = F(llr_of_known_bit);
+        MP_UNROLL_DEVICE
+        for (int k = 0; k < own.bits; ++k) {
+            const F value = prior ? *prior++ : F(0.0f);
+            sum = sum + abs(value);
+            canonical[i * bits + own.bit_source[k]] = value * F(own.bit_sign[k]);
+        }
+    }
+    return sum < F(largest_prior);
+}
+
+/* The same as order_llr() for layers with known bits. */
+template <class F, class Mask>
+MP_STEP void order_layers_llr(const grid_layer* layers,
+                                int num_tx,
+                                int bits,
+                                Mask usable,
+                                const F* canonical,
+                                const F* extrinsic,
+                                F* llr)
+{
+    MP_UNROLL_DEVICE
+    for (int i = 0; i < num_tx; ++i) {
+        const grid_layer& own = layers[i];
+        MP_UNROLL_DEVICE
+        for (int k = 0; k < own.bits; ++k) {
+            F value = canonical[i * bits + own.bit_source[k]] * F(own.bit_sign[k]);
+            if (extrinsic)
+                value = value - *extrinsic++;
+            *llr++ = finite_where(usable, value);
+        }
+    }
+}
+
+/* Return how many label bits the layers before this one have. */
+MP_FN int bits_before(const constellation& c, int layer)
+{
+    int sum = 0;
+    for (int i = 0; i < layer; ++i)
+        sum += c.layers ? c.layers[i].bits : c.bits;
+    return sum;
+}
+
+/* Return k_re + side * k_im of the square QAM symbol with these label bits. own: the
+ * constellation itself, or the grid_layer */
+template <class Own>
+MP_FN int hard_symbol(const constellation& c, const Own& own, const unsigned char* label)
 {
     int gray[2] = { 0, 0 };
-    for (int k = 0; k < c.bits; ++k) {
-        const int place = c.bit_source[k];
-        const bool bit = (label[k] != 0) != (c.bit_sign[k] < 0);
+    for (int k = 0; k < own.bits; ++k) {
+        const int place = own.bit_source[k];
+        const bool bit = (label[k] != 0) != (own.bit_sign[k] < 0);
         gray[place / c.width] |= bit << (c.width - 1 - place % c.width);
     }
     for (int& code : gray)
         for (int shift = 1; shift < c.width; shift *= 2)
             code ^= code >> shift;
     return gray[0] + (gray[1] << c.width);
+}
+
+/* Return the same for a layer, whose label is one of a vector's. */
+MP_FN int
+hard_symbol(const constellation& c, int layer, const unsigned char* labels_of_vector)
+{
+    const unsigned char* const label = labels_of_vector + bits_before(c, layer);
+    return c.layers ? hard_symbol(c, c.layers[layer], label) : hard_symbol(c, c, label);
 }
 
 } // namespace MIMOPACK_ISA

@@ -80,6 +80,7 @@ constexpr int max_points = 1 << max_bits_per_symbol;
  * QAM compute LLRs in the canonical order: real axis first, Gray bits from the most
  * significant. Label bit b is the canonical bit bit_source[b] with the sign
  * bit_sign[b]. */
+struct grid_layer;
 struct constellation {
     int size;
     int bits;
@@ -89,6 +90,26 @@ struct constellation {
     float bit_sign[max_bits_per_symbol];
     float re[max_points];
     float im[max_points];
+    const grid_layer* layers; /* one for each, or null if all have this constellation */
 };
+
+/* A layer whose own constellation has fewer levels than the kernel's square QAM, on one
+ * axis (BPSK) or on both (layers that differ). It has the lowest levels of each axis, so
+ * that the first Gray bits are 0. The kernel gets a-priori LLRs by which these bits are
+ * known. A symbol x of the layer is turn * (x' + shift), where x' is the kernel's
+ * symbol. The drivers multiply the layer's column of H by turn, and subtract the columns
+ * times shift from y. */
+struct grid_layer {
+    float turn[2], shift[2];
+    float scale;  /* half the distance between the layer's own levels */
+    int sides[2]; /* its levels of each axis */
+    int bits;     /* its label bits, from which bit_source and bit_sign lead as above */
+    int bit_source[max_bits_per_symbol];
+    float bit_sign[max_bits_per_symbol];
+};
+
+/* The a-priori LLR of a known bit. A bit with a smaller one than known_bit is known. */
+constexpr float llr_of_known_bit = -1e27f;
+constexpr float known_bit = -1e26f;
 
 } // namespace mimopack

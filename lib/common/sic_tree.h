@@ -36,6 +36,7 @@ public:
     MP_FN sic_tree(arena<F>& a, const constellation& c, int nt, int nr)
         : d_nt(nt),
           d_scale(c.scale),
+          d_limited(c.layers && (NT == 0 || F::width == 1)),
           d_qr(a, nt, nr),
           v(a, 2 * nt),
           c(a, 2 * nt * nt),
@@ -47,7 +48,8 @@ public:
           d_k(a, 2 * nt),
           d_metric(a, nt * bits),
           d_fresh(a, nt * nt * bits),
-          d_nearest(a, 2 * nt * bits)
+          d_nearest(a, 2 * nt * bits),
+          d_highest(a, d_limited ? 2 * nt : 0)
     {
     }
 
@@ -80,6 +82,8 @@ public:
         d_has_prior = prior != nullptr;
         for (int b = 0; d_has_prior && b < nt * bits; ++b)
             d_prior[b] = prior[b] * noise_var;
+        for (int axis = 0; d_limited && axis < 2 * nt; ++axis)
+            d_highest[axis] = highest(prior + axis * WIDTH);
         for (int b = 0; b < 2 * nt * bits; ++b)
             d_nearest[b] = F(no_metric);
         return finite & d_qr.usable;
@@ -98,12 +102,11 @@ public:
         }
     }
 
-    MP_FN static F slice(F u)
+    /* Return the symbol of a level that is nearest to u, in units of k. */
+    MP_FN sliced<F> nearest(int level, F re, F im) const
     {
-        return min(max(u + F(magic), F(magic)), F(magic + (side - 1)));
+        return { slice(2 * level, re), slice(2 * level + 1, im) };
     }
-
-    MP_FN static sliced<F> nearest(F re, F im) { return { slice(re), slice(im) }; }
 
     MP_FN static F join(sliced<F> s)
     {
@@ -129,7 +132,7 @@ public:
             for (int j = level; j > i; --j)
                 subtract_product(
                     &c[2 * (i * nt + j)], d_k[2 * j], d_k[2 * j + 1], re, im);
-            const sliced<F> s = nearest(re, im);
+            const sliced<F> s = nearest(i, re, im);
             d_k[2 * i] = s.re - F(magic);
             d_k[2 * i + 1] = s.im - F(magic);
             words[i * stride] = join(s);
@@ -227,6 +230,7 @@ public:
 private:
     const extent<NT> d_nt;
     const float d_scale;
+    const bool d_limited; /* axes have known bits */
     qr<F, NT, NR> d_qr;
 
 public:
@@ -243,6 +247,22 @@ private:
     buffer<F, NT * bits> d_metric;     /* of the branch with bit b flipped */
     buffer<F, NT * NT * bits> d_fresh; /* its words: [below][level][b] */
     buffer<F, 2 * NT * bits> d_nearest;
+    buffer<F, 0> d_highest; /* the highest level of each axis, if they are limited */
+
+    MP_FN F slice(int axis, F u) const
+    {
+        const F highest = d_limited ? d_highest[axis] : F(magic + (side - 1));
+        return min(max(u + F(magic), F(magic)), highest);
+    }
+
+    /* Return the highest level of an axis whose first bits are known to be 0. */
+    MP_FN static F highest(const F* prior)
+    {
+        F left(side - 1.0f);
+        for (int g = 0; g < WIDTH; ++g)
+            left = select(prior[g] < F(known_bit), (left - F(1.0f)) * F(0.5f), left);
+        return left + F(magic);
+    }
 
     /* Set max-log LLRs by level (002 eq. 4). */
     MP_FN void soft(F noise_var, F* llr) const

@@ -167,10 +167,11 @@ template <int NT, int NR>
 struct lane_sizes {
     const extent<NT> nt;
     const extent<NR> nr;
-    const int bits; /* bits of a symbol */
+    const int bits;  /* bits of a symbol */
+    const int given; /* LLRs of a vector in the batch */
 
     MP_FN explicit lane_sizes(const plan& p)
-        : nt(p.num_tx), nr(p.num_rx), bits(p.points.bits)
+        : nt(p.num_tx), nr(p.num_rx), bits(p.points.bits), given(p.num_llr)
     {
     }
     MP_FN int h() const { return 2 * nr * nt; }
@@ -185,7 +186,7 @@ struct lane_data {
     const plan& p;
     const batch& b;
     const lane_sizes<NT, NR> size;
-    simd *h, *y, *prior, *canonical_prior, *llr, *ordered_llr;
+    simd *h, *y, *shift, *prior, *canonical_prior, *llr, *ordered_llr;
     float* scratch;
     simd noise_var;
 
@@ -195,6 +196,7 @@ struct lane_data {
           size(p_),
           h(a.take(size.h())),
           y(a.take(size.y())),
+          shift(a.take(p_.points.layers ? size.y() : 0)),
           prior(a.take(size.llr())),
           canonical_prior(a.take(size.llr())),
           llr(a.take(size.llr())),
@@ -216,6 +218,8 @@ struct lane_data {
             h);
         if (own && at.next_is_full)
             prefetch<false>(b.h + at.next * size.h(), simd::width * size.h());
+        if (p.points.layers)
+            turn_columns(p.points.layers, size.nt, size.nr, h, shift);
     }
 
     /* Prefetch a share of the next group's vectors at step t of a chunk. */
@@ -226,9 +230,9 @@ struct lane_data {
         const std::size_t vector = at.next * at.chunk + t * simd::width;
         prefetch<false>(b.y + vector * size.y(), simd::width * size.y());
         if (b.llr)
-            prefetch<true>(b.llr + vector * size.llr(), simd::width * size.llr());
+            prefetch<true>(b.llr + vector * size.given, simd::width * size.given);
         else
-            prefetch<true>(b.llr_int8 + vector * size.llr(), simd::width * size.llr());
+            prefetch<true>(b.llr_int8 + vector * size.given, simd::width * size.given);
     }
 
     /* Load the vectors at `place` and return where noise and priors are in range. */
@@ -243,26 +247,46 @@ struct lane_data {
             noise_var = loaded;
         }
         auto usable = (simd(least_noise) < noise_var) & (noise_var < simd(largest_noise));
-        if (b.prior) {
-            load_lanes(b.prior, at.full(), place, size.llr(), scratch, prior);
+        if (b.prior)
+            load_lanes(b.prior, at.full(), place, size.given, scratch, prior);
+        if (p.points.layers) {
+            for (int i = 0; i < size.y(); ++i)
+                y[i] = y[i] - shift[i];
+            usable = usable & order_layers_prior(p.points.layers,
+                                                 size.nt,
+                                                 size.bits,
+                                                 b.prior ? prior : nullptr,
+                                                 canonical_prior);
+        } else if (b.prior) {
             usable = usable & order_prior(p.points, size.nt, prior, canonical_prior);
         }
         return usable;
     }
 
+    /* The prior in the kernel's order, or null */
+    MP_FN const simd* known() const
+    {
+        return b.prior || p.points.layers ? canonical_prior : nullptr;
+    }
+
     template <class Place, class Mask>
     MP_FN void store_llrs(const lane_places& at, Place place, Mask usable)
     {
-        order_llr(p.points,
-                  size.nt,
-                  usable,
-                  llr,
-                  b.prior && p.extrinsic ? prior : nullptr,
-                  ordered_llr);
-        if (b.llr)
-            store_lanes(b.llr, at.count, place, size.llr(), scratch, ordered_llr);
+        const simd* const subtracted = b.prior && p.extrinsic ? prior : nullptr;
+        if (p.points.layers)
+            order_layers_llr(p.points.layers,
+                             size.nt,
+                             size.bits,
+                             usable,
+                             llr,
+                             subtracted,
+                             ordered_llr);
         else
-            store_int8_lanes(b, at.count, place, size.llr(), scratch, ordered_llr);
+            order_llr(p.points, size.nt, usable, llr, subtracted, ordered_llr);
+        if (b.llr)
+            store_lanes(b.llr, at.count, place, size.given, scratch, ordered_llr);
+        else
+            store_int8_lanes(b, at.count, place, size.given, scratch, ordered_llr);
     }
 };
 
@@ -285,10 +309,8 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
         for (int l = 0; l < simd::width; ++l)
             vector[l] = place(l);
         extras.before(kernel, vector, at.count);
-        usable = usable & kernel.detect(lanes.y,
-                                        lanes.noise_var,
-                                        b.prior ? lanes.canonical_prior : nullptr,
-                                        lanes.llr);
+        usable = usable &
+                 kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
         extras.after(kernel, vector, at.count);
         lanes.store_llrs(at, place, usable);
         erased += at.count - usable.count(at.count);

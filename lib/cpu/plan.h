@@ -20,6 +20,7 @@ struct plan {
     int num_tx;
     int num_rx;
     constellation points;
+    int num_llr;    /* bits of a vector */
     bool extrinsic; /* subtract the prior from the result */
     const option* options;
     int num_options;
@@ -103,7 +104,7 @@ struct detector_module {
 };
 
 /* To be raised whenever plan, batch or detector_entry changes */
-constexpr int module_version = 2;
+constexpr int module_version = 3;
 
 using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
 using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&);

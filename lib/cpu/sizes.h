@@ -12,11 +12,12 @@ struct constant {
     static constexpr int value = N;
 };
 
-/* Call body(nt, nr) with constants 2x2 or 4x4, or with 0, 0 for the general build. */
+/* Call body(nt, nr) with constants 2x2 or 4x4, or with 0, 0 for the general build, which
+ * is the only one for layers with known bits. */
 template <class Body>
 std::size_t by_size(const plan& p, Body body)
 {
-    if (p.num_tx == p.num_rx) {
+    if (p.num_tx == p.num_rx && !p.points.layers) {
         switch (p.num_tx) {
         case 2:
             return body(constant<2>(), constant<2>());

@@ -29,11 +29,15 @@ constexpr int num_tx = 4, num_rx = 4;
 constexpr int fixed_tx = 4, fixed_rx = 4;
 /* Bits of a symbol; Gray bits of an axis, 0 for other constellations than square QAM */
 constexpr int bits = 2, width = 1;
+/* LLRs of a vector */
+constexpr int num_llr = 8;
 /* Hard solutions that a call gives */
 constexpr int num_hard = 0;
-/* Whether a call gives a-priori LLRs, and a matrix for each vector; whether it wants
- * 8-bit LLRs, and the number of nodes. */
-constexpr bool has_prior = false, matrix_each = true;
+/* Whether a call gives a-priori LLRs; whether layers have known bits (see grid_layer);
+ * whether the kernel gets a-priori LLRs; whether a call gives a matrix for each vector;
+ * whether it wants 8-bit LLRs, and the number of nodes. */
+constexpr bool prior_given = false, has_layers = false;
+constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false, counts = false;
 /* Whether vectors take unequal time, so that threads take the next one when they are
  * done; whether LLRs are without the a-priori LLRs. */
@@ -61,7 +65,8 @@ __device__ constexpr constellation points = { 4,
                                               { 0, 1 },
                                               { 1.0f, 1.0f },
                                               { -0.7f, -0.7f, 0.7f, 0.7f },
-                                              { -0.7f, 0.7f, -0.7f, 0.7f } };
+                                              { -0.7f, 0.7f, -0.7f, 0.7f },
+                                              nullptr };
 
 } // namespace asked
 } // namespace MIMOPACK_ISA

@@ -25,7 +25,7 @@ struct batch {
     unsigned long long* taken; /* chunks that were taken after the first round */
 
     static constexpr int nt = asked::num_tx, nr = asked::num_rx;
-    static constexpr int num_llr = nt * asked::bits;
+    static constexpr int num_llr = asked::num_llr;
 
     /* The number of a chunk's matrix. A division of 64 bits takes as long as a
      * decomposition. */
@@ -89,17 +89,20 @@ struct batch {
     }
 };
 
-/* A thread's matrix and vector */
+/* A thread's matrix and vector. known and ordered have LLRs of the call, canonical and
+ * found those of the kernel. */
 struct vector_arrays {
     static constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx;
     static constexpr int num_llr = nt * asked::bits;
     buffer<lane, 2 * nr * nt> matrix;
     buffer<lane, 2 * nr> received;
+    buffer<lane, 0> shift; /* see turn_columns() */
     buffer<lane, num_llr> known, canonical, found, ordered;
 
     MP_FN vector_arrays(arena<lane>& a)
         : matrix(a, 2 * asked::num_rx * asked::num_tx),
           received(a, 2 * asked::num_rx),
+          shift(a, asked::has_layers ? 2 * asked::num_rx : 0),
           known(a, asked::num_tx * asked::bits),
           canonical(a, asked::num_tx * asked::bits),
           found(a, asked::num_tx * asked::bits),

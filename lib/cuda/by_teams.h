@@ -14,10 +14,11 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* Whether a team takes this size. It takes sizes that are too large for a thread's
- * registers, and others from so many layers on, where a detector's teams are faster. */
+ * registers, and others from so many layers on, where a detector's teams are faster. It
+ * knows no known bits. */
 constexpr bool fits_team_from(int layers)
 {
-    return asked::num_tx > 1 && asked::num_tx <= 32 &&
+    return !asked::has_layers && asked::num_tx > 1 && asked::num_tx <= 32 &&
            (!asked::fixed_tx || asked::num_tx >= layers);
 }
 constexpr bool fits_team = fits_team_from(33);

@@ -34,11 +34,13 @@ MP_FN auto
 begin(Kernel& kernel, const batch& all, unsigned long long vector, threads_of_round, int)
     -> decltype(kernel.starts(), void())
 {
-    constexpr int nt = asked::num_tx, bits = asked::bits;
+    constexpr int nt = asked::num_tx;
     for (int start = 0; all.hard && start < asked::num_hard; ++start)
         for (int i = 0; i < nt; ++i)
-            kernel.starts()[start * nt + i].v = hard_symbol(
-                asked::points, all.hard + ((start * all.n + vector) * nt + i) * bits);
+            kernel.starts()[start * nt + i].v =
+                hard_symbol(asked::points,
+                            i,
+                            all.hard + (start * all.n + vector) * asked::num_llr);
 }
 
 /* the place of the vector's node counts, */

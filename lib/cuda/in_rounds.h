@@ -77,6 +77,9 @@ MP_FN void prepare_chunk(Kernel& kernel,
     } else {
         all.load_matrix(now.own, matrix);
     }
+    if constexpr (asked::has_layers)
+        turn_columns(
+            asked::points.layers, layers(), antennas(), matrix, &arrays.shift[0]);
     kernel.prepare(matrix);
 }
 
@@ -87,14 +90,21 @@ MP_FN lane::mask load_prior(const batch& all,
                             const round& now,
                             unsigned long long vector)
 {
-    constexpr int num_llr = asked::num_tx * asked::bits;
-    const float* own;
-    if constexpr (Staging::used)
-        own = Staging::prior(now.turn, now.exists);
-    else
-        own = all.prior + vector * num_llr;
-    for (int b = 0; b < num_llr; ++b)
-        arrays.known[b].v = own[b];
+    if constexpr (asked::prior_given) {
+        const float* own;
+        if constexpr (Staging::used)
+            own = Staging::prior(now.turn, now.exists);
+        else
+            own = all.prior + vector * asked::num_llr;
+        for (int b = 0; b < asked::num_llr; ++b)
+            arrays.known[b].v = own[b];
+    }
+    if constexpr (asked::has_layers)
+        return order_layers_prior(asked::points.layers,
+                                  layers(),
+                                  asked::bits,
+                                  asked::prior_given ? &arrays.known[0] : nullptr,
+                                  &arrays.canonical[0]);
     return order_prior(
         asked::points, asked::num_tx, &arrays.known[0], &arrays.canonical[0]);
 }
@@ -129,6 +139,8 @@ MP_FN bool detect_vector(Kernel& kernel,
         Staging::load_received(now.turn, now.exists, &arrays.received[0]);
     else
         all.load_received(vector, &arrays.received[0]);
+    for (int i = 0; asked::has_layers && i < 2 * antennas(); ++i)
+        arrays.received[i] = arrays.received[i] - arrays.shift[i];
     const lane noise = all.load_noise(vector);
     auto usable = batch::allowed(noise);
     if constexpr (asked::has_prior)
@@ -139,12 +151,23 @@ MP_FN bool detect_vector(Kernel& kernel,
                                    noise,
                                    asked::has_prior ? &arrays.canonical[0] : nullptr,
                                    &arrays.found[0]);
-    order_llr(asked::points,
-              layers(),
-              usable,
-              &arrays.found[0],
-              asked::has_prior && asked::extrinsic ? &arrays.known[0] : nullptr,
-              &arrays.ordered[0]);
+    const lane* const subtracted =
+        asked::prior_given && asked::extrinsic ? &arrays.known[0] : nullptr;
+    if constexpr (asked::has_layers)
+        order_layers_llr(asked::points.layers,
+                         layers(),
+                         asked::bits,
+                         usable,
+                         &arrays.found[0],
+                         subtracted,
+                         &arrays.ordered[0]);
+    else
+        order_llr(asked::points,
+                  layers(),
+                  usable,
+                  &arrays.found[0],
+                  subtracted,
+                  &arrays.ordered[0]);
     if constexpr (Staging::takes_llr)
         Staging::store(all, &arrays.ordered[0], now.first, now.rows, now.turn);
     else if (now.exists)

@@ -19,12 +19,12 @@ template <class Kernel>
 class staged_rows
 {
     static constexpr int nt = asked::num_tx, nr = asked::num_rx;
-    static constexpr int num_llr = nt * asked::bits;
+    static constexpr int num_llr = asked::num_llr;
     using matrix_rows = warp_rows<2 * nr * nt>;
     using y_rows = warp_rows<2 * nr>;
     using llr_rows = warp_rows<num_llr>;
     static constexpr int y_at = matrix_rows::size, prior_at = y_at + y_rows::size;
-    static constexpr int read = prior_at + (asked::has_prior ? llr_rows::size : 0);
+    static constexpr int read = prior_at + (asked::prior_given ? llr_rows::size : 0);
     static constexpr int room = read > llr_rows::size ? read : llr_rows::size;
     static constexpr int warps = MIMOPACK_THREADS / 32;
 
@@ -47,7 +47,7 @@ public:
                 float4* const to = tile(turn);
                 matrix_rows::load(all.h + first * (2 * nr * nt), rows, to);
                 y_rows::load(all.y + first * (2 * nr), rows, to + y_at);
-                if constexpr (asked::has_prior)
+                if constexpr (asked::prior_given)
                     llr_rows::load(all.prior + first * num_llr, rows, to + prior_at);
             }
             rows_are_under_way();

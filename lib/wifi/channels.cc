@@ -115,16 +115,18 @@ void set_filters(const complex_simd* h,
     }
 }
 
-complex_simd nearest_point(complex_simd x, int side, float scale)
+/* side: points of a square QAM's axis; 1 is BPSK */
+complex_simd nearest_point(complex_simd x, int side)
 {
     const simd one(1.0f), zero(0.0f);
     if (side == 1)
         return { select(x.re < zero, zero - one, one), zero };
-    const float unit = 1 / (2 * scale);
+    const float spacing = 2 * __builtin_sqrtf(1.5f / (side * side - 1));
+    const simd unit(1 / spacing);
     simd re, im;
-    slice(x.re * simd(unit), side, re);
-    slice(x.im * simd(unit), side, im);
-    return { re * simd(2 * scale), im * simd(2 * scale) };
+    slice(x.re * unit, side, re);
+    slice(x.im * unit, side, im);
+    return { re * simd(spacing), im * simd(spacing) };
 }
 
 } // namespace
@@ -160,7 +162,7 @@ void errors(const wifi_errors& e)
                     complex_simd x{ zero, zero };
                     for (int r = 0; r < rows; ++r)
                         x = x + filters[i * rows + r] * h[r];
-                    const complex_simd near = nearest_point(x, e.side, e.scale);
+                    const complex_simd near = nearest_point(x, static_cast<int>(e.sides[i]));
                     error[i] = error[i] + norm(x - near);
                 }
             }

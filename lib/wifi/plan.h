@@ -299,8 +299,7 @@ struct wifi_channels {
 struct wifi_errors {
     std::int64_t frames, carriers, vectors; /* vectors with each carrier's matrix */
     int rows, columns;
-    int side;                   /* points of a square QAM's axis; 1 is BPSK */
-    float scale;                /* half the distance of neighbours on an axis */
+    const std::int64_t* sides;  /* columns: points of a square QAM's axis; 1 is BPSK */
     const std::int64_t* chosen; /* num_chosen of the vectors */
     std::int64_t num_chosen;
     const float* y;     /* frames x carriers x vectors x rows complex */

@@ -18,23 +18,35 @@ ALLOWED = (f"{', '.join(BUILT_IN)}, points (complex numbers), (points, labels) o
 
 
 @dataclass(frozen=True)
-class SquareQAM:
-    """A square QAM with Gray labels on each axis, for detectors that slice.
+class Grid:
+    """Points on a grid with Gray labels on each axis, for detectors that slice per axis.
 
-    A point is ``scale * ((2 k_re - (side - 1)) + 1j (2 k_im - (side - 1)))``, where k_re and k_im
-    are 0..side-1.
+    A point is ``turn * scale * ((2 k_re - (sides[0] - 1)) + 1j (2 k_im - (sides[1] - 1)))``, where
+    k_re is 0..sides[0]-1 and k_im is 0..sides[1]-1.
 
     Attributes:
-        side: number of levels per axis, sqrt(M).
+        sides: number of levels of the two axes: (sqrt(M), sqrt(M)), or (2, 1) for BPSK.
         scale: half the distance between neighbouring levels.
+        turn: complex number of magnitude 1 that turns the axes; 1 for QAM.
         bits: a tuple (axis, place, inverted) for each label bit, MSB first. The label bit is bit
             ``place`` (0 = most significant) of the binary reflected Gray code of k_re (axis 0) or
             k_im (axis 1), inverted if ``inverted`` is 1.
     """
 
-    side: int
+    sides: tuple
     scale: float
+    turn: complex
     bits: tuple
+
+    @property
+    def side(self):
+        """The number of levels of the first axis: the larger one."""
+        return self.sides[0]
+
+    @property
+    def levels(self):
+        """The levels of the two axes, a pair of arrays."""
+        return tuple(self.scale * (2 * np.arange(side) - (side - 1)) for side in self.sides)
 
 
 class Constellation:
@@ -116,8 +128,13 @@ class Constellation:
         return self.points.astype(np.complex64)[labels]
 
     @cached_property
-    def square_qam(self):
-        """``SquareQAM`` description, or None if the constellation is not a square Gray QAM."""
+    def grid(self):
+        """``Grid`` description, or None if this is neither square QAM with Gray labels nor BPSK."""
+        if self.size == 2:
+            zero, one = self.points
+            if abs(zero + one) > 0.02:
+                return None
+            return Grid((2, 1), float(abs(one)), complex(one / abs(one)), ((0, 0, 0),))
         side = round(np.sqrt(self.size))
         if side * side != self.size:
             return None
@@ -137,7 +154,95 @@ class Constellation:
             if not match:
                 return None
             found.append(match[0])
-        return SquareQAM(side, float(scale), tuple(found))
+        return Grid((side, side), float(scale), 1.0, tuple(found))
+
+
+    @property
+    def square_qam(self):
+        """``grid`` of a square QAM; None for any other constellation."""
+        return self.grid if self.size > 2 else None
+
+
+class Layers(tuple):
+    """The constellations of layers that do not all have the same: one ``Constellation`` for each.
+
+    Attributes:
+        name: the names, separated by commas.
+        size, bits_per_symbol: those of the largest constellation.
+    """
+
+    name = property(lambda self: ",".join(points.name for points in self))
+    size = property(lambda self: max(points.size for points in self))
+    bits_per_symbol = property(lambda self: self.size.bit_length() - 1)
+    grid = property(lambda self: max((points.grid for points in self), key=lambda grid: grid.side))
+    square_qam = grid
+
+    def __repr__(self):
+        return f"Layers({self.name!r})"
+
+    def __reduce__(self):
+        return Layers, (list(self),)
+
+    def modulate(self, bits):
+        """Map the bits of vectors (..., all bits of a vector) to complex64 points (..., nt)."""
+        bits = np.asarray(bits)
+        ends = np.cumsum([points.bits_per_symbol for points in self])
+        if bits.shape[-1] != ends[-1]:
+            raise ValueError(f"bits: got {bits.shape[-1]} in the last axis, must be {ends[-1]}")
+        return np.concatenate([points.modulate(part) for points, part in zip(
+            self, np.split(bits, ends[:-1], axis=-1), strict=True)], axis=-1)
+
+
+def of_layers(spec, num_tx):
+    """Make the constellation of all layers, or ``Layers`` if they differ.
+
+    Args:
+        spec: as for ``get``; or a list with a name, an object or a ``Constellation`` for each of
+            the num_tx layers; or their names in one string, separated by commas.
+
+    Raises:
+        ValueError: spec is none of these, or constellations that differ are not all square QAM with
+            Gray labels on each axis or BPSK.
+    """
+    if isinstance(spec, str) and "," in spec:
+        spec = spec.split(",")
+    if not isinstance(spec, (tuple, list)) or not all(
+            isinstance(part, (str, Constellation)) or _is_gnuradio(part) for part in spec):
+        return get(spec)
+    layers = Layers(get(part.strip() if isinstance(part, str) else part) for part in spec)
+    if len(layers) != num_tx:
+        raise ValueError(f"constellation: got a list of {len(layers)}, must have one for each of "
+                         f"the num_tx = {num_tx} layers")
+    first = layers[0]
+    if all(np.array_equal(points.points, first.points) for points in layers):
+        return first
+    for points in layers:
+        if points.grid is None:
+            raise ValueError(f"constellation: got {points.name} in a list, allowed in a list are "
+                             "square QAM with Gray labels on each axis and BPSK")
+    return layers
+
+
+def gray_qam(side):
+    """Return the square QAM whose labels are the Gray codes of its real axis, then its imaginary.
+
+    Levels per axis: side.
+    """
+    k = np.arange(side)
+    label, level = k ^ (k >> 1), 2 * k - (side - 1)
+    points = np.empty(side * side, complex)
+    points[label[:, None] * side + label] = level[:, None] + 1j * level
+    return Constellation(points / np.sqrt(np.mean(np.abs(points) ** 2)), name=f"gray{side * side}")
+
+
+def bits_per_vector(spec, num_tx):
+    """Return the number of bits of a vector: the sum of the layers' bits; see ``of_layers``."""
+    return sum(points.bits_per_symbol for points in each_layer(of_layers(spec, num_tx), num_tx))
+
+
+def each_layer(constellation, num_tx):
+    """Return a tuple with the constellation of each layer."""
+    return tuple(constellation) if isinstance(constellation, Layers) else (constellation,) * num_tx
 
 
 def _pam_3gpp(bits):
@@ -203,12 +308,16 @@ def get(spec):
         if spec not in BUILT_IN:
             raise ValueError(f"constellation: got {shown(spec)}, allowed are {ALLOWED}")
         return Constellation(_built_in(spec), name=spec)
-    base = getattr(spec, "base", None)
-    if hasattr(spec, "pre_diff_code") or (callable(base) and hasattr(base(), "pre_diff_code")):
+    if _is_gnuradio(spec):
         return _from_gnuradio(spec)
     if isinstance(spec, (tuple, list)) and len(spec) == 2 and np.ndim(spec[0]) == 1:
         return Constellation(spec[0], labels=spec[1])
     return Constellation(spec)
+
+
+def _is_gnuradio(spec):
+    base = getattr(spec, "base", None)
+    return hasattr(spec, "pre_diff_code") or (callable(base) and hasattr(base(), "pre_diff_code"))
 
 
 def _from_gnuradio(spec):

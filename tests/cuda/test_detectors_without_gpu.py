@@ -19,7 +19,10 @@ from without_gpu import detect, launcher
     ("fpfsd", {"constellation": "wlan_qam64", "num_tx": 3}),
     ("sfsd", {"num_tx": 2, "num_rx": 3}), ("psd", {}), ("softsphere", {"llr_clip": 5.0}),
     ("kbest", {"k": 8, "num_tx": 3, "num_rx": 4}), ("mmse", {}),
-    ("omap", {"constellation": "qpsk"}), ("sd", {"enumeration": "natural"})])
+    ("omap", {"constellation": "qpsk"}), ("nway", {"constellation": "bpsk"}),
+    ("sfsd", {"constellation": "bpsk"}), ("softsphere", {"constellation": "wlan_bpsk"}),
+    *((name, {"constellation": "bpsk,qam16,qpsk", "num_tx": 3})
+      for name in ("zf", "kbest", "softsphere", "omap")), ("sd", {"enumeration": "natural"})])
 def test_same_llrs(name, own, tmp_path):
     det = detectors.create(name, backend="cpu", **own)
     compare(det, launcher(det, tmp_path, matrix_each=False), chunk=7, period=14)

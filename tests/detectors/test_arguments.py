@@ -72,10 +72,10 @@ def test_unknown_parameter(name):
 def test_who_takes_any_constellation():
     """The error message names the detectors that take any constellation."""
     with pytest.raises(ValueError) as caught:
-        detectors.NWay(constellation="bpsk")
+        detectors.NWay(constellation=[1, 1j, -1, -1j])
     named = str(caught.value).rsplit("; ", 1)[1].removesuffix(" take any constellation")
     assert set(named.replace(" and", ",").split(", ")) == {
-        name for name, cls in detectors.REGISTRY.items() if not cls.NEEDS_SQUARE_QAM}
+        name for name, cls in detectors.REGISTRY.items() if not cls.NEEDS_GRID}
 
 
 def test_cuda_without_cupy(monkeypatch):
@@ -98,7 +98,8 @@ def test_linear_detectors_stop_at_64():
     ({"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
     ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
     ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
-    ({"constellation": "bpsk"}, "but nway needs square QAM"),
+    ({"constellation": [1, 1j, -1, -1j]}, "but nway works per axis and needs BPSK or square QAM"),
+    ({"constellation": "qam64,qpsk"}, "a list of 2, must have one for each of the num_tx = 4"),
 ])
 def test_nway(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -108,7 +109,7 @@ def test_nway(arguments, message):
 @pytest.mark.parametrize("create, message", [
     (lambda: detectors.MLA(method="fast"), "method: got 'fast', allowed are sliced, plain, table"),
     (lambda: detectors.SoftSphere(llr_clip=0), "llr_clip: got 0.0, must be positive"),
-    (lambda: detectors.SoftSphere(constellation="bpsk"), "but softsphere needs square QAM"),
+    (lambda: detectors.SoftSphere(constellation=[1, 1j, -1, -1j]), "but softsphere works per axis"),
 ])
 def test_exact_max_log(create, message):
     with pytest.raises(ValueError, match=message):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tests of every detector: the contract's properties, sizes, backends, erasures."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -40,11 +41,7 @@ def test_cpu_equals_reference(name, constellation, isa):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
         if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
             continue    # larger sizes take minutes; see test_recorded_llrs.py, test_exhaustive.py
-        try:
-            det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
-        except ValueError:
-            assert detectors.REGISTRY[name].NEEDS_SQUARE_QAM and constellation == "wlan_bpsk"
-            return
+        det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
         y, h, noise_var, _ = problem(n, num_tx, num_rx, constellation, 25, seed=num_rx)
         expected = create(name, "reference", num_tx, num_rx, constellation).detect(y, h, noise_var)
         assert_close(det.detect(y, h, noise_var), expected)
@@ -132,11 +129,11 @@ def test_a_layer_beside_two_equal_columns_has_its_llrs(name, backend):
 @pytest.mark.quick
 @pytest.mark.parametrize("name", ALL)
 def test_arbitrary_constellation_equals_reference(name):
-    """8-PSK with shuffled labels; detectors that need square QAM refuse it."""
+    """8-PSK with shuffled labels; detectors that work per axis refuse it."""
     points = np.exp(2j * np.pi * np.arange(8) / 8)
     labels = [3, 1, 0, 7, 5, 2, 6, 4]
-    if detectors.REGISTRY[name].NEEDS_SQUARE_QAM:
-        with pytest.raises(ValueError, match="square QAM"):
+    if detectors.REGISTRY[name].NEEDS_GRID:
+        with pytest.raises(ValueError, match="works per axis"):
             create(name, constellation=(points, labels))
         return
     y, h, noise_var, _ = problem(50, 2, 3, (points, labels), 15)
@@ -147,7 +144,7 @@ def test_arbitrary_constellation_equals_reference(name):
 @pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("name, with_prior", [
-    (name, with_prior) for name in ALL if not detectors.REGISTRY[name].NEEDS_SQUARE_QAM
+    (name, with_prior) for name in ALL if not detectors.REGISTRY[name].NEEDS_GRID
     for with_prior in ((False, True) if name in PRIOR else (False,))])
 def test_random_points_equal_reference(name, with_prior, size, backend):
     """Random points have a mean other than zero, and axes of different variance."""
@@ -161,9 +158,65 @@ def test_random_points_equal_reference(name, with_prior, size, backend):
     assert_close(llr, expected)
 
 
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("name", ALL)
+def test_layers_that_differ_equal_reference(name, with_prior):
+    for layers in ("bpsk,wlan_qam16,qam16", ["qam64", "qpsk", "qpsk", "qpsk"],
+                   "wlan_qam16,bpsk,wlan_bpsk,qpsk,bpsk,qam64"):
+        num_tx = len(layers.split(",") if isinstance(layers, str) else layers)
+        if name in ("mla", "omap") and num_tx > 4:
+            continue    # the others search less
+        given = {"num_tx": num_tx, "num_rx": num_tx + 1, "constellation": layers}
+        y, h, noise_var, bits = problem(33, num_tx, num_tx + 1, layers, 15, per_channel=11)
+        known = {}
+        if with_prior and name in PRIOR:
+            known["prior"] = np.random.default_rng(5).normal(0, 4, bits.shape).astype(np.float32)
+        expected = create(name, "reference", **given).detect(y, h, noise_var, **known)
+        assert expected.shape == bits.shape
+        assert_close(create(name, "cpu", **given).detect(y, h, noise_var, **known), expected)
+
+
+@pytest.mark.parametrize("name", ["softsphere", "nway", "kbest", "mla"])
+def test_layers_that_differ_are_searched_exactly(name):
+    """Against a search of all products of the layers' points, written out here."""
+    layers = [constellation.get(points) for points in ("qam16", "bpsk")]
+    y, h, noise_var, _ = problem(40, 2, 2, layers, 12)
+    own = {"nway": {"llr_clip": None}, "softsphere": {"llr_clip": None},
+           "kbest": {"k": 32, "llr_clip": None}}.get(name, {})
+    llr = create(name, "cpu", 2, 2, layers, **own).detect(y, h, noise_var)
+    candidates = list(itertools.product(range(16), range(2)))
+    sent = np.array([[points.points[k] for points, k in zip(layers, candidate, strict=True)]
+                     for candidate in candidates])
+    bits = np.array([np.concatenate([points.bits[k] for points, k in zip(
+        layers, candidate, strict=True)]) for candidate in candidates])
+    metric = np.sum(np.abs(y[:, None] - np.einsum("nij,cj->nci", h, sent)) ** 2, axis=2) / noise_var
+    nearest = [np.min(np.where(bits.T[None] == value, metric[:, None], np.inf), axis=2)
+               for value in (0, 1)]
+    assert_close(llr, nearest[0] - nearest[1])
+
+
+def test_a_list_in_int8_and_extrinsic():
+    y, h, noise_var, bits = problem(37, 3, 3, "qam64,qpsk,bpsk", 15)
+    prior = np.random.default_rng(5).normal(0, 4, bits.shape).astype(np.float32)
+    given = {"num_tx": 3, "num_rx": 3, "constellation": "qam64,qpsk,bpsk"}
+    plain = create("nway", **given).detect(y, h, noise_var, prior)
+    extrinsic = create("nway", extrinsic=True, llr_type="int8", **given)
+    np.testing.assert_allclose(extrinsic.detect(y, h, noise_var, prior),
+                               np.clip(8 * (plain - prior), -127, 127), atol=0.51)
+
+
+def test_bit_flipping_starts_from_hard_solutions_of_layers_that_differ():
+    y, h, noise_var, bits = problem(20, 3, 3, "qam64,qpsk,bpsk", 15)
+    given = {"num_tx": 3, "num_rx": 3, "constellation": "qam64,qpsk,bpsk"}
+    llr = [create("bitflip", backend, **given).detect(y, h, noise_var, hard=bits[None])
+           for backend in BACKENDS]
+    assert_close(*llr)
+    assert np.mean((llr[0] > 0) != bits) < 0.02
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("name", PRIOR)
-@pytest.mark.parametrize("constellation", ["qpsk", "qam16", "wlan_qam16"])
+@pytest.mark.parametrize("constellation", ["qpsk", "qam16", "wlan_qam16", "bpsk"])
 def test_prior_equals_reference(name, constellation):
     y, h, noise_var, bits = problem(40, 3, 3, constellation, 8)
     prior = np.random.default_rng(5).normal(0, 6, bits.shape).astype(np.float32)
@@ -384,7 +437,7 @@ def test_threads_and_batch_change_nothing(name, threads, isa):
 EVERYTHING = """
 import hashlib, sys
 import numpy as np
-from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack import _core, constellation, detectors
 from simulated import problem
 for name, detector in detectors.REGISTRY.items():
     clips = any(p.name == "llr_clip" for p in detector.PARAMETERS)

@@ -9,10 +9,10 @@ from gnuradio.mimopack import channel, constellation
 def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
     """Simulate i.i.d. Rayleigh fading at an SNR per receive antenna: (y, h, noise_var, bits)."""
     rng = np.random.default_rng(seed)
-    points = constellation.get(name)
+    points = constellation.of_layers(name, num_tx)
     noise_var = num_tx * 10 ** (-snr_db / 10)
     h = channel.flat_rayleigh(n // per_channel, num_rx, num_tx, rng)
-    bits = rng.integers(0, 2, (n, num_tx * points.bits_per_symbol), np.uint8)
+    bits = rng.integers(0, 2, (n, constellation.bits_per_vector(name, num_tx)), np.uint8)
     x = points.modulate(bits)
     y = np.einsum("nij,nj->ni", np.repeat(h, per_channel, axis=0), x)
     y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)

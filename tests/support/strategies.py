@@ -62,13 +62,13 @@ def _objects():
             digital.constellation_8psk(), digital.constellation_16qam())
 
 
-def constellations(square_qam, largest=256):
+def constellations(grid, largest=256):
     """Draw constellations of up to ``largest`` points, in all forms that detectors take."""
     names = [name for name in constellation.BUILT_IN
              if (one := constellation.get(name)).size <= largest
-             and (one.square_qam or not square_qam)]
+             and (one.grid or not grid)]
     some = st.sampled_from(names)
-    if square_qam:
+    if grid:
         return some
     return some | any_points().filter(lambda of: len(of[0]) <= largest) | st.sampled_from(
         [one for one in _objects() if constellation.get(one).size <= largest])
@@ -104,7 +104,7 @@ def detector_arguments(draw, name, search=SMALL_TREE, most_tx=6):
     if cls.SUPPORTS_PRIOR and not cls.HARD:
         own["extrinsic"] = draw(st.booleans())
     return {"num_tx": num_tx, "num_rx": num_rx,
-            "constellation": draw(constellations(cls.NEEDS_SQUARE_QAM, largest)), **own}
+            "constellation": draw(constellations(cls.NEEDS_GRID, largest)), **own}
 
 
 @st.composite
@@ -121,7 +121,7 @@ def large_arguments(draw, name):
     if name in ("hfsd", "sfsd"):
         own["levels"] = 1
     return {"num_tx": num_tx, "num_rx": num_rx, **own,
-            "constellation": draw(constellations(cls.NEEDS_SQUARE_QAM, 64))}
+            "constellation": draw(constellations(cls.NEEDS_GRID, 64))}
 
 
 @dataclass

@@ -301,3 +301,21 @@ def test_a_first_symbol_that_resembles_the_l_sig_is_no_later_standard(length):
     stream = stream + 0.02 * rng.standard_normal((*stream.shape, 2)).view(complex)[..., 0]
     frames = receiver.process(stream) + receiver.finish()
     assert [frame.psdu for frame in frames] == [mpdu] * 127
+
+
+@pytest.mark.parametrize("mcs, fields, detector", [
+    (33, {}, "mmse"), (38, {"coding": "ldpc"}, "mla"), (39, {"greenfield": True}, "kbest"),
+    (44, {"bandwidth_mhz": 40, "short_gi": True}, "nway"), (61, {}, "ep:iterations=2"),
+    (74, {"bandwidth_mhz": 40}, "softsphere"), (76, {"coding": "ldpc"}, "nway:iterations=2")])
+def test_unequal_modulation(mcs, fields, detector):
+    """Each stream has its own constellation: with two, three and four streams."""
+    streams = HT(mcs, 100).num_streams
+    samples, sent = air([(lambda n: HT(mcs, n, **fields), ONE)], streams, snr_db=34.0,
+                        sample_rate=40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
+                        cfo_hz=61e3, channel=two_paths)
+    receiver = Receiver(streams, 40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
+                        detector=detector)
+    frame, = receiver.process(samples) + receiver.finish()
+    assert frame.problem == "" and frame.complete and frame.psdu == sent[0].psdu
+    assert frame.format.constellation == HT(mcs, 100).constellation
+    assert len(frame.evm_db) == streams and max(frame.evm_db) < -20

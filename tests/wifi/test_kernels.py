@@ -497,8 +497,8 @@ def test_error_vectors(isa, rng, rows, columns, side):
     y, h = complex_normal(rng, 2, 13, 5, rows), complex_normal(rng, 2, 13, rows, columns)
     noise = np.array([0.1, 0.7], np.float32)
     chosen = np.array([0, 3])
-    found = kernels.error_vectors(y, h, noise=noise, chosen=chosen, side=side, scale=scale,
-                                  isa=isa)
+    found = kernels.error_vectors(y, h, noise=noise, chosen=chosen, isa=isa,
+                                  sides=np.full(columns, side))
     adjoint = h.astype(complex).conj().swapaxes(-1, -2)
     filters = np.linalg.inv(adjoint @ h + noise[:, None, None, None] * np.eye(columns)) @ adjoint
     filters /= np.einsum("fcsr,fcrs->fcs", filters, h)[..., None]

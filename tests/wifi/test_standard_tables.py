@@ -333,6 +333,20 @@ class TestRates:
                 assert HT(mcs, 100, width, short_gi=True).num_encoders == f.num_encoders
                 assert HT(mcs, 100, width, coding="ldpc").num_encoders == 1
 
+    def test_unequal_modulation(self):
+        """Tables 19-38 to 19-41: data bits per symbol at 20 MHz of MCS 33 to 76."""
+        bits = [156, 208, 260, 234, 312, 390,
+                208, 260, 260, 312, 364, 364, 416, 312, 390, 390, 468, 546, 546, 624,
+                260, 312, 364, 312, 364, 416, 468, 416, 468, 520, 520, 572,
+                390, 468, 546, 468, 546, 624, 702, 624, 702, 780, 780, 858]
+        formats = [HT(mcs, 100) for mcs in range(33, 77)]
+        assert [f.data_bits_per_symbol for f in formats] == bits
+        assert [f.num_streams for f in formats] == 6 * [2] + 14 * [3] + 24 * [4]
+        assert HT(43, 100).constellation == "wlan_qam64,wlan_qam16,wlan_qam16"
+        for refused in ({"mcs": 77}, {"mcs": 33, "stbc": 1}):
+            with pytest.raises(Unsupported):
+                HT(length=100, **refused)
+
     def test_duplicate(self):
         """Table 19-35: MCS 32."""
         f = HT(32, 100, 40)
@@ -429,6 +443,23 @@ class TestSpreading:
             k = np.arange(len(stream))
             place = (k // f.bits_per_carrier * n + i) * f.bits_per_carrier + k % f.bits_per_carrier
             np.testing.assert_array_equal(found[stream], place)
+
+    @pytest.mark.parametrize("f", [HT(34, 400), HT(57, 400, 40), HT(74, 400, 40)])
+    def test_stream_parser_with_unequal_modulation(self, f):
+        """§19.3.11.8.2, with s of each stream. Without interleaver, bits stay in order."""
+        encoders, share = f.num_encoders, f.coded_bits_per_symbol // f.num_encoders
+        streams, taken, encoder = [[] for _ in f.stream_bits], [0] * encoders, 0
+        while sum(taken) < f.coded_bits_per_symbol:
+            for stream, bits in zip(streams, f.stream_bits, strict=True):
+                first = encoder * share + taken[encoder]
+                stream += range(first, first + bits // 2)
+                taken[encoder] += bits // 2
+            encoder = (encoder + 1) % encoders
+        found = bit_order(f.plan.num_data, f.num_streams, f.stream_bits, encoders, spread="none")
+        sent = np.argsort(found).reshape(f.plan.num_data, -1)    # a row for each subcarrier
+        for part, stream in zip(np.split(sent, np.cumsum(f.stream_bits)[:-1], axis=1), streams,
+                                strict=True):
+            np.testing.assert_array_equal(part.ravel(), stream)
 
     def test_duplicate(self):
         """MCS 32: the interleaver and pilots of 17.3.5, in both halves, the upper half rotated."""

@@ -192,16 +192,16 @@ float_array error_vectors(const complex_array& y,
                           const complex_array& h,
                           const float_array& noise,
                           const long_array& chosen,
-                          int side,
-                          float scale,
+                          const long_array& sides,
                           const std::string& isa)
 {
     require(y.ndim() == 4 && h.ndim() == 4 && noise.ndim() == 1 && chosen.ndim() == 1,
             "error_vectors");
     bool fits = y.shape(0) == h.shape(0) && y.shape(1) == h.shape(1) &&
-                y.shape(3) == h.shape(2) && noise.shape(0) == y.shape(0) && side >= 1 &&
-                side <= 1024 && scale > 0 && h.shape(3) >= 1 && h.shape(2) <= 1 << 10 &&
-                h.shape(3) <= wifi_max_columns && chosen.size() > 0;
+                y.shape(3) == h.shape(2) && noise.shape(0) == y.shape(0) &&
+                sides.size() == h.shape(3) && within(sides, 1025) && h.shape(3) >= 1 &&
+                h.shape(2) <= 1 << 10 && h.shape(3) <= wifi_max_columns &&
+                chosen.size() > 0;
     for (std::int64_t i = 0; i < chosen.size(); ++i)
         fits &= chosen.data()[i] >= 0 && chosen.data()[i] < y.shape(2);
     require(fits, "error_vectors");
@@ -211,8 +211,7 @@ float_array error_vectors(const complex_array& y,
                             y.shape(2),
                             static_cast<int>(y.shape(3)),
                             static_cast<int>(h.shape(3)),
-                            side,
-                            scale,
+                            sides.data(),
                             chosen.data(),
                             chosen.size(),
                             floats(y),
@@ -342,8 +341,7 @@ void bind_wifi_channels(py::module_& m)
           py::kw_only(),
           py::arg("noise").noconvert(),
           py::arg("chosen").noconvert(),
-          py::arg("side"),
-          py::arg("scale"),
+          py::arg("sides"),
           py::arg("isa") = "auto");
 }
 

@@ -34,7 +34,7 @@ struct decoding_chain {
     bool fits(const wifi_format& f, std::int64_t rows) const
     {
         const plan& shape = detector->shape();
-        const std::int64_t bits = f.streams * shape.points.bits;
+        const std::int64_t bits = std::int64_t(shape.num_llr);
         return decoder && last && f.symbols && shape.num_tx == f.streams &&
                shape.num_rx == rows && f.data * f.symbols * bits <= INT32_MAX &&
                decoder->takes(f.data * bits, f.symbols) &&
@@ -123,8 +123,7 @@ private:
     long_array d_measured;       /* symbols whose error vectors count */
     long_array d_signal_b_order; /* carriers of its coded bits, copy after copy */
     std::int64_t d_signal_b_copies;
-    int d_side;          /* points on an axis of the constellation */
-    float d_point_scale; /* half the distance of neighbours on the axis */
+    long_array d_sides; /* points on an axis of each stream's constellation */
 
     void set_sizes(const py::dict& d)
     {
@@ -204,10 +203,9 @@ private:
     void set_measurement(const py::dict& d)
     {
         d_measured = d["measured"].cast<long_array>();
-        d_side = d["side"].cast<int>();
-        d_point_scale = d["point_scale"].cast<float>();
-        require(within(d_measured, d_format.symbols) && d_side >= 1 && d_side <= 1024 &&
-                    d_point_scale > 0,
+        d_sides = d["sides"].cast<long_array>();
+        require(within(d_measured, d_format.symbols) && within(d_sides, 1025) &&
+                    d_sides.size() == d_format.streams,
                 "Demodulator");
     }
 
@@ -236,8 +234,7 @@ private:
                        f.symbols,
                        static_cast<int>(d.rows),
                        static_cast<int>(f.streams),
-                       d_side,
-                       d_point_scale,
+                       d_sides.data(),
                        d_measured.data(),
                        d_measured.size(),
                        d.vectors,
@@ -257,7 +254,7 @@ private:
         const wifi_format& f = *d.format;
         const frame_decoder& decoder = *chain.decoder;
         const std::int64_t vectors = f.data * f.symbols;
-        const std::int64_t bits = f.streams * chain.detector->shape().points.bits;
+        const std::int64_t bits = chain.detector->shape().num_llr;
         /* A single thread takes few frames at a time, so that LLRs stay in the cache.
          * Four frames of 48, 52 or 108 carriers fill lanes of 16. Several threads share
          * all frames. */

@@ -144,6 +144,8 @@ private:
         d_path[top] = 0;
         combined(top).clear();
         for (;;) {
+            while (level > lowest && d_path[level] < size && skips(level, d_path[level]))
+                ++d_path[level];
             if (level > lowest && d_path[level] < size) {
                 at(level - 1) = child<Prior>(level, at(level));
                 --level;
@@ -161,6 +163,12 @@ private:
             combined(level).add(all);
             ++d_path[level];
         }
+    }
+
+    /* Return whether a symbol contradicts a known bit. */
+    MP_FN bool skips(int level, int s) const
+    {
+        return d_c.layers && !any(d_prior[level * d_c.size + s] < F(-known_bit));
     }
 
     /* Enter a node at a level. */
@@ -190,6 +198,8 @@ private:
         combination all;
         all.clear();
         for (int s = 0; s < d_c.size; ++s) {
+            if (skips(1, s))
+                continue;
             d_path[1] = s;
             const combination below = leaves<Prior>(child<Prior>(1, from));
             entry(d_c.size + s).add(below);

@@ -106,6 +106,7 @@ public:
           d_any_rank(any_rank),
           d_scale(c.scale),
           d_clip(clip),
+          d_knows(c.layers),
           d_upper(a, nt, nr),
           d_lower(a, nt, nr),
           d_model(a, nt),
@@ -154,6 +155,7 @@ private:
     const extent<NR> d_nr;
     const bool d_any_rank; /* or else an H that lacks rank is an erasure */
     const float d_scale, d_clip;
+    const bool d_knows; /* a prior has known bits */
     qr<F, NT, NR> d_upper, d_lower;
     level_model<F, NT, NR, WIDTH> d_model;
     buffer<F, 2 * NR> d_y;
@@ -241,6 +243,10 @@ private:
             const int below = level - 1;
             F* const to = &d_left[2 * nt * below];
             F least;
+            if (Prior && s < size && skips(costs + 2 * side * layer(level, shift, nt), s)) {
+                ++d_index[level];
+                continue;
+            }
             if (s < size) {
                 const F re = value(s / side), im = value(s % side);
                 for (int i = 0; i < level; ++i) {
@@ -274,6 +280,12 @@ private:
             }
             ++d_index[level];
         }
+    }
+
+    /* Return whether symbol s contradicts a known bit. */
+    MP_FN bool skips(const F* cost, int s) const
+    {
+        return d_knows && !any(cost[s / side] + cost[side + s % side] < F(-known_bit));
     }
 
     /* Return the metric of symbol s at a level; b is the remainder of the layers

@@ -28,7 +28,7 @@ template <int WIDTH>
 std::size_t run_width(const plan& p, const batch& b, const fsd_options& o, bool soft)
 {
     if constexpr (WIDTH <= 3)
-        if (p.num_tx == 4 && p.num_rx == 4 && o.levels == 1 &&
+        if (p.num_tx == 4 && p.num_rx == 4 && o.levels == 1 && !p.points.layers &&
             (!soft || o.num_paths == 2 * WIDTH))
             return run_size<4, 4, WIDTH>(p, b, o, soft);
     return run_size<0, 0, WIDTH>(p, b, o, soft);

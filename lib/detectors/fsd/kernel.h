@@ -172,7 +172,7 @@ public:
             d_tree.follow(
                 [=](int level, F re, F im) {
                     return level < lowest
-                               ? tree::nearest(re, im)
+                               ? d_tree.nearest(level, re, im)
                                : tree::split(number >> (bits * (level - lowest)));
                 },
                 d_soft ? lowest : 0,

@@ -428,7 +428,8 @@ private:
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool queue_fits()
 {
-    if constexpr (NT > 1 && NT <= 4 && WIDTH > 0 && WIDTH <= 3 && K <= 16)
+    if constexpr (!asked::has_layers && NT > 1 && NT <= 4 && WIDTH > 0 && WIDTH <= 3 &&
+                  K <= 16)
         return queue_kbest<NT, NR, WIDTH, K>::possible;
     else
         return false;
@@ -446,7 +447,7 @@ constexpr int team_size(int k)
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool team_fits()
 {
-    if constexpr (WIDTH > 0 && K >= 8 && (WIDTH > 1 || K > 16))
+    if constexpr (!asked::has_layers && WIDTH > 0 && K >= 8 && (WIDTH > 1 || K > 16))
         return team_kbest<NT, NR, WIDTH, K, team_size(K)>::possible;
     else
         return false;

@@ -185,6 +185,26 @@ private:
         }
     }
 
+    /* Return an upper bound for the metrics of a parent's children with the known bits; 0
+     * if the parent contradicts them. Too few children may have them, so that the K-th
+     * best one says nothing. */
+    MP_FN F possible(int parent, int level)
+    {
+        F metric[2 * side];
+        axis_metrics(parent, level, F(1.0f), metric);
+        F sum = d_metric[parent];
+        const mask is_possible = sum < F(-known_bit);
+        for (int axis = 0; axis < 2; ++axis) {
+            F most(0.0f);
+            for (int k = 0; k < side; ++k) {
+                const F own = metric[axis * side + k];
+                most = select(own < F(-known_bit), max(most, own), most);
+            }
+            sum = sum + most;
+        }
+        return select(is_possible, sum, F(0.0f));
+    }
+
     /* Return what a point adds to the metric. */
     MP_FN F point_metric(F re, F im, int level, int s) const
     {
@@ -201,9 +221,12 @@ private:
     {
         const int size = d_constellation.size;
         F worst(1e-25f);
-        for (int p = 0; p < d_parents && p * size < d_k; ++p) {
+        const bool knows = d_constellation.layers;
+        for (int p = 0; p < d_parents && (knows || p * size < d_k); ++p) {
             F own = d_metric[p];
-            if (WIDTH > 0) {
+            if (WIDTH > 0 && knows) {
+                own = possible(p, level);
+            } else if (WIDTH > 0) {
                 F metric[2 * side];
                 axis_metrics(p, level, F(1.0f), metric);
                 for (int axis = 0; axis < 2; ++axis) {
@@ -322,7 +345,11 @@ private:
             const word label = key & static_cast<unsigned>(size - 1);
             const word parent = ((key & d_origins) >> d_constellation.bits) &
                                 static_cast<unsigned>(d_capacity - 1);
-            d_metric[i] = ((key - 2 * key_start) & ~d_origins).to_float() * unit;
+            const F scaled = ((key - 2 * key_start) & ~d_origins).to_float();
+            d_metric[i] = scaled * unit;
+            if (d_constellation.layers) /* a cut key contradicts a known bit */
+                d_metric[i] =
+                    select(F(1.0005f * bound_key) < scaled, F(no_metric), d_metric[i]);
             d_tree.extend(&d_next[i], &d_path[0], parent, label, level);
         }
         F* const parents = d_path.data;

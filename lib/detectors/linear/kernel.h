@@ -41,6 +41,21 @@ MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
     }
 }
 
+/* The same for a layer with fewer levels, see grid_layer */
+template <int WIDTH, class F>
+MP_FN void demap_layer(const F* x, F inverse_noise, const grid_layer& own, F* llr)
+{
+    constexpr int side = 1 << WIDTH;
+    for (int axis = 0; axis < 2; ++axis) {
+        F metric[side];
+        for (int k = 0; k < side; ++k) {
+            const F e = x[axis] - F(own.scale * (2 * k - (own.sides[axis] - 1)));
+            metric[k] = k < own.sides[axis] ? e * e * inverse_noise : F(no_metric);
+        }
+        axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
+    }
+}
+
 /* Compute the max-log LLRs of one stream for any constellation: c.bits lanes in label
  * order. */
 template <class F>
@@ -118,7 +133,10 @@ public:
             } else {
                 inverse_noise = F(1.0f) / (noise_var * d_spread[i]);
             }
-            if (WIDTH > 0)
+            if (WIDTH > 0 && F::width == 1 && d_constellation.layers)
+                demap_layer<(WIDTH > 0 ? WIDTH : 1)>(
+                    x, inverse_noise, d_constellation.layers[i], llr + 2 * WIDTH * i);
+            else if (WIDTH > 0)
                 demap_axes<(WIDTH > 0 ? WIDTH : 1)>(
                     x, inverse_noise, d_constellation.scale, llr + 2 * WIDTH * i);
             else

@@ -184,12 +184,15 @@ public:
         for (int i = 0; i < d_nt; ++i) {
             const F* const x = &d_estimate.estimate[2 * i];
             const F precision = d_estimate.precision[i];
-            if constexpr (WIDTH > 0)
-                demap_axes<WIDTH>(
-                    x, precision, d_constellation.scale, llr + 2 * WIDTH * i);
-            else
+            if constexpr (WIDTH == 0)
                 demap_points(
                     x, precision, d_constellation, llr + d_constellation.bits * i);
+            else if (d_constellation.layers)
+                demap_layer<WIDTH>(
+                    x, precision, d_constellation.layers[i], llr + 2 * WIDTH * i);
+            else
+                demap_axes<WIDTH>(
+                    x, precision, d_constellation.scale, llr + 2 * WIDTH * i);
         }
         return usable;
     }

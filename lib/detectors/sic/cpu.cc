@@ -18,17 +18,15 @@ struct hard_solutions {
     template <class Kernel>
     MP_FN void before(Kernel& kernel, const std::size_t* vector, int count) const
     {
-        const int bits = p.points.bits;
         for (std::size_t start = 0; start < b.num_hard; ++start) {
             for (int i = 0; i < p.num_tx; ++i) {
                 float words[simd::width];
                 for (int l = 0; l < simd::width; ++l)
                     words[l] = static_cast<float>(hard_symbol(
                         p.points,
-                        b.hard + ((start * b.n + vector[l < count ? l : count - 1]) *
-                                      p.num_tx +
-                                  i) *
-                                     bits));
+                        i,
+                        b.hard + (start * b.n + vector[l < count ? l : count - 1]) *
+                                     p.num_llr));
                 kernel.starts()[start * p.num_tx + i] = simd::load(words);
             }
         }

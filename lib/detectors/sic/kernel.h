@@ -82,7 +82,7 @@ public:
             d_tree.follow(
                 [&](int level, F re, F im) {
                     return given ? tree::split(d_words[level].to_word())
-                                 : tree::nearest(re, im);
+                                 : d_tree.nearest(level, re, im);
                 },
                 flipped,
                 false);

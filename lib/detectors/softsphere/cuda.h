@@ -26,7 +26,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
     constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
      * faster. */
-    if constexpr (soft_team_fits)
+    if constexpr (soft_team_fits && !asked::has_layers)
         return team_soft_search<NT, NR, WIDTH>(a, asked::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
                        parents(asked::num_tx) <= (clips && fits_registers ? 256 : 4096))

@@ -82,6 +82,7 @@ public:
           d_nr(nr),
           d_scale(c.scale),
           d_clip(clip),
+          d_knows(c.layers),
           d_columns(a, nt, nr),
           d_seeds(a, c, nt, nr, nt, infinity, column_order::rotate),
           d_qr{ { a, nt, nr }, { a, nt, nr }, { a, nt, nr } },
@@ -151,6 +152,7 @@ private:
     const extent<NT> d_nt;
     const extent<NR> d_nr;
     const float d_scale, d_clip;
+    const bool d_knows; /* a prior has known bits */
     int d_live = F::width;
     ordered_columns<F, NT, NR> d_columns;
     greedy_search<F, NT, NR, WIDTH> d_seeds;
@@ -227,12 +229,19 @@ private:
     {
         const int nt = d_nt;
         const F* const nearest = d_seeds.nearest();
+        /* The search need not find a candidate for the other value of a known bit. */
+        const auto seed = [&](int b, int value) {
+            const F own = nearest[2 * b + value];
+            return d_knows && value
+                       ? select(prior[b] < F(known_bit), nearest[2 * b], own)
+                       : own;
+        };
         const F root = rsqrt(noise_var);
         const F unit = root * root;
         for (int c = 0; c < nt; ++c) {
             for (int h = 0; h < 2 * bits; ++h) {
                 const int b = c * bits + h / 2;
-                store_each(nearest[2 * b + h % 2] * unit,
+                store_each(seed(b, h % 2) * unit,
                            [&](int v) -> float& { return d_hypothesis[v * nt + c][h]; });
                 if (clips()) {
                     const F before = prior ? prior[b] : F(0.0f);

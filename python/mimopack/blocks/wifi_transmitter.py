@@ -77,7 +77,7 @@ class wifi_transmitter(Adjustable, message_source):
     Args:
         num_tx: number of transmit antennas, 1..4.
         format: "non-ht", "ht" or "vht".
-        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..32 (HT) or 0..9 (VHT).
+        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT) or 0..9 (VHT).
         num_streams: number of spatial streams of VHT, 1..4; in the other formats, the MCS
             determines it.
         bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates.

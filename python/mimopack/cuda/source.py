@@ -83,6 +83,9 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     small = num_tx * num_rx <= LARGEST_UNROLLED
     family, options = plan["family"], plan["options"]
     lists = {name: value for name, value in options.items() if isinstance(value, list)}
+    layers = plan["layers"]
+    bits = len(plan["bit_source"])
+    num_llr = sum(len(layer["bit_source"]) for layer in layers) or num_tx * bits
     members = (len(points), len(plan["bit_source"]), plan["width"])
     return f"""// {headers()} {_outside(plan["folder"])}
 #include "{plan["folder"]}/kernel.h"
@@ -96,9 +99,10 @@ namespace {NAMESPACE} {{
 namespace asked {{
 constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
-constexpr int bits = {len(plan["bit_source"])}, width = {plan["width"]};
+constexpr int bits = {bits}, width = {plan["width"]}, num_llr = {num_llr};
 constexpr int num_hard = {num_hard};
-constexpr bool has_prior = {number(has_prior)}, matrix_each = {number(matrix_each)};
+constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(layers))};
+constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
 constexpr bool as_int8 = {number(as_int8)}, counts = {number(counts)};
 constexpr bool dynamic = {number(plan["unequal"])}, extrinsic = {number(plan["extrinsic"])};
 constexpr int idle = {IDLE};
@@ -108,12 +112,13 @@ constexpr int idle = {IDLE};
 {"".join(map(_assignment, options.items()))}\
     return o;
 }}
-__device__ constexpr constellation points = {{
+{_layers(layers)}__device__ constexpr constellation points = {{
     {", ".join(map(number, members))}, {number(plan["scale"])},
     {numbers(plan["bit_source"])},
     {numbers(map(float, plan["bit_sign"]))},
     {numbers(points.real)},
-    {numbers(points.imag)}
+    {numbers(points.imag)},
+    {"layers_of_points" if layers else "nullptr"}
 }};
 }}
 }}
@@ -129,6 +134,20 @@ def _assignment(option):
     value = (f"{{ {len(value)}, {numbers(value)} }}" if isinstance(value, list)
              else number(value))
     return f"    o.{name} = {value};\n"
+
+
+def _layers(layers):
+    """Return the definition of the layers' ``grid_layer``, if there are any."""
+    if not layers:
+        return ""
+    each = ", ".join(
+        "{ " + ", ".join([
+            numbers([layer["turn"].real, layer["turn"].imag]),
+            numbers([layer["shift"].real, layer["shift"].imag]),
+            number(float(layer["scale"])), numbers(layer["sides"]),
+            number(len(layer["bit_source"])), numbers(layer["bit_source"]),
+            numbers(layer["bit_sign"])]) + " }" for layer in layers)
+    return f"__device__ constexpr grid_layer layers_of_points[] = {{ {each} }};\n"
 
 
 def _array(option):

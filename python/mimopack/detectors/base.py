@@ -61,10 +61,11 @@ class Detector(Placed):
     PARAMETERS = ()             # in addition to the common ones
     REFERENCE = None            # a staticmethod; None stands for ``reference.<name>``
     SUPPORTS_PRIOR = False
-    NEEDS_SQUARE_QAM = False
+    NEEDS_GRID = False          # works per axis: needs square QAM or BPSK
     NEEDS_RANK = True           # a vector whose H has no full column rank is an erasure
     HARD = False                # hard decisions: all LLRs are +-1
     TAKES_HARD = False          # ``detect`` takes hard solutions to start from
+    OWN_SCALES = False          # the kernel knows each layer's scale, if constellations differ
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
@@ -96,12 +97,17 @@ class Detector(Placed):
         self.num_rx = integer("num_rx", num_rx, 1, self.MAX_RX)
         if self.num_rx < self.num_tx:
             raise ValueError(f"num_rx: got {num_rx}, must be at least num_tx = {num_tx}")
-        self.constellation = constellations.get(constellation)
-        if self.NEEDS_SQUARE_QAM and self.constellation.square_qam is None:
+        self.constellation = constellations.of_layers(constellation, self.num_tx)
+        self.layers = constellations.each_layer(self.constellation, self.num_tx)
+        if self.FOLDER and isinstance(self.constellation, constellations.Layers):
+            raise ValueError(f"constellation: got {self.constellation.name}, but {self.name} needs "
+                             "the same for all layers; the detectors of gr-mimopack take a list")
+        if self.NEEDS_GRID and (self.constellation.grid if not self.FOLDER
+                                else self.constellation.square_qam) is None:
             raise ValueError(
-                f"constellation: got {self.constellation.name}, but {self.name} needs square QAM "
-                "with Gray labels on each axis (qpsk, qam16, qam64, qam256, wlan_qpsk, ...); "
-                f"{_names_for_any_constellation()} take any constellation")
+                f"constellation: got {self.constellation.name}, but {self.name} works per axis and "
+                "needs BPSK or square QAM with Gray labels on each axis (bpsk, qpsk, qam16, qam64, "
+                f"qam256, wlan_qpsk, ...); {_names_for_any_constellation()} take any constellation")
         self.backend = choice("backend", backend, BACKENDS)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
@@ -192,8 +198,8 @@ class Detector(Placed):
 
     @property
     def bits_per_vector(self):
-        """Number of LLRs per vector, nt*m."""
-        return self.num_tx * self.constellation.bits_per_symbol
+        """Number of LLRs per vector: nt*m, or the sum of the layers' bits."""
+        return sum(points.bits_per_symbol for points in self.layers)
 
     @property
     def candidates(self):
@@ -406,13 +412,17 @@ class Detector(Placed):
 
         Returns:
             A dict with the keys name, family, folder (the folder with kernel.h and cuda.h), num_tx,
-            num_rx, points, width, scale, bit_source and bit_sign (for the last four see
+            num_rx, points, width, scale, bit_source, bit_sign and layers (for the last five see
             lib/common/config.h), extrinsic and options (the options of the family). More keys are
             for GPUs only: unequal (whether the time per vector varies), gpu_threads (threads per
             block), and streams (of PSD: CUDA streams for host arrays, or None).
         """
-        qam = self.constellation.square_qam
-        bits = self.constellation.bits_per_symbol
+        layers, points = [], self.constellation
+        if isinstance(points, constellations.Layers) or (self.NEEDS_GRID and points.size == 2):
+            side = points.grid.side
+            layers = [_in_grid(own.grid, side, self.OWN_SCALES) for own in self.layers]
+            points = constellations.gray_qam(side)
+        qam, bits = points.square_qam, points.bits_per_symbol
         canonical = qam is not None and self.CANONICAL_ORDER
         if canonical:
             width = bits // 2
@@ -423,9 +433,9 @@ class Detector(Placed):
         return {"name": self.name, "family": self.family or self.name,
                 "folder": str(self.FOLDER or f"detectors/{self.family or self.name}"),
                 "num_tx": self.num_tx, "num_rx": self.num_rx,
-                "points": list(self.constellation.points.astype(np.complex64)),
+                "points": list(points.points.astype(np.complex64)),
                 "width": bits // 2 if canonical else 0, "scale": qam.scale if qam else 1.0,
-                "bit_source": source, "bit_sign": sign,
+                "bit_source": source, "bit_sign": sign, "layers": layers,
                 "extrinsic": self.extrinsic, "options": self._options(),
                 "unequal": self.UNEQUAL_TIME, "gpu_threads": self.gpu_threads()}
 
@@ -471,6 +481,24 @@ def _live(parameter):
     return property(lambda self: vars(self)[name], set_value, doc=parameter.doc)
 
 
+def _in_grid(own, side, own_scale):
+    """Describe a layer as one of the largest QAM; see grid_layer in lib/common/config.h.
+
+    Args:
+        own: the layer's ``Grid``.
+        side: levels per axis of the largest QAM.
+        own_scale: whether the detector knows the layer's scale, so that columns are only turned.
+    """
+    width, scale = side.bit_length() - 1, np.sqrt(1.5 / (side**2 - 1))
+    factor = 1.0 if own_scale else own.scale / scale
+    shift = [0.0 if own_scale else scale * (side - levels) for levels in own.sides]
+    return {"turn": complex(own.turn * factor), "shift": complex(*shift), "scale": own.scale,
+            "sides": list(own.sides),
+            "bit_source": [(axis + 1) * width - (own.sides[axis].bit_length() - 1) + place
+                           for axis, place, _ in own.bits],
+            "bit_sign": [-1.0 if invert else 1.0 for _, _, invert in own.bits]}
+
+
 def label(name, parameters):
     """Return a name and its parameters as one text, in the form that ``choosing.recipe`` takes."""
     return ":".join([name, ",".join(f"{key}={value}" for key, value in parameters.items())]
@@ -480,7 +508,7 @@ def label(name, parameters):
 def _names_for_any_constellation():
     from . import REGISTRY
 
-    *names, last = (name for name, one in REGISTRY.items() if not one.NEEDS_SQUARE_QAM)
+    *names, last = (name for name, one in REGISTRY.items() if not one.NEEDS_GRID)
     return f"{', '.join(names)} and {last}"
 
 

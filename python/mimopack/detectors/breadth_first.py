@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Breadth-first tree searches: all survivors of one level move to the next level together."""
 
+import math
+
 from ..checks import positive
 from .base import Detector
 from .parameters import Parameter
@@ -55,7 +57,7 @@ class KBest(Detector):
         return self.k * self.constellation.size
 
     def _complete(self):
-        if self.llr_clip is None and self.k < self.constellation.size**self.num_tx:
+        if self.llr_clip is None and self.k < math.prod(points.size for points in self.layers):
             self.llr_clip = 8.0
 
     def gpu_threads(self):

@@ -99,12 +99,13 @@ def problem(detector, n, per_channel, has_prior=False, num_hard=0):
         :class:`.call.Call`
     """
     rng = np.random.default_rng(1)
-    nt, bits = detector.num_tx, detector.constellation.bits_per_symbol
+    nt, bits = detector.num_tx, detector.constellation.bits_per_symbol    # the most of a layer
     snr_db = 12 + 3 * bits + max(0, nt - 4)
     noise_var = nt * 10 ** (-snr_db / 10)
     matrices = -(-min(n, DISTINCT_VECTORS) // per_channel)
     h = channel.flat_rayleigh(matrices, detector.num_rx, nt, rng)
-    x = rng.choice(detector.constellation.points, (matrices, per_channel, nt))
+    x = np.stack([rng.choice(points.points, (matrices, per_channel)) for points in
+                  detector.layers], axis=2)
     y = np.einsum("mij,mtj->mti", h, x)
     y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)
     y = np.resize(y, (n, detector.num_rx))

@@ -277,7 +277,9 @@ def check_fit(detector, num_tx, num_rx, constellation):
         got = getattr(detector, what, wanted)
         if got != wanted:
             raise ValueError(f"detector: {name} has {what} = {got}, but the link has {wanted}")
-    got = constellations.get(getattr(detector, "constellation", constellation))
-    if not np.array_equal(got.points, constellation.points):
+    got = constellations.of_layers(getattr(detector, "constellation", constellation), num_tx)
+    if any(not np.array_equal(own.points, wanted.points) for own, wanted in zip(
+            *(constellations.each_layer(points, num_tx) for points in (got, constellation)),
+            strict=True)):
         raise ValueError(f"detector: {name} has the constellation {got.name}, but the link has "
                          f"{constellation.name}")

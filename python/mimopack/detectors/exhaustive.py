@@ -2,10 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exact detectors: search of all candidates, with or without slicing the last layer."""
 
+import math
+
 from .base import Detector
 from .parameters import Parameter
 
 METHODS = ("sliced", "plain", "table")
+
+
+def _product(sizes):
+    """Return a product in words, such as 16^4 or 4 * 64."""
+    return f"{sizes[0]}^{len(sizes)}" if len(set(sizes)) == 1 else " * ".join(map(str, sizes))
 
 
 def sliced_candidates(size, num_tx):
@@ -24,13 +31,18 @@ class _Exhaustive(Detector):
 
     @property
     def candidates(self):
-        return self.constellation.size**self.num_tx
+        return math.prod(self._sizes)
+
+    @property
+    def _sizes(self):
+        """The layers' numbers of points, the smallest first."""
+        return sorted(points.size for points in self.layers)
 
     def _largest_search(self):
         return self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
 
     def _formula(self):
-        return f"{self.constellation.size}^{self.num_tx}"
+        return _product(self._sizes)
 
     def _complete(self):
         limit = self._largest_search()
@@ -105,7 +117,7 @@ class MLA(_Exhaustive):
     @property
     def candidates(self):
         if self._slices:
-            return sliced_candidates(self.constellation.size, self.num_tx)
+            return 2 * math.prod(self._sizes[1:]) if self.num_tx > 1 else self.constellation.size
         return super().candidates
 
     def _largest_search(self):
@@ -113,5 +125,5 @@ class MLA(_Exhaustive):
 
     def _formula(self):
         if self._slices:
-            return f"2 * {self.constellation.size}^{self.num_tx - 1}"
+            return f"2 * {_product(self._sizes[1:])}"
         return super()._formula()

@@ -15,7 +15,7 @@ class _FixedSphere(Detector):
     MAX_TX = 32
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
@@ -26,8 +26,12 @@ class _FixedSphere(Detector):
 
     @property
     def paths(self):
-        """Number of paths of the full expansion, M^L."""
-        return self.constellation.size**self.levels
+        """Number of paths of the full expansion, M^L; M is 4 for BPSK, as for QPSK."""
+        return self._size**self.levels
+
+    @property
+    def _size(self):
+        return self.constellation.grid.side**2
 
     @property
     def candidates(self):
@@ -41,7 +45,7 @@ class _FixedSphere(Detector):
         limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
         if self.paths > limit:
             raise ValueError(
-                f"levels: {got}, but {self.constellation.size}^{self.levels} = "
+                f"levels: {got}, but {self._size}^{self.levels} = "
                 f"{self.paths:.3g} paths per vector exceed the limit of {limit:.3g} "
                 f"for backend {self.backend!r}; use fewer levels")
 
@@ -60,7 +64,7 @@ class HFSD(_FixedSphere):
     remaining layer with the smallest.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
-    must be square QAM with Gray labels per axis.
+    must be BPSK or square QAM with Gray labels per axis.
 
     Complexity: O(M^L nt^2) per vector and O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are
     refused.
@@ -85,7 +89,7 @@ class SFSD(_FixedSphere):
     complete, and without clipping the result equals MLA's.
 
     A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
-    must be square QAM with Gray labels per axis.
+    must be BPSK or square QAM with Gray labels per axis.
 
     Complexity: O(M^L nt^2 + N_iter m nt^3) per vector and O(nr nt^2 + nt^3) per matrix; more than
     2^24 paths are refused.

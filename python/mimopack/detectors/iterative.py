@@ -51,8 +51,8 @@ class EP(Detector):
     with the cavity has this mean and variance (eq. 35-38). LLRs are max-log under the last cavity.
 
     A-priori LLRs are part of the PAM distribution: they affect its moments and the LLRs, and they
-    set the mean and variance of the initial Gaussians. The constellation must be square QAM with
-    Gray labels per axis. For about 1 vector in 1000 with 256-QAM, rounding decides whether a
+    set the mean and variance of the initial Gaussians. The constellation must be BPSK or square QAM
+    with Gray labels per axis. For about 1 vector in 1000 with 256-QAM, rounding decides whether a
     Gaussian has a positive variance; the float32 LLRs are then off by up to 1 % of the vector's
     largest LLR.
 
@@ -63,7 +63,7 @@ class EP(Detector):
     summary = "Expectation propagation"
     NEEDS_RANK = False
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     MAX_TX = 64
     PARAMETERS = (
         Parameter("num_iterations", "Iterations", 10, "int",

@@ -18,6 +18,7 @@ class ZF(Detector):
 
     name = "zf"
     family = "linear"
+    OWN_SCALES = True
     summary = "Zero forcing, soft output per stream"
     MAX_TX = 64
 
@@ -34,6 +35,7 @@ class MMSE(Detector):
 
     name = "mmse"
     family = "linear"
+    OWN_SCALES = True
     summary = "Linear MMSE, soft output per stream"
     NEEDS_RANK = False
     MAX_TX = 64

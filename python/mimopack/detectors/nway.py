@@ -32,7 +32,7 @@ class NWay(Detector):
     N = 1 is SSFE (selective spanning with fast enumeration). N = nt comes close to exact max-log,
     because every layer is expanded once and each bit has candidates of both values. A-priori LLRs
     enter the metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the
-    smallest metric. The constellation must be square QAM with Gray labels per axis.
+    smallest metric. The constellation must be BPSK or square QAM with Gray labels per axis.
 
     Complexity: O(N M nt^2) per vector.
     """
@@ -42,7 +42,7 @@ class NWay(Detector):
     MAX_TX = 32
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     PARAMETERS = (
         Parameter("num_passes", "Passes N", None, "int",
                   "Number of tree searches, 1 to num_tx. Default: num_tx, the most accurate. It "
@@ -74,7 +74,7 @@ class FPFSD(Detector):
     nt*M candidates (000 eq. 12, applied to these), or log-sum over the distinct candidates
     (parameter ``llr_method``). Each bit has candidates of both values. A-priori LLRs enter the
     metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the smallest
-    metric. The constellation must be square QAM with Gray labels per axis.
+    metric. The constellation must be BPSK or square QAM with Gray labels per axis.
 
     Complexity: O(nt^3 M) per vector.
     """
@@ -85,7 +85,7 @@ class FPFSD(Detector):
     MAX_TX = 32
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     PARAMETERS = (LLR_CLIP, LLR_METHOD)
 
     @property

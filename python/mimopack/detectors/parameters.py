@@ -97,7 +97,8 @@ COMMON = (
     Parameter("num_rx", "Receive antennas", 4, "int", "Number of receive antennas nr >= nt."),
     Parameter("constellation", "Constellation", "qam16", "constellation",
               "A built-in name, a digital.constellation object, an array of points, or (points, "
-              "labels)."),
+              "labels). Layers may differ: a list with one name for each layer, such as "
+              "['qam64', 'qpsk'], of square QAM and BPSK."),
     Parameter("backend", "Backend", "auto", "enum",
               "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
               "in double precision, slow; auto: cuda for batches for which the GPU is faster, as "

@@ -18,7 +18,7 @@ ORDERING = Parameter(
 
 class _Cancelling(Detector):
     family = "sic"
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     PARAMETERS = (ORDERING,)
 
 
@@ -28,8 +28,8 @@ class ZFSIC(_Cancelling):
     The detector decides one layer after another. For each layer it nulls the undecided layers (QR
     decomposition) and subtracts the decided ones. The output is hard: LLRs of +-1. A-priori LLRs
     are not supported: with a single path there are no metrics to compare, and slicing with a-priori
-    LLRs would make a different detector. The constellation must be square QAM with Gray labels per
-    axis, because the detector slices each axis by rounding.
+    LLRs would make a different detector. The constellation must be BPSK or square QAM with Gray
+    labels per axis, because the detector slices each axis by rounding.
 
     Complexity: O(nt^2) per vector and O(nr nt^2 + nt^3) per matrix.
     """
@@ -51,7 +51,7 @@ class BitFlip(_Cancelling):
     solutions of all iterations, in Python to ``detect`` as ``hard``, and to the block at its inputs
     ``hard``; their lists are then combined (fig. 5). LLRs are max-log over the combined list.
     A-priori LLRs enter the metrics (002 eq. 3, 4), not the slicing. The constellation must be
-    square QAM with Gray labels per axis, because the detector slices each axis by rounding.
+    BPSK or square QAM with Gray labels per axis, because the detector slices each axis by rounding.
 
     Complexity: O(nt^3 m) per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """
@@ -99,6 +99,8 @@ class BitFlip(_Cancelling):
     def reference(self, y, h, noise_var, constellation, hard=None, **prior):
         starts = {}
         if hard is not None:
-            bits = hard.reshape(len(hard), self.num_tx, -1)
-            starts["starts"] = bits @ (1 << np.arange(bits.shape[2])[::-1])
+            ends = np.cumsum([points.bits_per_symbol for points in self.layers])
+            starts["starts"] = np.stack([
+                bits @ (1 << np.arange(bits.shape[1])[::-1])
+                for bits in np.split(hard.astype(int), ends[:-1], axis=1)], axis=1)
         return super().reference(y, h, noise_var, constellation, **starts, **prior)

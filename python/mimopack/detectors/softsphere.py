@@ -23,7 +23,7 @@ class SoftSphere(Detector):
     "sliced" runs instead.
 
     A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
-    subtracts the prior). The constellation must be square QAM with Gray labels per axis.
+    subtracts the prior). The constellation must be BPSK or square QAM with Gray labels per axis.
 
     llr_clip limits the distance of each LLR from its a-priori LLR. The search then ignores nodes
     that are farther than this from the best candidate. At high SNR these are most nodes. The
@@ -41,7 +41,7 @@ class SoftSphere(Detector):
     name = "softsphere"
     summary = "Exact max-log LLRs by a tree search seeded by N-way"
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     UNEQUAL_TIME = True
     PARAMETERS = (
         Parameter("llr_clip", "LLR clipping", 10.0, "float",

@@ -35,7 +35,7 @@ TABLE_5 = {
 class _Sphere(Detector):
     family = "sphere"
     SUPPORTS_PRIOR = True
-    NEEDS_SQUARE_QAM = True
+    NEEDS_GRID = True
     HARD = True
     UNEQUAL_TIME = True
 
@@ -89,8 +89,8 @@ class SD(_Sphere):
     far fewer nodes (C. P. Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical
     Algorithms and Solving Subset Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs
     add a nonnegative term to the metric of each symbol (002 eq. 4); the solution then has the
-    maximum a-posteriori probability. The constellation must be square QAM with Gray labels per
-    axis.
+    maximum a-posteriori probability. The constellation must be BPSK or square QAM with Gray labels
+    per axis.
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
@@ -197,7 +197,7 @@ class PSD(_Sphere):
 
     def _complete(self):
         """Set the shape of the search from the sizes and the preset."""
-        nt, side = self.num_tx, self.constellation.square_qam.side
+        nt, side = self.num_tx, self.constellation.grid.side
         if self.expansions is not None and self.levels is None:
             raise ValueError("expansions: got expansions without levels, must be given with levels")
         levels, expansions, team = _automatic_shape(nt, side)
@@ -238,7 +238,7 @@ class PSD(_Sphere):
     @property
     def evaluations(self):
         """Number of nodes that a round evaluates on each listed level (eval in 004 table 1)."""
-        side = self.constellation.square_qam.side
+        side = self.constellation.grid.side
         bounds = (2 * self.num_tx + 1, *self.levels)
         return tuple(parents * side**(above - level) for parents, above, level in zip(
             (1, *self.expansions), bounds, self.levels, strict=False))

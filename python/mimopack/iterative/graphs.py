@@ -25,7 +25,8 @@ class Graphs:
 
     Args:
         layout: the layout of the codewords.
-        filler: the constellation point whose label is 0; vectors of it fill up a batch.
+        filler: (nr,), received without noise if all bits are 0 and H has ones on its diagonal only;
+            such vectors fill up a batch.
     """
 
     def __init__(self, layout, filler):
@@ -121,7 +122,7 @@ class _Recording:
 
     def _fill(self, vectors, matrices):
         """Fill the vectors and matrices from these numbers on."""
-        self._whole.y[vectors:] = self._filler
+        self._whole.y[vectors:] = cupy().asarray(self._filler)
         self._whole.h[matrices:] = self._identity
         self._whole.noise_var[vectors:] = 0.01
 

@@ -121,8 +121,9 @@ class IterativeReceiver:
             raise ValueError(f"last_decoder: got {self.last_decoder.num_bits} bits, must have the "
                              f"{decoder.num_bits} bits of decoder")
         self.layout = CodewordLayout(decoder.num_bits, detector.bits_per_vector, interleaver)
-        self._graphs = (Graphs(self.layout, detector.constellation.points[0])
-                        if flag("graphs", graphs) else None)
+        zeros = np.zeros(detector.num_rx, np.complex64)    # received if all bits are 0
+        zeros[:detector.num_tx] = [points.points[0] for points in detector.layers]
+        self._graphs = Graphs(self.layout, zeros) if flag("graphs", graphs) else None
         self._first = (ZFSIC(detector.num_tx, detector.num_rx, detector.constellation,
                              ordering=detector.ordering, backend=detector.backend,
                              device=detector.device, threads=detector.threads)

@@ -214,7 +214,8 @@ class SharedReceiver(Placed):
         snr_db = SNR_DB + SNR_DB_PER_BIT * detector.constellation.bits_per_symbol
         noise_var = nt * 10 ** (-snr_db / 10)
         h = channel.flat_rayleigh(matrices, detector.num_rx, nt, rng)
-        y = (h.sum(axis=2) * detector.constellation.points[0]).repeat(per_channel, axis=0)
+        zeros = np.array([points.points[0] for points in detector.layers])
+        y = (h @ zeros).repeat(per_channel, axis=0)
         y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)
         return self._ways(Batch(y, h, noise_var, self.layout.vectors), n)
 

@@ -5,6 +5,7 @@
 import numpy as np
 
 from ..checks import LARGEST, SMALLEST
+from ..constellation import bits_per_vector
 from .qr import modified_gram_schmidt
 
 _LARGEST = np.finfo(np.float32).max
@@ -65,7 +66,7 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
     n, num_tx = len(y), h.shape[2]
     noise_var = np.broadcast_to(noise_var, n)
     per_channel = n // len(h) if n else 1
-    llr = np.zeros((n, width or num_tx * constellation.bits_per_symbol))
+    llr = np.zeros((n, width or bits_per_vector(constellation, num_tx)))
     erased = np.zeros(n, bool)
     for i in range(n):
         matrix = h[i // per_channel]

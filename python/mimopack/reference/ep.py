@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .axes import axis_llr, axis_logits, real_model
+from .axes import axis_levels, axis_llr, axis_logits, real_model, turned
 
 
 def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=0.9,
@@ -16,22 +16,22 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
     (eq. 28, 29), the cavity (eq. 31, 32), the moments of the PAM symbol under the cavity (eq. 33),
     and new parameters (eq. 35-38). It smooths the new parameters if they are proper (the precision
     is not negative), and drops them otherwise. The LLRs are max-log over the PAM symbols with the
-    last cavity. The constellation must be a square QAM with Gray labels on each axis.
+    last cavity. The constellations must be square QAM with Gray labels on each axis, or BPSK.
 
     Without a-priori LLRs, the initial Gaussians have mean 0 and variance ``initial_variance``. With
     a-priori LLRs, their mean is the a-priori mean of the PAM symbol, and their variance is the
-    a-priori variance of the PAM symbol times initial_variance / E x^2. The a-priori LLRs also
-    weight the PAM symbols in eq. 33 and in the LLRs.
+    a-priori variance of the PAM symbol times initial_variance / 0.5; QAM has E x^2 = 0.5. The
+    a-priori LLRs also weight the PAM symbols in eq. 33 and in the LLRs.
     """
-    qam = constellation.square_qam
-    y_real, h_real = real_model(y, h)
-    levels = qam.scale * (2 * np.arange(qam.side) - (qam.side - 1))
+    num_tx = h.shape[1]
+    y_real, h_real = real_model(y, turned(h, constellation))
+    levels, _ = axis_levels(constellation, num_tx)
     noise = noise_var / 2                              # per real dimension
     gram, matched = h_real.T @ h_real, h_real.T @ y_real
-    known = np.zeros((len(gram), qam.side)) if prior is None else axis_logits(prior, constellation)
+    known = axis_logits(prior, constellation, num_tx)
     p = normalised(known)
-    mean = p @ levels
-    variance = np.sum(p * (levels - mean[:, None]) ** 2, axis=1) / np.mean(levels**2)
+    mean = np.sum(p * levels, axis=1)
+    variance = np.sum(p * (levels - mean[:, None]) ** 2, axis=1) / 0.5
     lam = 1 / (initial_variance * np.maximum(variance, 1e-12))
     gam = mean * lam
     for _ in range(num_iterations):
@@ -44,7 +44,7 @@ def ep(y, h, noise_var, constellation, prior=None, num_iterations=10, smoothing=
         x_cavity = v_cavity * (mu / sigma - gam)
         logits = known - (x_cavity[:, None] - levels) ** 2 / (2 * v_cavity[:, None])
         p = normalised(logits)
-        x = p @ levels
+        x = np.sum(p * levels, axis=1)
         v = np.maximum(np.sum(p * (levels - x[:, None]) ** 2, axis=1), 1e-12)
         new_lam, new_gam = 1 / v - 1 / v_cavity, x / v - x_cavity / v_cavity
         # Under a cavity wider than the spacing of the points, but narrower than the constellation,

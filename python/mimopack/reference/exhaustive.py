@@ -6,13 +6,17 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..constellation import each_layer
+
 
 @lru_cache(maxsize=16)
 def candidates(constellation, num_tx):
-    """Return all candidates in Omega^nt: (symbols (M^nt, nt), bits (M^nt, nt*m))."""
-    index = np.indices((constellation.size,) * num_tx).reshape(num_tx, -1).T
-    bits = constellation.bits[index].reshape(len(index), -1)
-    return constellation.points[index], bits.astype(bool)
+    """Return all candidates in Omega^nt: (symbols (M^nt, nt), their bits (M^nt, nt*m))."""
+    layers = each_layer(constellation, num_tx)
+    index = np.indices([points.size for points in layers]).reshape(num_tx, -1)
+    symbols = [points.points[labels] for points, labels in zip(layers, index, strict=True)]
+    bits = [points.bits[labels] for points, labels in zip(layers, index, strict=True)]
+    return np.stack(symbols, axis=1), np.concatenate(bits, axis=1).astype(bool)
 
 
 def _log_likelihoods(y, h, noise_var, constellation, prior):

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from .tree import Tree, clipped, list_llr
+from .tree import Tree, clipped, label_bits, list_llr, spaced
 
 
 def fsd_order(h, levels):
@@ -48,9 +48,9 @@ def extension(tree, paths, levels):
 
     An added path has one bit flipped below the expanded levels, and lower levels completed by SIC.
     """
-    m = tree.constellation.bits_per_symbol
     added = []
     for level in range(len(tree.order) - levels):
+        m = tree.layers[level].bits_per_symbol
         for k in range(m):
             flipped = paths.copy()
             flipped[:, level] ^= 1 << (m - 1 - k)
@@ -60,10 +60,11 @@ def extension(tree, paths, levels):
 
 def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
     """Return the hard decisions of the best path, as LLRs of +-1."""
-    tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
+    tree = Tree(y, h, noise_var, constellation, fsd_order(spaced(h, constellation), levels),
+                prior)
     paths, metric = hfsd_list(tree, levels)
     best = tree.labels(paths[np.argmin(metric)][None])[0]
-    return 2.0 * constellation.bits[best].ravel() - 1
+    return 2.0 * label_bits(best[None], constellation)[0] - 1
 
 
 def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4, llr_clip=None):
@@ -71,7 +72,8 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4, llr_
 
     An LLR differs from the a-priori LLR by at most llr_clip; None does not limit it.
     """
-    tree = Tree(y, h, noise_var, constellation, fsd_order(h, levels), prior)
+    tree = Tree(y, h, noise_var, constellation, fsd_order(spaced(h, constellation), levels),
+                prior)
     paths, metric = hfsd_list(tree, levels)
     best = paths[np.argsort(metric, kind="stable")[:num_paths]]
     paths = np.concatenate([paths, extension(tree, best, levels)])
@@ -87,8 +89,8 @@ def fpfsd(y, h, noise_var, constellation, prior=None, llr_clip=None, llr_method=
     """
     labels, metrics = [], []
     for top in range(h.shape[1]):
-        tree = Tree(y, h, noise_var, constellation, norm_order(h, top), prior,
-                    slices_with_prior=True)
+        tree = Tree(y, h, noise_var, constellation, norm_order(spaced(h, constellation), top),
+                    prior, slices_with_prior=True)
         paths, metric = hfsd_list(tree, 1)
         labels.append(tree.labels(paths))
         metrics.append(metric)

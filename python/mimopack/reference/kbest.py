@@ -9,7 +9,7 @@ detector with K-best.
 
 import numpy as np
 
-from .tree import Tree, clipped, list_llr
+from .tree import Tree, clipped, list_llr, spaced
 
 
 def ascending_norm(h):
@@ -25,13 +25,15 @@ def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
     the a-priori LLR by at most llr_clip; None does not limit it. If all paths agree on a bit, its
     LLR is at the limit.
     """
-    tree = Tree(y, h, noise_var, constellation, ascending_norm(h), prior)
-    nt, size = len(tree.order), constellation.size
+    order = ascending_norm(spaced(h, constellation))
+    tree = Tree(y, h, noise_var, constellation, order, prior)
+    nt = len(tree.order)
     paths, metric = np.zeros((1, nt), int), np.zeros(1)
     for level in range(nt - 1, -1, -1):
         b = tree.residual(paths, level)
-        step = np.abs(b[:, None] - tree.r[level, level] * constellation.points) ** 2 / noise_var
+        step = np.abs(b[:, None] - tree.r[level, level] * tree.points[level]) ** 2 / noise_var
         children = (metric[:, None] + step + tree.prior_metric[level]).ravel()
+        size = tree.layers[level].size
         keep = np.argsort(children, kind="stable")[:k]
         paths = paths[keep // size]
         paths[:, level] = keep % size

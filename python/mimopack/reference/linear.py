@@ -4,13 +4,24 @@
 
 import numpy as np
 
+from .tree import by_layer
 
-def demap(x, noise_var, constellation):
-    """Return max-log LLRs (nt*m,) of independent streams x (nt,) with effective noise (nt,)."""
-    metric = -np.abs(x[:, None] - constellation.points) ** 2 / noise_var[:, None]
-    ones = constellation.bits.astype(bool)
-    llr = [np.max(metric[:, one], axis=1) - np.max(metric[:, ~one], axis=1) for one in ones.T]
-    return np.stack(llr, axis=1).ravel()
+
+def demap(x, noise_var, constellation, prior=None):
+    """Return max-log LLRs of a vector's bits, from independent streams.
+
+    Args:
+        x: (nt,) estimates of the symbols.
+        noise_var: (nt,) effective noise of the streams.
+        constellation: as for a detector.
+        prior: a-priori LLRs of all bits, or None; the result is then a-posteriori.
+    """
+    llr = []
+    for stream, noise, points, known in zip(x, noise_var, *by_layer(constellation, len(x), prior),
+                                            strict=True):
+        metric = known @ points.bits.T - np.abs(stream - points.points) ** 2 / noise
+        llr += [np.max(metric[one]) - np.max(metric[~one]) for one in points.bits.T.astype(bool)]
+    return np.array(llr)
 
 
 def zf(y, h, noise_var, constellation):

@@ -4,12 +4,13 @@
 
 import numpy as np
 
-from .axes import axis_logits, real_model
+from ..constellation import each_layer
+from .axes import axis_levels, axis_logits, real_model, turned
 from .qr import modified_gram_schmidt
 from .tree import clipped, list_llr
 
 
-def search(y, h, noise_var, side, scale, logits):
+def search(y, h, noise_var, levels, logits):
     """Run one pass: 001 Algorithm 2 for all M threads k at once.
 
     Both axes of the last column of h are expanded fully. Each level below takes the PAM symbol with
@@ -17,46 +18,49 @@ def search(y, h, noise_var, side, scale, logits):
 
     Args:
         y, h, noise_var: as for a detector; the columns of h in the order of this pass.
-        side, scale: see ``constellation.SquareQAM``.
-        logits: (2 nt, side) a-priori log-probabilities of the PAM symbols.
+        levels, logits: (2 nt, side) PAM symbols and their a-priori log-probabilities, see ``axes``.
 
     Returns:
-        (levels (M, 2 nt) of the candidates as odd integers, metrics (M,)). The metric of a
-        candidate s is -ln p(y, s) up to a constant (002 eq. 3).
+        (PAM symbols (M, 2 nt) of the candidates, metrics (M,)). The metric of a candidate s is
+        -ln p(y, s) up to a constant (002 eq. 3).
     """
-    y_real, h_real = real_model(y, h * scale)
+    y_real, h_real = real_model(y, h)
     q, r = modified_gram_schmidt(h_real)
     y_hat = q.T @ y_real
-    levels = 2 * np.arange(side) - (side - 1)
-    k = np.zeros((side * side, h_real.shape[1]), int)
-    k[:, -2:] = np.indices((side, side)).reshape(2, -1).T
-    metric = np.zeros(side * side)
-    for i in range(h_real.shape[1] - 1, -1, -1):
-        b = y_hat[i] - levels[k[:, i + 1:]] @ r[i, i + 1:]
-        step = (b[:, None] - r[i, i] * levels) ** 2 / noise_var - logits[i]
-        if i < h_real.shape[1] - 2:
-            k[:, i] = np.argmin(step, axis=1)
-        metric += step[np.arange(len(k)), k[:, i]]
-    return levels[k], metric
+    top = len(levels) - 2
+    tops = [np.flatnonzero(np.isfinite(own)) for own in logits[top:]]
+    k = np.stack(np.meshgrid(*tops, indexing="ij")).reshape(2, -1)
+    s = np.zeros((k.shape[1], len(levels)))
+    metric = np.zeros(len(s))
+    for i in range(len(levels) - 1, -1, -1):
+        b = y_hat[i] - s[:, i + 1:] @ r[i, i + 1:]
+        step = (b[:, None] - r[i, i] * levels[i]) ** 2 / noise_var - logits[i]
+        chosen = k[i - top] if i >= top else np.argmin(step, axis=1)
+        s[:, i] = levels[i][chosen]
+        metric += step[np.arange(len(s)), chosen]
+    return s, metric
 
 
 def candidates(y, h, noise_var, constellation, prior, passes):
-    """Return labels (P, nt) and metrics (P,) of the P = M * passes candidates of all passes.
+    """Return labels (P, nt) and metrics (P,) of the candidates of all passes.
 
-    Pass k = 0, 1, ... has column (nt - 1 + k) mod nt on top.
+    Pass k = 0, 1, ... has column (nt - 1 + k) mod nt on top, and as many candidates as this column
+    has points.
     """
     nt = h.shape[1]
-    qam = constellation.square_qam
-    logits = axis_logits(prior, constellation).reshape(nt, 2, -1)
+    turned_h = turned(h, constellation)
+    levels = axis_levels(constellation, nt)[0].reshape(nt, 2, -1)
+    logits = axis_logits(prior, constellation, nt).reshape(nt, 2, -1)
     found, metrics = [], []
     for k in range(passes):
         order = (np.arange(nt) + k) % nt
-        p, metric = search(y, h[:, order], noise_var, qam.side, qam.scale,
+        s, metric = search(y, turned_h[:, order], noise_var, levels[order].reshape(2 * nt, -1),
                            logits[order].reshape(2 * nt, -1))
-        labels = np.empty((len(p), nt), int)
+        labels = np.empty((len(s), nt), int)
         for column, layer in enumerate(order):
-            points = qam.scale * (p[:, 2 * column] + 1j * p[:, 2 * column + 1])
-            labels[:, layer] = np.argmin(np.abs(points[:, None] - constellation.points), axis=1)
+            points = each_layer(constellation, nt)[layer]
+            sent = points.grid.turn * (s[:, 2 * column] + 1j * s[:, 2 * column + 1])
+            labels[:, layer] = np.argmin(np.abs(sent[:, None] - points.points), axis=1)
         found.append(labels)
         metrics.append(metric)
     return np.concatenate(found), np.concatenate(metrics)
@@ -70,8 +74,6 @@ def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,
     no candidate has counts as impossible. An LLR differs from the a-priori LLR by at most llr_clip;
     None does not limit it.
     """
-    known = (np.zeros(h.shape[1] * constellation.bits_per_symbol) if prior is None
-             else np.asarray(prior))
-    llr = list_llr(*candidates(y, h, noise_var, constellation, known, num_passes), constellation,
+    llr = list_llr(*candidates(y, h, noise_var, constellation, prior, num_passes), constellation,
                    llr_method)
     return clipped(llr, prior, llr_clip)

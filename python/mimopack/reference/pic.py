@@ -4,26 +4,20 @@
 
 import numpy as np
 
-
-def soft_symbols(prior, constellation):
-    """Return mean and variance (nt,) of symbols whose bits have the a-priori LLRs (nt, m)."""
-    log_p = prior @ constellation.bits.T.astype(float)
-    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    mean = p @ constellation.points
-    return mean, p @ np.abs(constellation.points) ** 2 - np.abs(mean) ** 2
+from .linear import demap
+from .tree import by_layer
 
 
-def demap_with_prior(x, noise_var, constellation, prior):
-    """Return a-posteriori max-log LLRs (nt, m) of streams x (nt,).
-
-    The streams have noise variances noise_var (nt,) and a-priori LLRs prior (nt, m).
-    """
-    metric = -np.abs(x[:, None] - constellation.points) ** 2 / noise_var[:, None]
-    metric = metric + prior @ constellation.bits.T
-    ones = constellation.bits.astype(bool)
-    return np.stack([np.max(metric[:, one], axis=1) - np.max(metric[:, ~one], axis=1)
-                     for one in ones.T], axis=1)
+def soft_symbols(known, constellation, num_tx):
+    """Return mean and variance (nt,) of symbols whose bits have these LLRs, or None for 0."""
+    mean, variance = np.empty(num_tx, complex), np.empty(num_tx)
+    for i, (points, llr) in enumerate(zip(*by_layer(constellation, num_tx, known), strict=True)):
+        log_p = points.bits @ llr
+        p = np.exp(log_p - log_p.max())
+        p /= p.sum()
+        mean[i] = p @ points.points
+        variance[i] = p @ np.abs(points.points) ** 2 - np.abs(mean[i]) ** 2
+    return mean, variance
 
 
 def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
@@ -39,17 +33,15 @@ def mmsepic(y, h, noise_var, constellation, prior=None, num_iterations=1):
     the original a-priori LLRs; otherwise the received vector would count twice.
     """
     num_tx = h.shape[1]
-    shape = num_tx, constellation.bits_per_symbol
-    prior = np.zeros(shape) if prior is None else np.reshape(prior, shape)
     known = prior
     gram, matched = h.conj().T @ h, h.conj().T @ y
     for _ in range(num_iterations):
-        mean, variance = soft_symbols(known, constellation)
+        mean, variance = soft_symbols(known, constellation, num_tx)
         inverse = np.linalg.inv(gram * variance + noise_var * np.eye(num_tx))
         # column i: H^H (y - sum_{j != i} h_j mean_j)
         cancelled = (matched - gram @ mean)[:, None] + gram * mean
         mu = np.maximum(np.einsum("ij,ji->i", inverse, gram).real, 1e-30)
         x = np.einsum("ij,ji->i", inverse, cancelled) / mu
         effective = (1 - variance * mu) / mu
-        known = demap_with_prior(x, effective, constellation, prior)
-    return known.ravel()
+        known = demap(x, effective, constellation, prior)
+    return known

@@ -5,7 +5,7 @@
 import numpy as np
 
 from .fsd import fsd_order
-from .tree import Tree, list_llr
+from .tree import Tree, label_bits, list_llr, spaced
 
 
 def sic_order(h, ordering):
@@ -24,9 +24,9 @@ def sic_order(h, ordering):
 
 def zfsic(y, h, noise_var, constellation, ordering="sinr"):
     """Return hard decisions of ordered ZF with successive cancellation, as LLRs of +-1."""
-    tree = Tree(y, h, noise_var, constellation, sic_order(h, ordering))
+    tree = Tree(y, h, noise_var, constellation, sic_order(spaced(h, constellation), ordering))
     path = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
-    return 2.0 * constellation.bits[tree.labels(path)[0]].ravel() - 1
+    return 2.0 * label_bits(tree.labels(path), constellation)[0] - 1
 
 
 def flipped(tree, path):
@@ -35,9 +35,10 @@ def flipped(tree, path):
     A branch is the path with one bit flipped and the levels below completed by SIC. Branches are
     ordered by level, from the top.
     """
-    nt, m = len(tree.order), tree.constellation.bits_per_symbol
+    nt = len(tree.order)
     paths = [path[None]]
     for level in range(nt - 1, -1, -1):
+        m = tree.layers[level].bits_per_symbol
         for k in range(m):
             branch = path[None].copy()
             branch[:, level] ^= 1 << (m - 1 - k)
@@ -52,7 +53,8 @@ def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="s
         starts: (iterations, nt) labels by layer, one hard solution per iteration so far. The lists
             of all solutions are combined. None stands for the solution of ZF-SIC.
     """
-    tree = Tree(y, h, noise_var, constellation, sic_order(h, ordering), prior)
+    tree = Tree(y, h, noise_var, constellation, sic_order(spaced(h, constellation), ordering),
+                prior)
     if starts is None:
         paths = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
     else:

@@ -9,7 +9,7 @@ IEEE Journal on Selected Areas in Communications 26 (2), 2008.
 import numpy as np
 
 from .nway import candidates
-from .tree import Tree, nearest_candidates
+from .tree import Tree, by_layer, label_bits, nearest_candidates, spaced
 
 
 def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
@@ -31,20 +31,21 @@ def search(y, h, noise_var, constellation, prior=None, llr_clip=None):
     from the a-priori LLR by at most llr_clip; None does not limit it.
     """
     nt = h.shape[1]
-    m = constellation.bits_per_symbol
-    known = np.zeros(nt * m) if prior is None else np.asarray(prior, float)
-    search = Tree(y, h, noise_var, constellation, np.argsort(np.linalg.norm(h, axis=0)))
-    bits = constellation.bits.astype(int)
-    guess = known.reshape(nt, m) > 0
-    cost = np.sum(np.abs(known.reshape(nt, 1, m)) * (bits != guess[:, None]), axis=2)
-    seeds = candidates(y, h, noise_var, constellation, known, passes=nt)
+    search = Tree(y, h, noise_var, constellation,
+                  np.argsort(np.linalg.norm(spaced(h, constellation), axis=0)))
+    layers, own_known = by_layer(constellation, nt, prior)
+    known = np.concatenate(own_known)
+    bits = [points.bits.astype(int) for points in layers]
+    cost = [np.abs(llr) @ (own != (llr > 0)).T for own, llr in zip(bits, own_known, strict=True)]
+    seeds = candidates(y, h, noise_var, constellation, prior, passes=nt)
     hypothesis = nearest_candidates(*seeds, constellation) + np.sum(np.maximum(known, 0))
     # An LLR beyond the limit need not be exact: metrics further than this from the smallest one do
     # not matter.
-    slack = np.full((2, nt * m), np.inf)
+    slack = np.full(hypothesis.shape, np.inf)
     if llr_clip is not None:
         slack = np.maximum(llr_clip + np.array([[1], [-1]]) * known, 0)
-    which = np.arange(nt * m).reshape(nt, m)
+    ends = np.cumsum([points.bits_per_symbol for points in layers])
+    which = np.split(np.arange(ends[-1]), ends[:-1])    # bits of each layer
     nodes = 0
 
     def descend(labels, level, metric, above):
@@ -55,12 +56,14 @@ def search(y, h, noise_var, constellation, prior=None, llr_clip=None):
         """
         nonlocal hypothesis, nodes
         layer = search.order[level]
-        centre = search.y[level] - constellation.points[labels] @ search.r[level, level + 1:]
+        above_it = [points[s] for points, s in zip(search.points[level + 1:], labels, strict=True)]
+        centre = search.y[level] - search.r[level, level + 1:] @ np.array(above_it)
         metrics = (metric + cost[layer] + np.abs(
-            centre - search.r[level, level] * constellation.points) ** 2 / noise_var)
-        below = np.max(hypothesis[:, which[search.order[:level]]], initial=above)
+            centre - search.r[level, level] * search.points[level]) ** 2 / noise_var)
+        lower = [b for i in search.order[:level] for b in which[i]]
+        below = np.max(hypothesis[:, lower], initial=above)
         for s in np.argsort(metrics, kind="stable"):
-            own = np.max(hypothesis[bits[s], which[layer]])
+            own = np.max(hypothesis[bits[layer][s], which[layer]])
             if metrics[s] >= max(own, below):
                 continue
             nodes += 1
@@ -68,8 +71,8 @@ def search(y, h, noise_var, constellation, prior=None, llr_clip=None):
                 descend([s, *labels], level - 1, metrics[s], max(own, above))
                 continue
             leaf = np.array([s, *labels])
-            found = bits[leaf[np.argsort(search.order)]].ravel()
-            at = found, np.arange(nt * m)
+            at = (label_bits(leaf[None, np.argsort(search.order)], constellation)[0],
+                  np.arange(ends[-1]))
             hypothesis[at] = np.minimum(hypothesis[at], metrics[s])
             hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
 

@@ -3,13 +3,18 @@
 """Hard maximum-likelihood detection by tree search: SD, PSD and ASD (004 §3, 4 and 7).
 
 All searches work on the real-valued model of 004 eq. 3 with N = 2 nt levels of PAM symbols, so the
-constellation must be a square QAM. They return the ML solution for every channel, or with a-priori
-LLRs the MAP solution. A node counts as *visited* when its metric is evaluated, as in 004 fig. 10.
+constellation must be a square QAM, or BPSK, whose imaginary part is a symbol with the value 0 only.
+They return the ML solution for every channel, or with a-priori LLRs the MAP solution. A node counts
+as *visited* when its metric is evaluated, as in 004 fig. 10.
 """
 
 import heapq
 
 import numpy as np
+
+from ..constellation import each_layer
+from .axes import axis_logits, grids, turned
+from .tree import label_bits, spaced
 
 ORDERINGS = ("sorted", "stacked")
 
@@ -49,55 +54,48 @@ class RealTree:
 
     def __init__(self, y, h, constellation, noise_var=1.0, prior=None, ordering="stacked"):
         self.constellation = constellation
-        qam = constellation.square_qam
-        self.levels = qam.scale * (2 * np.arange(qam.side) - (qam.side - 1))
         nt = h.shape[1]
+        h = turned(h, constellation)
         stacked = np.block([[h.real, -h.imag], [h.imag, h.real]])
         self.column = np.arange(2 * nt)    # column of the stacked matrix for each level
         if ordering == "sorted":
-            self.column = np.array([i + axis * nt for i in sorted_qr_order(h) for axis in (0, 1)])
+            self.column = np.array([i + axis * nt for i in sorted_qr_order(spaced(h, constellation))
+                                    for axis in (0, 1)])
         q, self.r = np.linalg.qr(stacked[:, self.column])
         self.y = q.T @ np.concatenate([y.real, y.imag])
         self.size = 2 * nt
-        self.prior = np.zeros((self.size, qam.side))
-        if prior is not None:
-            self.prior = noise_var * self._prior_terms(np.asarray(prior), qam)
-
-    def _prior_terms(self, prior, qam):
-        """Return -ln P(symbol) for the symbols of each level, minus the smallest value.
-
-        A bit that differs from the sign of its LLR costs |LLR|. The terms are never negative, so
-        metrics cannot fall on the way down.
-        """
-        nt, width = self.size // 2, qam.side.bit_length() - 1
-        k = np.arange(qam.side)
-        gray = k ^ (k >> 1)
-        terms = np.zeros((2 * nt, qam.side))
-        for llr, (axis, g, invert) in zip(prior.reshape(nt, -1).T, qam.bits, strict=True):
-            value = (gray >> (width - 1 - g) & 1) ^ invert
-            cost = np.where(value, np.maximum(-llr, 0)[:, None], np.maximum(llr, 0)[:, None])
-            terms[axis * nt:(axis + 1) * nt] += cost
-        return terms[self.column]
+        self.turns = np.array([grid.turn for grid in grids(constellation, nt)])
+        axes = [own for grid in grids(constellation, nt) for own in grid.levels]
+        # -ln P of each symbol, less the smallest value of its level: metrics cannot fall on the way
+        # down.
+        logits = axis_logits(prior, constellation, nt)
+        places = 2 * (self.column % nt) + self.column // nt
+        self.levels = [axes[place] for place in places]
+        self.prior = [noise_var * (np.max(own) - own[:len(axes[place])])
+                      for place, own in zip(places, logits[places], strict=True)]
 
     def children(self, path, level):
         """Return the metric increments of all symbols at a level, given the path above it."""
-        above = self.levels[list(path)] @ self.r[level, level + 1:] if path else 0.0
-        return ((self.y[level] - above - self.r[level, level] * self.levels) ** 2
-                + self.prior[level])
+        above = [self.levels[level + 1 + i][k] for i, k in enumerate(path)]
+        rest = self.y[level] - self.r[level, level + 1:] @ above if path else self.y[level]
+        return (rest - self.r[level, level] * self.levels[level]) ** 2 + self.prior[level]
 
     def bits(self, path):
-        """Return the bits (nt*m,) of a complete path."""
+        """Return the bits of a complete path."""
         value = np.empty(self.size)
-        value[self.column] = self.levels[list(path)]
-        points = value[:self.size // 2] + 1j * value[self.size // 2:]
-        label = np.argmin(np.abs(points[:, None] - self.constellation.points), axis=1)
-        return self.constellation.bits[label].ravel()
+        value[self.column] = [levels[k] for levels, k in zip(self.levels, path, strict=True)]
+        nt = self.size // 2
+        symbols = self.turns * (value[:nt] + 1j * value[nt:])
+        labels = [np.argmin(np.abs(symbol - points.points)) for symbol, points in zip(
+            symbols, each_layer(self.constellation, nt), strict=True)]
+        return label_bits(np.array([labels]), self.constellation)[0]
 
 
 def babai(tree):
     """Return the zero-forcing point of 004 §4.1 and its metric, the squared ZF radius."""
     zero_forcing = np.linalg.pinv(tree.r) @ tree.y
-    path = tuple(np.argmin(np.abs(zero_forcing[:, None] - tree.levels), axis=1))
+    path = tuple(np.argmin(np.abs(value - levels))
+                 for value, levels in zip(zero_forcing, tree.levels, strict=True))
     metric = 0.0    # summed in the order of the search, to get the same rounding
     for level in range(tree.size - 1, -1, -1):
         metric = metric + tree.children(path[level + 1:], level)[path[level]]

@@ -4,7 +4,34 @@
 
 import numpy as np
 
+from ..constellation import Layers, each_layer
 from .qr import modified_gram_schmidt
+
+
+def by_layer(constellation, num_tx, prior=None):
+    """Return (constellations, a-priori LLRs) of the layers, 0 without a prior: two lists."""
+    layers = each_layer(constellation, num_tx)
+    ends = np.cumsum([points.bits_per_symbol for points in layers])
+    llr = np.zeros(ends[-1]) if prior is None else np.asarray(prior)
+    return layers, np.split(llr, ends[:-1])
+
+
+def label_bits(labels, constellation):
+    """Return the bits (P, nt*m) of candidates with these labels (P, nt) by layer."""
+    layers = each_layer(constellation, labels.shape[1])
+    return np.concatenate([points.bits[own] for points, own in zip(layers, labels.T, strict=True)],
+                          axis=1)
+
+
+def spaced(h, constellation):
+    """Return the columns from which layers are ordered.
+
+    A layer whose points are closer together is weaker: columns are multiplied by half the distance
+    of neighbouring levels if the constellations differ.
+    """
+    if not isinstance(constellation, Layers):
+        return h
+    return h * [points.grid.scale for points in constellation]
 
 
 class Tree:
@@ -28,21 +55,26 @@ class Tree:
         q, self.r = modified_gram_schmidt(h[:, self.order])
         self.y = q.conj().T @ y
         self.outside = np.linalg.norm(y) ** 2 - np.linalg.norm(self.y) ** 2
-        self.prior_metric = np.zeros((len(self.order), constellation.size))
-        if prior is not None:
-            layers = np.asarray(prior).reshape(len(self.order), -1)[self.order]
-            self.prior_metric = -layers @ constellation.bits.T
+        layers, llr = by_layer(constellation, len(self.order), prior)
+        self.layers = [layers[layer] for layer in self.order]    # by level
+        self.points = [points.points for points in self.layers]
+        self.prior_metric = [-(points.bits @ llr[layer])
+                             for points, layer in zip(self.layers, self.order, strict=True)]
         self.slices_with_prior = slices_with_prior
+
+    def symbols(self, paths):
+        """Return the symbols (P, nt) of paths."""
+        return np.stack([points[paths[:, i]] for i, points in enumerate(self.points)], axis=1)
 
     def residual(self, paths, level):
         """Return y_tilde_i - sum_{j > i} R_ij s_j of each path, (P,), for i = level (eq. 6)."""
-        symbols = self.constellation.points[paths[:, level + 1:]]
+        symbols = self.symbols(paths)[:, level + 1:]
         return self.y[level] - symbols @ self.r[level, level + 1:]
 
     def slice(self, paths, level):
         """Return labels (P,) of the closest symbols at a level, given the levels above (eq. 14)."""
         centre = self.residual(paths, level)[:, None]
-        distance = np.abs(centre - self.r[level, level] * self.constellation.points) ** 2
+        distance = np.abs(centre - self.r[level, level] * self.points[level]) ** 2
         if self.slices_with_prior:
             distance = distance / self.noise_var + self.prior_metric[level]
         return np.argmin(distance, axis=1)
@@ -56,19 +88,20 @@ class Tree:
 
     def distance(self, paths):
         """Return |y_tilde - R s|^2 of complete paths (eq. 4)."""
-        error = self.y - self.constellation.points[paths] @ self.r.T
+        error = self.y - self.symbols(paths) @ self.r.T
         return np.sum(np.abs(error) ** 2, axis=1)
 
     def metric(self, paths):
         """Return -ln p(y, s) of complete paths up to a constant: distance and prior (002 eq. 3)."""
-        levels = np.arange(paths.shape[1])
-        return self.distance(paths) / self.noise_var + self.prior_metric[levels, paths].sum(axis=1)
+        prior = sum(own[paths[:, i]] for i, own in enumerate(self.prior_metric))
+        return self.distance(paths) / self.noise_var + prior
 
     def full_expansion(self, levels):
-        """Return paths with all M^levels prefixes at the top levels, and 0 below."""
-        nt, m = len(self.order), self.constellation.size
-        paths = np.zeros((m**levels, nt), int)
-        paths[:, nt - levels:] = np.indices((m,) * levels).reshape(levels, -1).T[:, ::-1]
+        """Return paths with all prefixes at the top levels, M^levels of them, and 0 below."""
+        nt = len(self.order)
+        sizes = [points.size for points in self.layers[nt - levels:]]
+        paths = np.zeros((np.prod(sizes), nt), int)
+        paths[:, nt - levels:] = np.indices(sizes[::-1]).reshape(levels, -1).T[:, ::-1]
         return paths
 
     def labels(self, paths):
@@ -92,7 +125,7 @@ def nearest_candidates(labels, metric, constellation):
     Returns:
         (2, nt*m) array [value, bit]; inf if no candidate has this value.
     """
-    bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
+    bits = label_bits(labels, constellation).astype(bool)
     return np.stack([np.min(np.where(bits == value, metric[:, None], np.inf), axis=0)
                      for value in (False, True)])
 
@@ -117,7 +150,7 @@ def list_llr(labels, metric, constellation, llr_method="maxlog"):
     nearest = nearest_candidates(labels, metric, constellation)
     if llr_method == "maxlog":
         return nearest[0] - nearest[1]
-    bits = constellation.bits[labels].reshape(len(labels), -1).astype(bool)
+    bits = label_bits(labels, constellation).astype(bool)
     with np.errstate(invalid="ignore"):    # inf - inf if the list lacks a bit value
         sums = [np.log(np.sum(np.exp(nearest[value] - np.where(
             bits == value, metric[:, None], np.inf)), axis=0)) - nearest[value]

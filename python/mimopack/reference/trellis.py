@@ -15,22 +15,22 @@ than this detector. LLRs from the survivors of all passes together would be clos
 
 import numpy as np
 
-from .tree import Tree, list_llr
+from .tree import Tree, list_llr, spaced
 
 
 def survivors(tree):
     """Return (paths, metric) of the M paths that reach the last stage, one per symbol."""
-    nt, size = len(tree.order), tree.constellation.size
+    nt = len(tree.order)
     paths, metric = np.zeros((1, nt), int), np.zeros(1)
     for level in range(nt - 1, -1, -1):
         b = tree.residual(paths, level)
-        points = tree.r[level, level] * tree.constellation.points
+        points = tree.r[level, level] * tree.points[level]
         step = np.abs(b[:, None] - points) ** 2 / tree.noise_var + tree.prior_metric[level]
         arriving = metric[:, None] + step                # (paths, vertices)
         best = np.argmin(arriving, axis=0)
         paths = paths[best]
-        paths[:, level] = np.arange(size)
-        metric = arriving[best, np.arange(size)]
+        paths[:, level] = np.arange(len(best))
+        metric = arriving[best, np.arange(len(best))]
     return paths, metric
 
 
@@ -40,10 +40,10 @@ def trellis(y, h, noise_var, constellation, prior=None):
     The other layers are ordered by falling column norm from the top.
     """
     llr = []
-    rising = np.argsort(np.linalg.norm(h, axis=0), kind="stable")
+    rising = np.argsort(np.linalg.norm(spaced(h, constellation), axis=0), kind="stable")
     for last in range(h.shape[1]):
         order = [last] + [layer for layer in rising if layer != last]
         tree = Tree(y, h, noise_var, constellation, order, prior)
         paths, metric = survivors(tree)
-        llr.append(list_llr(paths[:, :1], metric, constellation))
+        llr.append(list_llr(paths[:, :1], metric, tree.layers[0]))
     return np.concatenate(llr)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from .. import detectors
-from ..constellation import get as get_constellation
+from ..constellation import of_layers
 from ..detectors.exhaustive import sliced_candidates
 from .frame_detectors import can_iterate, shared_out
 
@@ -218,11 +218,10 @@ def strongest(backend="auto", threads=1):
     backend, _, each = shared_out(backend, threads)
 
     def make(unknowns, rows, constellation, **options):
-        points = get_constellation(constellation)
+        points = of_layers(constellation, unknowns)
         if unknowns == 1:    # MMSE is maximum ratio combining, which is exact
             kind = detectors.MMSE
-        elif (points.square_qam is None    # BPSK has few candidates, and N-way refuses it
-              or sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES):
+        elif sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES:
             kind = detectors.MLA
         else:
             kind = detectors.NWay

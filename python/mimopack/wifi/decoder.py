@@ -691,8 +691,8 @@ class _Refused(Exception):
 
 def _refusal(name, f, error):
     """Explain why a detector does not support a format, with the limit from its own message."""
-    points = 2**f.bits_per_carrier
-    modulation = {2: "BPSK", 4: "QPSK"}.get(points, f"{points}-QAM")
+    modulation = ", ".join({1: "BPSK", 2: "QPSK"}.get(bits, f"{2**bits}-QAM")
+                           for bits in sorted(set(f.stream_bits), reverse=True))
     stbc = " with a space-time block code" if f.stbc else ""
     limit = str(error).removeprefix(f"{name.partition(':')[0]}: ").split(";")[0]
     return f"{name} cannot detect {f.num_streams} streams of {modulation}{stbc}: {limit}"

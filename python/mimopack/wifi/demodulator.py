@@ -9,7 +9,7 @@ import numpy as np
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
-from .points import axis_of, measured_symbols, space_time_blocks
+from .points import axes_of, measured_symbols, space_time_blocks
 from .smoothing import smoother
 
 # From the first sample of a frame to the FFT window of the first half of the L-LTF, at 20 MS/s.
@@ -150,12 +150,11 @@ class Demodulator:
         shared = None
         if isinstance(f, VHT):
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
-        side, point_scale = axis_of(f.bits_per_carrier)
         order, copies = np.empty(0, int), 1
         if isinstance(f, VHT):
             order, copies = signal_fields.sig_b_order(f)
         return {
-            "measured": measured_symbols(f.num_symbols), "side": side, "point_scale": point_scale,
+            "measured": measured_symbols(f.num_symbols), "sides": axes_of(f, streams),
             "fft": self._fft, "scale": self._scale, "streams": streams,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
             "short_gi": f.short_gi, "share": share,

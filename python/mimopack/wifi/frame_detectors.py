@@ -7,7 +7,7 @@ from itertools import product
 
 from .. import detectors
 from ..checks import integer, positive, thread_count
-from ..constellation import get as get_constellation
+from ..constellation import of_layers
 from ..detectors.choosing import check_fit, check_tells, recipe
 from .iterations import FEEDBACK_SCALE
 
@@ -38,7 +38,7 @@ class FrameDetectors:
     """Makes detectors like a given one; a function for the argument ``detector`` of ``Receiver``.
 
     MMSE replaces any detector for a single unknown: it is then maximum ratio combining, which is
-    exact. MLA replaces detectors that need square QAM for BPSK, which has few candidates.
+    exact.
 
     Args:
         detector: see :class:`receiver.Receiver`, except a function.
@@ -85,14 +85,11 @@ class FrameDetectors:
         Raises:
             ValueError: the detector does not support this size.
         """
-        points = get_constellation(constellation)
         kind, keywords = self._kind, self._keywords
         if unknowns == 1:
             kind, keywords = detectors.MMSE, {}
-        elif kind.NEEDS_SQUARE_QAM and points.size == 2:
-            kind, keywords = detectors.MLA, {}
         elif self._sized is not None:
-            check_fit(self._sized, unknowns, rows, points)
+            check_fit(self._sized, unknowns, rows, of_layers(constellation, unknowns))
         return kind(num_tx=unknowns, num_rx=rows, constellation=constellation, **self._common,
                     **keywords, **options)
 

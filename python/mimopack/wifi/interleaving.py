@@ -39,36 +39,37 @@ def _tone_mapped(num_carriers, bits):
 def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleaver"):
     """Return where each coded bit of an OFDM symbol is sent.
 
-    Source: IEEE 802.11-2020 §19.3.11.7.2 and §21.3.10.6. The stream parser takes s = N_BPSCS / 2
-    bits (at least 1) from each encoder in turn, and gives them to each stream in turn.
+    Source: IEEE 802.11-2020 §19.3.11.8.2 and §21.3.10.6. The stream parser gives each stream in
+    turn s = N_BPSCS / 2 bits (at least 1) of an encoder, then as many of the next encoder.
 
     Args:
         num_carriers: number of data subcarriers, 48, 52, 108 or 234.
         num_streams: number of spatial streams, 1..4.
-        bits: coded bits per subcarrier and stream.
+        bits: coded bits per subcarrier of each stream, a tuple; a number if all have the same.
         num_encoders: N_ES, number of convolutional encoders. With share = N_CBPS / N_ES,
             coded bit j of the symbol is bit ``j % share`` of encoder ``j // share``.
         spread: "interleaver" (convolutional code), "tones" (LDPC in VHT) or "none" (LDPC in HT).
 
     Returns:
-        int64 (num_carriers * num_streams * bits,), read-only. Coded bit j is sent as bit
-        ``order[j]`` of an array (num_carriers, num_streams, bits), with subcarriers ascending and
-        the most significant bit first. ``sent[order] = coded`` interleaves, and
-        ``coded = sent[order]`` deinterleaves.
+        int64 (coded bits,), read-only. Coded bit j is sent as bit ``order[j]``, with subcarriers
+        ascending, then streams, then the most significant bit first. ``sent[order] = coded``
+        interleaves, and ``coded = sent[order]`` deinterleaves.
     """
-    s = max(1, bits // 2)
-    total = num_carriers * num_streams * bits
-    share = total // num_encoders
-    encoder, q = np.divmod(np.arange(total), share)
-    turn, place = np.divmod(q, num_streams * s)
-    stream = place // s
-    k = (turn * num_encoders + encoder) * s + place % s
-    if spread == "interleaver":
-        where = np.stack([_interleaved(num_carriers, i, num_streams, bits)
-                          for i in range(num_streams)])[stream, k]
-    else:
-        where = _tone_mapped(num_carriers, bits)[k] if spread == "tones" else k
-    order = (where // bits * num_streams + stream) * bits + where % bits
+    bits = np.array(bits if isinstance(bits, tuple) else (bits,) * num_streams)
+    s = np.maximum(1, bits // 2)
+    share = num_carriers * bits.sum() // num_encoders
+    encoder, q = np.divmod(np.arange(share * num_encoders), share)
+    turn, place = np.divmod(q, s.sum())
+    stream = np.repeat(np.arange(num_streams), s)[place]
+    first = np.cumsum(s) - s
+    k = (turn * num_encoders + encoder) * s[stream] + place - first[stream]
+    where = k.copy()
+    for i, own in enumerate(bits if spread != "none" else ()):
+        to = (_interleaved(num_carriers, i, num_streams, own) if spread == "interleaver"
+              else _tone_mapped(num_carriers, own))
+        where[stream == i] = to[k[stream == i]]
+    carrier, bit = np.divmod(where, bits[stream])
+    order = carrier * bits.sum() + (np.cumsum(bits) - bits)[stream] + bit
     order.setflags(write=False)
     return order
 
@@ -79,4 +80,4 @@ def order_of(frame_format):
     spread = "interleaver"
     if f.coding == "ldpc":
         spread = "tones" if f.name == "vht" else "none"
-    return bit_order(f.plan.num_data, f.num_streams, f.bits_per_carrier, f.num_encoders, spread)
+    return bit_order(f.plan.num_data, f.num_streams, f.stream_bits, f.num_encoders, spread)

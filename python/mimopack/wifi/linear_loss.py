@@ -9,7 +9,6 @@ from threading import Lock
 import numpy as np
 
 from .. import constellation as constellations
-from .. import detectors
 from ..detectors import recipe
 from .points import space_time_blocks
 
@@ -152,8 +151,6 @@ def _matrices(f, state):
 def _detector(name, num_tx, num_rx, constellation):
     try:
         _, kind, keywords = recipe(name)
-        if kind.NEEDS_SQUARE_QAM and constellations.get(constellation).bits_per_symbol == 1:
-            kind, keywords = detectors.MLA, {}
         return kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend="cpu",
                     threads=1, **keywords)
     except ValueError:
@@ -165,10 +162,11 @@ class _Trial:
 
     def __init__(self, h, constellation):
         rng = np.random.default_rng(1)
-        points = constellations.get(constellation)
         repeats = -(-_VECTORS // len(h))
         n, rows, unknowns = len(h) * repeats, *h.shape[1:]
-        self._bits = rng.integers(0, 2, (n, unknowns * points.bits_per_symbol), np.uint8)
+        points = constellations.of_layers(constellation, unknowns)
+        bits = constellations.bits_per_vector(points, unknowns)
+        self._bits = rng.integers(0, 2, (n, bits), np.uint8)
         x = points.modulate(self._bits).reshape(len(h), repeats, unknowns)
         self._h, self._clean = h, np.einsum("krs,kts->ktr", h, x).reshape(n, rows)
         self._noise = rng.standard_normal((n, 2 * rows)).view(complex) / np.sqrt(2)

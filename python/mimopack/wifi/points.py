@@ -26,11 +26,24 @@ def known_points(frame_format, coded, order):
         and as -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
     """
     f, plan = frame_format, frame_format.plan
-    table = constellations.get(f.constellation).points.astype(np.complex64)
+    if len(set(f.stream_bits)) > 1:
+        return _points_of_layers(f, np.ascontiguousarray(coded)[..., order])
+    table = constellations.get(f.stream_constellations[0]).points.astype(np.complex64)
     pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
     return _core.wifi.points(np.ascontiguousarray(coded), order=order, table=table,
                              places=plan.data_index, pilot_places=plan.pilot_index, pilots=pilots,
                              carriers=plan.used.size, streams=f.num_streams, stbc=f.stbc)
+
+
+def _points_of_layers(f, sent):
+    """Return :func:`known_points` of streams with different constellations, from bits as sent."""
+    n, symbols, _ = sent.shape
+    bits = sent.reshape(n, symbols, f.plan.num_data, -1)
+    values = np.empty((n, f.num_streams, symbols, f.plan.used.size), np.complex64)
+    layers = constellations.of_layers(f.constellation, f.num_streams)
+    values[..., f.plan.data_index] = layers.modulate(bits).transpose(0, 3, 1, 2)
+    values[..., f.plan.pilot_index] = f.pilots(symbols).transpose(2, 0, 1)
+    return values
 
 
 def space_time_blocks(y, channel, num_streams, stbc):
@@ -110,15 +123,14 @@ def mmse_points(y, h, noise_var):
     return (y @ filters.swapaxes(-1, -2)).astype(np.complex64)
 
 
-def axis_of(bits):
-    """Return (points per axis, half the distance between neighbours) of square QAM of mean power 1.
+def axes_of(frame_format, unknowns):
+    """Return the number of points on an axis of square QAM for each unknown, 1 for BPSK: int64.
 
-    ``bits`` is the number of bits per point. The result for BPSK is (1, 1.0).
+    ``unknowns`` is the number of unknowns, which is a multiple of the number of streams unless all
+    have the same constellation.
     """
-    if bits == 1:
-        return 1, 1.0
-    side = 1 << bits // 2
-    return side, float(np.sqrt(1.5 / (side**2 - 1)))
+    sides = [1 << bits // 2 for bits in frame_format.stream_bits]
+    return np.resize(np.array(sides, np.int64), unknowns)
 
 
 def measured_symbols(count):
@@ -139,9 +151,8 @@ def error_vectors(y, h, noise_var, chosen, frame_format):
         float32 (n, num_streams).
     """
     f = frame_format
-    side, scale = axis_of(f.bits_per_carrier)
     error = _core.wifi.error_vectors(y, h, noise=noise_var.astype(np.float32), chosen=chosen,
-                                     side=side, scale=scale)
+                                     sides=axes_of(f, h.shape[3]))
     return error.reshape(len(error), f.num_streams, -1).mean(axis=2)
 
 

@@ -268,7 +268,7 @@ def kind_of(frame):
 
 def _demand(frame):
     """Return the coded bits per subcarrier. The most demanding frames show a channel best."""
-    return frame.format.num_streams * frame.format.bits_per_carrier
+    return sum(frame.format.stream_bits)
 
 
 def _points(frame):

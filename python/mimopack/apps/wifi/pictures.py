@@ -74,20 +74,22 @@ def constellation_figure(constellation, symbols, evm_db, title):
     """Draw equalised points.
 
     Args:
-        constellation: name of the constellation.
+        constellation: see ``wifi.FrameFormat``.
         symbols: (n, streams) complex.
         evm_db: error vector magnitude of each stream.
         title: title of the picture.
     """
-    points = constellations.get(constellation).points
+    names = constellation.split(",")
+    points = [constellations.get(name).points for name in names]
     streams = symbols.shape[1]
-    limit = 1.6 * np.abs(np.concatenate([points.real, points.imag])).max()
+    limit = 1.6 * max(np.abs(own.view(float)).max() for own in points)
     figure, axes = plt.subplots(1, streams, figsize=(max(2.9 * streams, 4.5), 3.4), squeeze=False,
                                 sharex=True, sharey=True, layout="constrained")
     for stream, axis in enumerate(axes[0]):
         shown = symbols[::-(-len(symbols) // _POINTS), stream]
         axis.plot(shown.real, shown.imag, ".", markersize=3, alpha=0.5, color=BLUE)
-        axis.plot(points.real, points.imag, "+", markersize=7, color=ORANGE)
+        own = points[stream % len(names)]
+        axis.plot(own.real, own.imag, "+", markersize=7, color=ORANGE)
         axis.set_title(f"stream {stream}, EVM {evm_db[stream]:.1f} dB")
         axis.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="in-phase")
     axes[0, 0].set_ylabel("quadrature")

@@ -247,7 +247,7 @@ class _Constellation(_Box):
 
 
 def _largest(frame):
-    points = constellations.get(frame.format.constellation).points
+    points = constellations.get(frame.format.stream_constellations[0]).points
     return float(max(np.abs(points.real).max(), np.abs(points.imag).max()))
 
 

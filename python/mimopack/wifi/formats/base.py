@@ -3,6 +3,7 @@
 """Base class of the frame formats: the properties that all later stages rely on."""
 
 from functools import cached_property, lru_cache
+from itertools import product
 
 from ... import constellation as constellations
 from ...coding.ldpc import WifiRateMatching
@@ -38,6 +39,19 @@ def _bits_of(constellation):
     return constellations.get(constellation).bits_per_symbol
 
 
+def unequal(num_streams, first):
+    """Return {MCS: (constellations of the streams, code rate)} of unequal modulation.
+
+    Tables 19-38 to 19-41: streams of QPSK, 16- or 64-QAM, none with more bits than the one before,
+    and not all the same; with code rate 1/2, then with 3/4. MCS ``first`` is the first one.
+    """
+    streams = [names for names in product(("wlan_qpsk", "wlan_qam16", "wlan_qam64"),
+                                          repeat=num_streams)
+               if len(set(names)) > 1 and list(names) == sorted(names, key=_bits_of, reverse=True)]
+    return {first + i: (",".join(names), rate)
+            for i, (rate, names) in enumerate(product(("1/2", "3/4"), streams))}
+
+
 class FrameFormat:
     """Format of a frame, as its signal fields announce it; base class of NonHT, HT and VHT.
 
@@ -54,7 +68,8 @@ class FrameFormat:
         stbc: N_STS - N_SS; 0 without a space-time block code.
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
-        constellation: name of the constellation in ``constellation.BUILT_IN``.
+        constellation: name of the constellation in ``constellation.BUILT_IN``; if streams differ,
+            the names of all streams, separated by commas.
         code_rate: code rate as a text such as "3/4".
         length: length of the PSDU in bytes.
         num_symbols: number of OFDM data symbols.
@@ -88,14 +103,25 @@ class FrameFormat:
         return training.NUM_LTF[self.num_space_time_streams]
 
     @cached_property
+    def stream_constellations(self):
+        """The names of the constellations of all streams, a tuple."""
+        names = self.constellation.split(",")
+        return tuple(names) if len(names) > 1 else tuple(names) * self.num_streams
+
+    @cached_property
+    def stream_bits(self):
+        """N_BPSCS, coded bits per subcarrier of each stream, a tuple."""
+        return tuple(map(_bits_of, self.stream_constellations))
+
+    @cached_property
     def bits_per_carrier(self):
-        """N_BPSCS, coded bits per subcarrier and stream."""
-        return _bits_of(self.constellation)
+        """N_BPSCS of the first stream, which has the most coded bits per subcarrier."""
+        return self.stream_bits[0]
 
     @cached_property
     def coded_bits_per_symbol(self):
         """N_CBPS, coded bits per symbol in all streams."""
-        return self.plan.num_data * self.bits_per_carrier * self.num_streams
+        return self.plan.num_data * sum(self.stream_bits)
 
     @cached_property
     def data_bits_per_symbol(self):

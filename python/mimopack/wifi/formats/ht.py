@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HT frames (802.11n, clause 19): mixed and greenfield, equal modulation of all streams.
+"""HT frames (802.11n, clause 19): mixed and greenfield, equal and unequal modulation.
 
 The numbers of equations and tables are those of IEEE 802.11-2020.
 """
@@ -10,10 +10,11 @@ from functools import cached_property
 
 from ...checks import choice, flag, integer, integer_choice
 from .. import carriers, training
-from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported
+from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, unequal
 
 MAX_LENGTH = 65535    # bytes of the PSDU
 DUPLICATE = 32    # MCS 32: 6 Mbit/s, sent in both halves of 40 MHz
+_UNEQUAL = unequal(2, 33) | unequal(3, 39) | unequal(4, 53)    # MCS 33 to 76
 _FASTEST_ENCODER = 300    # Mbit/s, the most for one convolutional encoder
 
 
@@ -22,7 +23,8 @@ class HT(FrameFormat):
     """An HT frame.
 
     Args:
-        mcs: 0..31, or 32 (a duplicate, at 40 MHz only).
+        mcs: 0..31 (equal modulation), 32 (a duplicate, at 40 MHz only), or 33..76 (unequal
+            modulation of 2 to 4 streams).
         length: length of the PSDU in bytes, 0..65535. 0 makes a frame without data, for sounding.
         bandwidth_mhz: 20 or 40.
         short_gi: whether data symbols have the short guard interval.
@@ -35,8 +37,8 @@ class HT(FrameFormat):
         extension_streams: 0; extension long training fields are not supported.
 
     Raises:
-        Unsupported: the MCS is above 32 (unequal modulation), extension long training fields are
-            announced, or the combination of fields is not supported.
+        Unsupported: the MCS is above 76 (reserved), extension long training fields are announced,
+            or the combination of fields is not supported, such as unequal modulation with STBC.
         ValueError: another argument is not as above.
     """
 
@@ -56,9 +58,8 @@ class HT(FrameFormat):
 
     def __post_init__(self):
         integer("mcs", self.mcs, 0, 127)
-        if self.mcs > DUPLICATE:
-            kind = "unequal modulation" if self.mcs <= 76 else "reserved"
-            raise Unsupported(f"MCS {self.mcs} ({kind})")
+        if self.mcs > 76:
+            raise Unsupported(f"MCS {self.mcs} (reserved)")
         integer("length", self.length, 0, MAX_LENGTH)
         integer_choice("bandwidth_mhz", self.bandwidth_mhz, (20, 40))
         choice("coding", self.coding, ("bcc", "ldpc"))
@@ -71,6 +72,8 @@ class HT(FrameFormat):
         if self.mcs == DUPLICATE and (self.bandwidth_mhz != 40 or self.stbc
                                       or self.coding != "bcc"):
             raise Unsupported("MCS 32 that is not BCC at 40 MHz without STBC")
+        if self.mcs in _UNEQUAL and self.stbc:
+            raise Unsupported(f"MCS {self.mcs} (unequal modulation) with STBC")
         if self.num_streams + self.stbc > 4 or self.stbc > self.num_streams:
             raise Unsupported(f"{self.num_streams} streams with STBC {self.stbc}")
         if self.greenfield and self.short_gi and self.num_space_time_streams == 1:
@@ -79,17 +82,25 @@ class HT(FrameFormat):
     @cached_property
     def num_streams(self):
         """See :class:`FrameFormat`."""
+        if self.mcs in _UNEQUAL:
+            return _UNEQUAL[self.mcs][0].count(",") + 1
         return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
 
     @cached_property
     def constellation(self):
         """See :class:`FrameFormat`."""
-        return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][0]
+        return self._modulation[0]
 
     @cached_property
     def code_rate(self):
         """See :class:`FrameFormat`."""
-        return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8][1]
+        return self._modulation[1]
+
+    @property
+    def _modulation(self):
+        if self.mcs in _UNEQUAL:
+            return _UNEQUAL[self.mcs]
+        return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8]
 
     @cached_property
     def plan(self):
@@ -100,7 +111,7 @@ class HT(FrameFormat):
 
     @cached_property
     def num_encoders(self):
-        """See :class:`FrameFormat`; Tables 19-27 to 19-35."""
+        """See :class:`FrameFormat`; §19.3.11.4: two encoders above 300 Mbit/s."""
         fast = self.data_bits_per_symbol / 4 > _FASTEST_ENCODER
         return 2 if fast and self.coding == "bcc" else 1
 
