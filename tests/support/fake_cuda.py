@@ -149,7 +149,8 @@ class Fake:
          counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
-        bits = nt * len(plan["bit_source"])
+        bits = sum(len(layer["bit_source"]) for layer in plan["layers"]) or nt * len(
+            plan["bit_source"])
 
         def run():
             llr = _view(out, np.int8 if variant.as_int8 else np.float32, n, bits)
