@@ -88,7 +88,7 @@ class _Sim(CommandWithOthers):
 @_link("--channel", default="rayleigh", show_default=True, metavar="NAME",
        help=f"{channels.ALLOWED}.")
 @_link("--constellation", default="qam16", show_default=True, metavar="NAME",
-       help=f"{', '.join(BUILT_IN)}.")
+       help=f"{', '.join(BUILT_IN)}; or one for each antenna, as in qam64,qpsk.")
 @_link("--num-tx", default=4, show_default=True, metavar="N", help="Transmit antennas.")
 @_link("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
 @_link("--interleaver", type=click.Choice(["random", "none"]), default="random",

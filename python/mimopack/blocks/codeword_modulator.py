@@ -33,7 +33,7 @@ class codeword_modulator(batched_block):
     Args:
         code: see ``fec_encoder``.
         num_tx: number of transmit antennas, 1..64.
-        constellation: see ``constellation.get``.
+        constellation: see ``constellation.of_layers``.
         interleaver_seed: seed of ``coding.RandomInterleaver``; None for no interleaver.
 
     Raises:
@@ -42,10 +42,11 @@ class codeword_modulator(batched_block):
     """
 
     def __init__(self, code="wimax:2304:1/2", num_tx=4, constellation="qam16", interleaver_seed=1):
-        self._code, self._points = coding.get(code), constellations.get(constellation)
-        num_tx = integer("num_tx", num_tx, 1, 64)
+        self._code, num_tx = coding.get(code), integer("num_tx", num_tx, 1, 64)
+        self._points = constellations.of_layers(constellation, num_tx)
         num_bits = self._code.num_bits
-        self._layout = CodewordLayout(num_bits, num_tx * self._points.bits_per_symbol,
+        self._layout = CodewordLayout(num_bits,
+                                      constellations.bits_per_vector(self._points, num_tx),
                                       interleaver(interleaver_seed, num_bits))
         width = self._layout.vectors * num_tx
         batched_block.__init__(

@@ -140,7 +140,7 @@ class ofdm_grid(_reordering_block):
 
     Args:
         num_tx: number of transmit antennas, 1..64.
-        constellation: see ``constellation.get``; a point has m bits.
+        constellation: see ``constellation.of_layers``; a point has m bits.
         num_carriers: number of subcarriers that carry data, 1..65536.
         symbols_per_channel: T, 1..4096.
         llr_type: "float32" or "int8".
@@ -151,7 +151,7 @@ class ofdm_grid(_reordering_block):
 
     def __init__(self, num_tx=4, constellation="qam16", num_carriers=64,
                  symbols_per_channel=14, llr_type="float32"):
-        bits = constellations.get(constellation).bits_per_symbol * integer("num_tx", num_tx, 1, 64)
+        bits = constellations.bits_per_vector(constellation, integer("num_tx", num_tx, 1, 64))
         self._shape = (integer("num_carriers", num_carriers, 1, 65536),
                        _period(symbols_per_channel), bits)
         kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]

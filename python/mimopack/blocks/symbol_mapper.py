@@ -29,7 +29,7 @@ class symbol_mapper(batched_block):
 
     Args:
         num_tx: number of transmit antennas, 1..64.
-        constellation: see ``constellation.get``.
+        constellation: see ``constellation.of_layers``.
         vectors: number of vectors per item, 1..2^20.
 
     Raises:
@@ -37,16 +37,16 @@ class symbol_mapper(batched_block):
     """
 
     def __init__(self, num_tx=4, constellation="qam16", vectors=1):
-        self._points = constellations.get(constellation)
         width = integer("num_tx", num_tx, 1, 64) * integer("vectors", vectors, 1, 2**20)
+        self._points = constellations.of_layers(constellation, num_tx)
+        self._bits = constellations.bits_per_vector(self._points, num_tx)
         batched_block.__init__(
-            self, "symbol_mapper",
-            [vector(np.uint8, width * self._points.bits_per_symbol)],
+            self, "symbol_mapper", [vector(np.uint8, vectors * self._bits)],
             [vector(np.complex64, width)], max(1, BATCH_BYTES // (8 * width)))
 
     @guarded
     def work(self, input_items, output_items):
         out = output_items[0]
-        bits = input_items[0].reshape(len(out), -1) & 1
+        bits = input_items[0].reshape(-1, self._bits) & 1
         out[...] = self._points.modulate(bits).reshape(out.shape)
         return len(out)

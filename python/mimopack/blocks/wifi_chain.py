@@ -13,7 +13,7 @@ from .. import constellation as constellations
 from .. import wifi
 from .._runtime import listeners, publish
 from ..checks import choice, integer, positive
-from ..wifi.channel_estimator import CONSTELLATIONS
+from ..wifi.channel_estimator import stream_constellations
 from .detector import BATCH_BYTES, BATCH_VECTORS
 from .fec_decoder import LLR_TYPES
 from .message_stream import message_outlet
@@ -70,7 +70,8 @@ class wifi_channel_estimator(sample_block):
         sample_rate: see ``wifi_receiver``.
         num_streams: number of streams of the frames, 1..4. Frames with a space-time block code and
             duplicates are not among them.
-        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64" or "wlan_qam256".
+        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64" or "wlan_qam256"; or the
+            names of all streams of unequal modulation, such as "wlan_qam16,wlan_qpsk".
         frequency, whitening, smoothing, threshold, overload, buffer_seconds: see ``wifi_receiver``.
             Blocks after this one hold it up if they are too slow.
 
@@ -83,7 +84,7 @@ class wifi_channel_estimator(sample_block):
                  overload="wait", buffer_seconds=0.25):
         engine = wifi.ChannelEstimator(
             num_rx, sample_rate, num_streams=integer("num_streams", num_streams, 1, 4),
-            constellation=choice("constellation", constellation, CONSTELLATIONS),
+            constellation=stream_constellations(constellation),
             whitening=whitening, smoothing=smoothing, threshold=threshold)
         sink = _EstimatorSink(engine, frequency, overload, buffer_seconds)
         sample_block.__init__(self, "wifi_channel_estimator", sink, sink.source.widths)
@@ -257,11 +258,11 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
     def __init__(self, num_streams=1, constellation="wlan_qam16", llr_type="float32", llr_scale=8.0,
                  bad_fcs=False):
         self._num_streams = integer("num_streams", num_streams, 1, 4)
-        self._constellation = choice("constellation", constellation, CONSTELLATIONS)
+        self._constellation = stream_constellations(constellation)
         kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
         scale = positive("llr_scale", llr_scale)
         self._step = np.float32(1 / scale if kind is np.int8 else 1)
-        self._width = num_streams * constellations.get(constellation).bits_per_symbol
+        self._width = constellations.bits_per_vector(constellation, num_streams)
         self._decoder = wifi.LlrDecoder()
         self._counts = Counter()
         self._ready = []    # complete frames: (FrameVectors, LLRs, time)

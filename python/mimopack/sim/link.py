@@ -49,7 +49,8 @@ class Link:
 
     Args:
         num_tx, num_rx: number of transmit and receive antennas.
-        constellation: a name in ``constellation.BUILT_IN``.
+        constellation: a name in ``constellation.BUILT_IN``, or one for each transmit antenna,
+            separated by commas.
         code, channel: see ``make_code`` and ``make_channel``.
         interleaver: "random" for one random permutation of the codeword, the same in all frames; or
             "none".
@@ -92,13 +93,13 @@ class Link:
 
     @cached_property
     def points(self):
-        """The :class:`constellation.Constellation`."""
-        return constellations.get(self.constellation)
+        """The :class:`constellation.Constellation`, or ``Layers`` if antennas differ."""
+        return constellations.of_layers(self.constellation, self.num_tx)
 
     @property
     def bits_per_vector(self):
-        """Number of bits sent per vector, num_tx * m."""
-        return self.num_tx * self.points.bits_per_symbol
+        """Number of bits sent per vector."""
+        return constellations.bits_per_vector(self.points, self.num_tx)
 
     @property
     def is_coded(self):

@@ -7,12 +7,23 @@ from collections import Counter
 from ..checks import choice, flag, integer, positive
 from .decoder import FrameDecoder, Settings
 from .formats.base import MCS
+from .formats.ht import UNEQUAL
 from .frame import FrameVectors
 from .synchroniser import Synchroniser
 
 # Problem of a frame that is not among the chosen ones.
 NOT_CHOSEN = "not chosen: another number of streams or constellation"
 CONSTELLATIONS = tuple(dict.fromkeys(name for name, _ in MCS))
+
+
+def stream_constellations(value):
+    """Check a constellation of frames: a name, or the names of unequal modulation.
+
+    Raises:
+        ValueError: no frame has it.
+    """
+    unequal = tuple(dict.fromkeys(names for names, _ in UNEQUAL.values()))
+    return value if value in unequal else choice("constellation", value, CONSTELLATIONS)
 
 
 class ChannelEstimator:
@@ -26,7 +37,8 @@ class ChannelEstimator:
         num_streams: number of streams of the frames to demodulate, 1..4, without a space-time block
             code and duplicates, so that H has ``num_rx`` rows and ``num_streams`` columns. None
             takes all frames.
-        constellation: constellation of these frames, such as "wlan_qam16"; None takes any.
+        constellation: constellation of these frames, such as "wlan_qam16", or of the streams of
+            unequal modulation, such as "wlan_qam16,wlan_qpsk"; None takes any.
         whitening, smoothing, threshold: see :class:`Receiver`.
 
     Raises:
@@ -43,8 +55,8 @@ class ChannelEstimator:
         self.num_rx, self.sample_rate = self._sync.num_rx, self._sync.sample_rate
         self.num_streams = None if num_streams is None else integer(
             "num_streams", num_streams, 1, min(4, self.num_rx))
-        self.constellation = None if constellation is None else choice(
-            "constellation", constellation, CONSTELLATIONS)
+        self.constellation = (None if constellation is None
+                              else stream_constellations(constellation))
         frequency = None if frequency is None else positive("frequency", frequency)
         self._decoder = FrameDecoder(Settings(
             self.num_rx, self.sample_rate, self._sync.scale, frequency, detector=None,

@@ -14,7 +14,7 @@ from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, unequal
 
 MAX_LENGTH = 65535    # bytes of the PSDU
 DUPLICATE = 32    # MCS 32: 6 Mbit/s, sent in both halves of 40 MHz
-_UNEQUAL = unequal(2, 33) | unequal(3, 39) | unequal(4, 53)    # MCS 33 to 76
+UNEQUAL = unequal(2, 33) | unequal(3, 39) | unequal(4, 53)    # MCS 33 to 76
 _FASTEST_ENCODER = 300    # Mbit/s, the most for one convolutional encoder
 
 
@@ -72,7 +72,7 @@ class HT(FrameFormat):
         if self.mcs == DUPLICATE and (self.bandwidth_mhz != 40 or self.stbc
                                       or self.coding != "bcc"):
             raise Unsupported("MCS 32 that is not BCC at 40 MHz without STBC")
-        if self.mcs in _UNEQUAL and self.stbc:
+        if self.mcs in UNEQUAL and self.stbc:
             raise Unsupported(f"MCS {self.mcs} (unequal modulation) with STBC")
         if self.num_streams + self.stbc > 4 or self.stbc > self.num_streams:
             raise Unsupported(f"{self.num_streams} streams with STBC {self.stbc}")
@@ -82,8 +82,8 @@ class HT(FrameFormat):
     @cached_property
     def num_streams(self):
         """See :class:`FrameFormat`."""
-        if self.mcs in _UNEQUAL:
-            return _UNEQUAL[self.mcs][0].count(",") + 1
+        if self.mcs in UNEQUAL:
+            return UNEQUAL[self.mcs][0].count(",") + 1
         return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
 
     @cached_property
@@ -98,8 +98,8 @@ class HT(FrameFormat):
 
     @property
     def _modulation(self):
-        if self.mcs in _UNEQUAL:
-            return _UNEQUAL[self.mcs]
+        if self.mcs in UNEQUAL:
+            return UNEQUAL[self.mcs]
         return MCS[0 if self.mcs == DUPLICATE else self.mcs % 8]
 
     @cached_property
