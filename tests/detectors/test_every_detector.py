@@ -206,7 +206,7 @@ def test_a_list_in_int8_and_extrinsic():
 
 
 def test_bit_flipping_starts_from_hard_solutions_of_layers_that_differ():
-    y, h, noise_var, bits = problem(20, 3, 3, "qam64,qpsk,bpsk", 15)
+    y, h, noise_var, bits = problem(20, 3, 3, "qam64,qpsk,bpsk", 30)
     given = {"num_tx": 3, "num_rx": 3, "constellation": "qam64,qpsk,bpsk"}
     llr = [create("bitflip", backend, **given).detect(y, h, noise_var, hard=bits[None])
            for backend in BACKENDS]
