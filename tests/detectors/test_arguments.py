@@ -45,7 +45,7 @@ CONSTRUCTOR = [
     ({"num_tx": True}, "num_tx: got True, must be an integer"),
     ({"extrinsic": "no"}, "extrinsic: got 'no', must be True or False"),
     ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512, avx2, baseline"),
-    ({"constellation": ("a", "b")}, "constellation: got ('a', 'b'), allowed are bpsk, qpsk"),
+    ({"constellation": ("a", "b")}, "constellation: got 'a', allowed are bpsk, qpsk"),
     ({"constellation": None}, "constellation: got None, allowed are bpsk, qpsk"),
     ({"constellation": 3}, "constellation: got 3, allowed are bpsk, qpsk"),
 ]
