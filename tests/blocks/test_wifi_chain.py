@@ -230,6 +230,13 @@ def test_cut_frames_and_malformed_tags_cost_their_frame(frames):
     assert len(found["out"]) == 3
 
 
+def test_a_tag_may_come_twice(frames):
+    (vectors, llr), *_ = frames
+    tag = vectors_to_pmt(vectors)
+    counts, _ = decoded([(tag, llr[:0]), (tag, llr)] * 2, **TWO)
+    assert (counts["frames"], counts["decoded"], counts["cut"]) == (2, 2, 0)
+
+
 def test_hostile_values_in_a_tag_cost_at_most_their_frame(frames):
     (vectors, llr), *_ = frames
     tag = vectors_to_pmt(vectors)

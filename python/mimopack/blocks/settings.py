@@ -218,13 +218,14 @@ class NoisePower:
         before = self._noise_var
         if not tags and SMALLEST <= before <= LARGEST:
             return before
-        noise = np.full(items * vectors, before, np.float32)
+        start, firsts, values = self.nitems_read(0), [0], [before]
         for tag in tags:
-            first = (tag.offset - self.nitems_read(0)) * vectors
             try:
                 value = number("noise_var", scalar("noise_var", tag.value))
             except ValueError:
                 value = np.nan
             # An invalid value erases the vectors to which it applies.
-            noise[first:] = self._noise_var = value if 0 < value <= LARGEST else np.nan
-        return noise
+            firsts.append((tag.offset - start) * vectors)
+            values.append(value if 0 < value <= LARGEST else np.nan)
+        self._noise_var = values[-1]
+        return np.repeat(np.float32(values), np.diff([*firsts, items * vectors]))

@@ -297,12 +297,14 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
     def work(self, input_items, _output_items):
         llr = input_items[0].reshape(-1, self._width)
         self._messages.look_who_listens()
-        at = 0
+        at, start = 0, self.nitems_read(0)
+        # A block with several inputs, such as the sum of two detectors, repeats the tags.
+        tags = {tag.offset - start: tag.value
+                for tag in self.get_tags_in_window(0, 0, len(llr), FRAME)}
         try:
-            for tag in self.get_tags_in_window(0, 0, len(llr), FRAME):
-                first = tag.offset - self.nitems_read(0)
+            for first, value in tags.items():
                 self._take(llr[at:first])
-                self._begin(tag.value)
+                self._begin(value)
                 at = first
             self._take(llr[at:])
         finally:
