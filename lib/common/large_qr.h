@@ -83,7 +83,7 @@ public:
 
     MP_FN F floored(F noise_var) const
     {
-        return floored_noise(noise_var, usable, &d_norm2[0], d_nt, d_nr);
+        return floored_noise(noise_var, usable, &d_norm2[0], d_nt);
     }
 
 private:

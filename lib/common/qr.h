@@ -22,17 +22,17 @@ MP_FN float rank_tolerance2(int num_rx)
     return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
 }
 
-/* Return the noise variance; where h lacks rank, no less than float32 can tell from zero
- * beside its columns, so that [h; sigma I] has full rank. */
+/* Return the noise variance; where h lacks rank, no less than 50 dB below its strongest
+ * column. Estimates from [h; sigma I] have an error of rounding times |h|^2 / sigma^2
+ * there. */
 template <class F, class Mask>
-MP_FN F floored_noise(F noise_var, Mask full_rank, const F* norm2, int nt, int nr)
+MP_FN F floored_noise(F noise_var, Mask full_rank, const F* norm2, int nt)
 {
     F largest = norm2[0];
     MP_UNROLL
     for (int c = 1; c < nt; ++c)
         largest = max(largest, norm2[c]);
-    return select(
-        full_rank, noise_var, max(noise_var, F(rank_tolerance2(nr)) * largest));
+    return select(full_rank, noise_var, max(noise_var, F(1e-5f) * largest));
 }
 
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
@@ -153,7 +153,7 @@ struct unscaled_qr {
 
     MP_FN F floored(F noise_var) const
     {
-        return floored_noise(noise_var, usable, &norm2[0], d_nt, d_nr);
+        return floored_noise(noise_var, usable, &norm2[0], d_nt);
     }
 
     /* |v|^2 */

@@ -108,6 +108,20 @@ def test_any_rank_equals_reference(name, isa):
             np.testing.assert_allclose(llr[4::5], 0 if known is None else known[4::5], atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["mmse", "mmsepic", "ep"])
+def test_equal_columns_with_little_noise(name):
+    """float32 has no digits for the noise beside the columns; LLRs stay those of the reference."""
+    y, h, noise_var, bits = problem(50, 2, 2, "qpsk", 80)
+    noise = y - np.einsum("nij,nj->ni", h, constellation.get("qpsk").modulate(bits))
+    h[:, :, 0] = h[:, :, 1]
+    y = noise + np.einsum("nij,nj->ni", h, constellation.get("qpsk").modulate(bits))
+    llr, expected = (create(name, backend, 2, 2, "qpsk").detect(
+        y.astype(np.complex64), h, noise_var) for backend in BACKENDS)
+    known = np.abs(expected) > 20
+    np.testing.assert_allclose(llr[~known], expected[~known], atol=0.3)
+    np.testing.assert_array_equal(llr[known] > 0, expected[known] > 0)
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ANY_RANK)
