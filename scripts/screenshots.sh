@@ -161,7 +161,7 @@ for one in $wanted; do
             image=docs/images/detectors_live.png
             traffic
             screen "$home/qt.py" examples/detectors_live.grc $image "$home" 20 1300x850 \
-                nway_meter.frames "device=driver=mimopack,recording=$home/traffic,repeat=1,speed=0.2"
+                nway_meter.frames "device=driver=mimopack,recording=$home/traffic,repeat=1,speed=0.1"
             ;;
         loopback)
             image=docs/images/wifi_loopback_companion.png
