@@ -71,6 +71,12 @@ def test_example_compiles_and_runs(companion, tmp_path, path):
     assert lost < packets / 2
 
 
+def test_the_sliders_change_running_blocks(companion, tmp_path):
+    made = companion.compiled(ROOT / "examples/detectors.grc", tmp_path).read_text()
+    assert "self.channel.control.set_snr_db(self.snr_db)" in made
+    assert "self.nway.control.set_num_passes(self.num_passes)" in made
+
+
 def test_iterative_example_takes_codes_that_do_not_fill_their_vectors(companion, tmp_path):
     text = (ROOT / "examples/iterative_receiver.grc").read_text(encoding="utf-8")
     path = tmp_path / "iterative_receiver.grc"
