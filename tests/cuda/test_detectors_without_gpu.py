@@ -401,10 +401,11 @@ def test_columns_dependent_in_double_precision_are_left_to_one_thread(name, tmp_
 def test_teams_repeat_nearly_dependent_columns_in_double_precision(name, period, tmp_path):
     """H multiplies an error of float32 by its condition number: here, little of it is left."""
     llr, _, exact = nearly_dependent(name, tmp_path, 3e-4, period)
-    condition = np.repeat(np.linalg.cond(nearly_dependent_problem(3e-4, period)[1]), period)
-    assert np.median(condition[::3 * period]) > 1e4
-    error = np.max(np.abs(llr - exact), axis=1) / np.max(np.abs(exact), axis=1)
-    assert np.all(error < 0.02 * np.finfo(np.float32).eps * condition + 1e-6)
+    there = np.arange(len(llr)) // period % 3 == 0
+    condition = np.repeat(np.linalg.cond(nearly_dependent_problem(3e-4, period)[1]), period)[there]
+    assert np.min(condition) > 1e4
+    error = np.max(np.abs(llr - exact)[there], axis=1) / np.max(np.abs(exact)[there], axis=1)
+    assert np.all(error < 0.1 * np.finfo(np.float32).eps * condition)
 
 
 @pytest.mark.parametrize("name, dynamic", [("nway", True), ("sd", False)])
