@@ -356,3 +356,13 @@ def test_wrong_llrs_are_refused():
         decoder.decode(vectors, np.zeros(8))
     with pytest.raises(ValueError, match="constellation"):
         wifi.ChannelEstimator(2, constellation="qam16")
+
+
+@pytest.mark.quick
+def test_the_log_says_what_to_choose(capfd):
+    samples, _ = mixed(count=3)
+    estimator, *_ = chain(samples, num_streams=2, constellation="wlan_qam256")
+    counts = estimator.counts()
+    problem = max((name for name in counts if "chosen" in name), key=counts.get)
+    assert problem.startswith("not chosen: num_streams=") and counts["demodulated"] == 0
+    assert problem in "".join(capfd.readouterr())

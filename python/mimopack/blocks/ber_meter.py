@@ -79,6 +79,6 @@ class ber_meter(Guarded, gr.decim_block):
         decided = received > 0 if self._soft else received
         wrong = np.count_nonzero((sent ^ decided) & 1, axis=(1, 3))    # (n, passes)
         out[...] = (wrong / (self._average * self._shape[1])).reshape(out.shape)
-        self._errors = self._errors + wrong.sum(axis=0)    # or there is no memory
+        self._errors += wrong.sum(axis=0)
         self._codewords += n * self._average
         return n

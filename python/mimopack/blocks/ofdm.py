@@ -45,7 +45,8 @@ class _reordering_block(Guarded, gr.basic_block):
         with self._log.guard(f"{blocks * self._made} items"):
             for out, values in zip(outputs, self._reorder(inputs), strict=True):
                 out[...] = values.reshape(out.shape)
-        for output, port in {0: 0, len(outputs) - 1: len(inputs) - 1}.items():
+        # The first output has the tags of the first input, the last output those of the last.
+        for output, port in enumerate((0, len(inputs) - 1)[:len(outputs)]):
             with self._log.guard("tags"):
                 self._move_tags(port, output, blocks)
         for port, taken in enumerate(self._taken):
@@ -81,7 +82,7 @@ class ofdm_vectors(_reordering_block):
         out 0 ``y``: complex, vlen T*num_rx: the received vectors of a subcarrier.
         out 1 ``h``: complex, vlen num_rx*num_tx: its channel matrix, row-major.
 
-    At the end of a stream, less than T symbols may be left over.
+    At the end of a stream, fewer than T symbols may be left over.
 
     A tag moves to the first item of its block: from the first antenna to ``y``, where a tag
     ``noise_var`` reaches the detector, and from the estimates to ``h``.

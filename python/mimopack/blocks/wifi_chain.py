@@ -13,7 +13,7 @@ from .. import constellation as constellations
 from .. import wifi
 from .._runtime import listeners, publish
 from ..checks import choice, integer, positive
-from ..wifi.channel_estimator import stream_constellations
+from ..wifi.channel_estimator import NOT_CHOSEN, stream_constellations
 from .detector import BATCH_BYTES, BATCH_VECTORS
 from .fec_decoder import LLR_TYPES
 from .message_stream import message_outlet
@@ -112,6 +112,16 @@ class _EstimatorSink(SampleSink):
     def begin(self):
         self.source.open()
         SampleSink.begin(self)
+
+    def end(self, done):
+        SampleSink.end(self, done)
+        counts = self.engine.counts
+        others = {problem: count for problem, count in counts.items()
+                  if problem.startswith(NOT_CHOSEN)}
+        if others and not counts["demodulated"]:
+            problem = max(others, key=others.get)
+            self._log.warn(None, f"no vectors sent: of {counts['frames']} frames, "
+                           f"{others[problem]} were {problem}")
 
     def abandon(self):
         self.source.close()

@@ -11,8 +11,8 @@ from .formats.ht import UNEQUAL
 from .frame import FrameVectors
 from .synchroniser import Synchroniser
 
-# Problem of a frame that is not among the chosen ones.
-NOT_CHOSEN = "not chosen: another number of streams or constellation"
+# How the problem of a frame begins that is not among the chosen ones.
+NOT_CHOSEN = "not chosen: "
 CONSTELLATIONS = tuple(dict.fromkeys(name for name, _ in MCS))
 
 
@@ -125,5 +125,7 @@ class ChannelEstimator:
         others = self.num_streams is not None and (
             f.num_streams != self.num_streams or f.stbc or f.plan.copies > 1)
         if others or self.constellation not in (None, f.constellation):
-            return NOT_CHOSEN
+            kind = ", STBC" if f.stbc else ", duplicate" if f.plan.copies > 1 else ""
+            return (f"{NOT_CHOSEN}num_streams={f.num_streams}, "
+                    f"constellation={f.constellation}{kind}")
         return ""
