@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import forget_listeners
 from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
@@ -184,7 +185,7 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
 
     def stop(self):
         _LlrDecoding.stop(self)
-        self._log.forget_listeners(self)
+        forget_listeners(self.to_basic_block())
         return True
 
     def _take(self, message):

@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import forget_listeners
 from .message_stream import Listening
 from .streams import BlockLog, batched_block, guarded, vector
 
@@ -88,7 +89,7 @@ class fec_encoder_pdu(Listening, gr.basic_block):
 
     def stop(self):
         self._log.flush()
-        self._log.forget_listeners(self)
+        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _take(self, message):

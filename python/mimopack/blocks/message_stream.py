@@ -9,7 +9,7 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .._runtime import has_senders, listeners, publish
+from .._runtime import forget_listeners, has_senders, listeners, publish
 from .streams import Batched, BlockLog, OutputQueue, remaining
 
 # GNU Radio's port and message that tell a block that a sender of its messages is done.
@@ -42,14 +42,13 @@ class Listening:
     def _on_system(self, message):
         if not (pmt.is_pair(message) and pmt.eqv(pmt.car(message), _DONE)):
             return
-        if not self._log.insist("a look for senders", lambda: has_senders(
-                self.to_basic_block(), self._listened)):
+        if not has_senders(self.to_basic_block(), self._listened):
             self._last_sender_is_done(message)
 
     def _last_sender_is_done(self, message):
-        for waiting in remaining(self, self._listened, self._log):
+        for waiting in remaining(self, self._listened):
             self._on_message(waiting)
-        self._log.insist("the end", lambda: self.to_basic_block().system_handler(message))
+        self.to_basic_block().system_handler(message)
 
 
 class message_source(Batched, Listening, gr.basic_block):
@@ -132,12 +131,9 @@ class message_source(Batched, Listening, gr.basic_block):
         self._idle_calls += 1
         if self._idle_calls > 2:
             return -1
-        def wake():
-            self.to_basic_block()._post(_SYSTEM, _WAKE)
-            return 0
-
         # Without another call, the stream would never end.
-        return -1 if self._log.insist("a call", wake) is None else 0
+        self.to_basic_block()._post(_SYSTEM, _WAKE)
+        return 0
 
     def _take(self, message):
         # While messages arrive, GNU Radio calls only this handler: be quick.
@@ -231,8 +227,7 @@ class message_outlet(gr.basic_block):
     def _forget(self):
         # Messages may still come when the thread has ended, and the thread tells the receivers.
         if not self._runs and not self._sends:
-            self.log.forget_listeners(self)
+            forget_listeners(self.to_basic_block())
 
     def _set_done(self, value):
-        self.log.insist("the end of messages", lambda: self.to_basic_block()._post(
-            _SYSTEM, pmt.cons(_DONE, pmt.from_long(value))))
+        self.to_basic_block()._post(_SYSTEM, pmt.cons(_DONE, pmt.from_long(value)))

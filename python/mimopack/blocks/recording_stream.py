@@ -105,7 +105,7 @@ class message_taker(Listening, gr.basic_block):
 
     def drain(self):
         """Process all waiting messages."""
-        for message in remaining(self, self._port, self._log):
+        for message in remaining(self, self._port):
             self._take(message)
 
     def start(self):

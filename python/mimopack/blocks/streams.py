@@ -77,30 +77,6 @@ class BlockLog:
         """
         return _Guard(self, what, cleanup)
 
-    def insist(self, what, function):
-        """Call a function without which a flowgraph may never end; try again after an exception.
-
-        Args:
-            what: text that names the call in the log.
-            function: the function, without arguments.
-
-        Returns:
-            The function's result. None if the function has failed twice; the second failure is
-            counted.
-        """
-        try:
-            return function()
-        except Exception as error:
-            self.warn(what, f"{what} failed, trying again: {error!r}")
-        with self.guard(what):
-            return function()
-        return None
-
-    def forget_listeners(self, block):
-        """Call ``_runtime.forget_listeners`` in a block's stop(), which must not raise."""
-        self.insist("the end of the block's messages",
-                    lambda: forget_listeners(block.to_basic_block()))
-
     def _logger(self):
         # The block's own logger keeps the name that the block had when it was made.
         logger = gr.logger(self.name or self._block.alias())
@@ -144,7 +120,7 @@ class Guarded:
 
     def stop(self):
         self._log.flush()
-        self._log.forget_listeners(self)
+        forget_listeners(self.to_basic_block())
         return super().stop()
 
 
@@ -178,7 +154,7 @@ def extended(info, **values):
     return info
 
 
-def remaining(block, port, log):
+def remaining(block, port):
     """Yield the messages that wait at a port; call this in ``stop()``.
 
     GNU Radio drops them when a block without inputs ends.
@@ -186,14 +162,10 @@ def remaining(block, port, log):
     Args:
         block: the block.
         port: PMT of the port's name.
-        log: ``BlockLog`` of the block.
     """
     block = block.to_basic_block()
     while block.nmsgs(port):
-        message = log.insist("the next message", lambda: block.delete_head_nowait(port))
-        if message is None:
-            return
-        yield message
+        yield block.delete_head_nowait(port)
 
 
 def vector(dtype, width):

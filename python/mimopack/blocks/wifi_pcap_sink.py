@@ -70,7 +70,7 @@ class wifi_pcap_sink(Listening, gr.basic_block):
         self._writer.close()
 
     def stop(self):
-        for message in remaining(self, IN, self._log):
+        for message in remaining(self, IN):
             self._take(message)
         self._log.flush()
         return gr.basic_block.stop(self)

@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import listeners, publish
+from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..cuda import device
 from ..detectors import registered
@@ -510,7 +510,7 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
 
     def stop(self):
         self._log.flush()
-        self._log.forget_listeners(self)
+        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _publish(self, name, *messages):

@@ -9,7 +9,7 @@ import pmt
 from gnuradio import blocks, gr
 
 from ...blocks import sigmf_multichannel_source, wifi_receiver
-from ...blocks.streams import BlockLog, remaining
+from ...blocks.streams import remaining
 from ...blocks.wifi_pdus import from_pmt
 from ..waiter import Flowgraph, Waiter
 
@@ -59,7 +59,7 @@ class _Listener(gr.basic_block):
 
     def stop(self):
         for name, handler in self._handlers.items():
-            for message in remaining(self, pmt.intern(name), BlockLog(self)):
+            for message in remaining(self, pmt.intern(name)):
                 handler(message)
         return gr.basic_block.stop(self)
 
