@@ -34,18 +34,18 @@ struct amplification_order {
         columns.copy(h);
         d_qr.decompose(h);
         invert();
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int last = nt - 1; last > 0; --last) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int row = 0; row <= last; ++row)
                 d_norm2[row] = norm2(row);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int row = 0; row < last; ++row) {
                 const auto where = nt - 1 - last < expanded
                                        ? d_norm2[last] < d_norm2[row]
                                        : d_norm2[row] < d_norm2[last];
                 swap_where(where, d_norm2[row], d_norm2[last]);
-                MP_UNROLL
+                MP_UNROLL_UP_TO(8)
                 for (int i = 0; i < 2 * nt; ++i)
                     swap_where(where, d_w[2 * nt * row + i], d_w[2 * nt * last + i]);
                 columns.swap(where, row, last);
@@ -53,13 +53,13 @@ struct amplification_order {
             if (last == 1)
                 break;
             const F inverse = F(1.0f) / d_norm2[last];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int row = 0; row < last; ++row) {
                 F along[2];
                 product(row, last, along);
                 along[0] = along[0] * inverse;
                 along[1] = along[1] * inverse;
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int i = 0; i < nt; ++i)
                     subtract_product(along, entry(last, i), entry(row, i));
             }
@@ -75,12 +75,12 @@ private:
     MP_FN void invert()
     {
         const int nt = d_nt;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int j = 0; j < nt; ++j) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = nt - 1; i >= 0; --i) {
                 F re = i == j ? d_qr.inverse[j] : F(0.0f), im(0.0f);
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int k = i + 1; k <= j; ++k)
                     subtract_product(&d_qr.r[2 * (i * nt + k)],
                                      entry(k, j)[0],
@@ -104,7 +104,7 @@ private:
     {
         const int nt = d_nt;
         sum[0] = sum[1] = F(0.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i)
             add_conjugate_product(entry(b, i), entry(a, i), sum);
     }

@@ -62,19 +62,19 @@ public:
         decompose(r, s, sigma);
         /* Row i of Q2 ends on the diagonal of Q1^H R S. First the sum over its others. */
         F* const others = &precision[0];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; ++j) {
             others[j] = F(0.0f);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i < j; ++i) {
                 for (int part = 0; part < parts; ++part)
                     others[i] = fma(q2(i, j)[part], q2(i, j)[part], others[i]);
             }
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < n; ++i) {
             F own[2] = { F(0.0f), F(0.0f) };
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int k = 0; k <= i; ++k)
                 entry::add_conjugate(own, q1(k, i), &r[parts * (n * i + k)]);
             const F last = *q2(i, i);
@@ -93,15 +93,15 @@ public:
     {
         const int n = d_n;
         rotate(r, z, m);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; ++j) {
             for (int part = 0; part < parts; ++part)
                 mean[parts * j + part] = F(0.0f);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i <= j; ++i)
                 entry::add(&mean[parts * i], q2(i, j), &d_rotated[parts * j]);
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < n; ++i) {
             for (int part = 0; part < parts; ++part)
                 mean[parts * i + part] =
@@ -123,7 +123,7 @@ private:
      */
     MP_FN static void begin_column(F* w, const F* r, int n, int k, F deviation, F sigma)
     {
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i <= k; ++i) {
             for (int part = 0; part < parts; ++part) {
                 w[2 * parts * i + part] = r[parts * (n * k + i) + part] * deviation;
@@ -136,7 +136,7 @@ private:
     MP_FN static void normalise(const F* w, int rows, F* unit)
     {
         F norm2(0.0f), lower(0.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < rows; ++i) {
             for (int part = 0; part < parts; ++part) {
                 const int upper = 2 * parts * i + part;
@@ -145,7 +145,7 @@ private:
             }
         }
         const F inverse = rsqrt(norm2 + lower);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * parts * rows; ++i)
             unit[i] = w[i] * inverse;
     }
@@ -175,14 +175,14 @@ private:
     MP_FN void decompose_in_registers(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int k = 0; k < n; ++k) {
             F w[2 * parts * N];
             begin_column(w, r, n, k, s[k], sigma);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int c = 0; c < k; ++c) {
                 F share[2] = { F(0.0f), F(0.0f) }, lower[2] = { F(0.0f), F(0.0f) };
-                MP_UNROLL
+                MP_UNROLL_UP_TO(8)
                 for (int i = 0; i <= c; ++i) {
                     entry::add_conjugate(share, q1(i, c), w + 2 * parts * i);
                     if (i < c) /* row c of the lower half is still zero */
@@ -190,7 +190,7 @@ private:
                 }
                 for (int part = 0; part < parts; ++part)
                     share[part] = share[part] + lower[part];
-                MP_UNROLL
+                MP_UNROLL_UP_TO(8)
                 for (int i = 0; i <= c; ++i) {
                     entry::subtract(w + 2 * parts * i, q1(i, c), share);
                     entry::subtract(w + 2 * parts * i + parts, q2(i, c), share);
@@ -204,19 +204,19 @@ private:
     MP_FN void rotate(const F* r, const F* z, const F* m)
     {
         const int n = d_n;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; ++j) {
             for (int part = 0; part < parts; ++part)
                 d_residual[parts * j + part] = z[parts * j + part];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i <= j; ++i)
                 entry::subtract(
                     &d_residual[parts * i], &r[parts * (n * j + i)], &m[parts * j]);
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; ++j) {
             F sum[2] = { F(0.0f), F(0.0f) };
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i <= j; ++i)
                 entry::add_conjugate(sum, q1(i, j), &d_residual[parts * i]);
             for (int part = 0; part < parts; ++part)

@@ -33,7 +33,7 @@ struct column_layers {
 
     /* Move `bits` lanes per layer to or from the order of layers: by_layer[layer[c]] =
      * by_column[c]. */
-    MP_FN void to_layers(const F* by_column, int bits, F* by_layer) const
+    MP_STEP void to_layers(const F* by_column, int bits, F* by_layer) const
     {
         const int nt = d_nt;
         MP_UNROLL_DEVICE
@@ -49,7 +49,7 @@ struct column_layers {
         }
     }
 
-    MP_FN void to_columns(const F* by_layer, int bits, F* by_column) const
+    MP_STEP void to_columns(const F* by_layer, int bits, F* by_column) const
     {
         const int nt = d_nt;
         MP_UNROLL_DEVICE
@@ -99,7 +99,7 @@ struct ordered_columns : column_layers<F, NT> {
     {
         const int nt = d_nt, nr = d_nr;
         swap_where(where, layer[a], layer[b]);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nr; ++i) {
             swap_where(where, h[2 * (i * nt + a)], h[2 * (i * nt + b)]);
             swap_where(where, h[2 * (i * nt + a) + 1], h[2 * (i * nt + b) + 1]);
@@ -107,7 +107,7 @@ struct ordered_columns : column_layers<F, NT> {
     }
 
     /* Sort by rising norm. The strongest column comes last, on top of the tree. */
-    MP_FN void sort_by_norm(const F* from)
+    MP_STEP void sort_by_norm(const F* from)
     {
         const int nt = d_nt, nr = d_nr;
         copy(from);

@@ -50,13 +50,13 @@ public:
     MP_FN int word_index(int level) const { return level / fields(); }
     MP_FN int shift(int level) const { return level % fields() * bits(); }
 
-    /* Decompose h. Level i is column source(i) of h. */
-    template <class Source>
-    MP_FN void prepare(const F* h, Source source)
+    /* Decompose h. Column `last` of h is level 0, and the others keep their order. */
+    MP_STEP void prepare(const F* h, int last = 0)
     {
         const int nt = d_nt;
-        d_qr.decompose(h, source);
-        MP_UNROLL
+        d_qr.decompose_from(
+            h, [=](int i) { return i == 0 ? last : i <= last ? i - 1 : i; });
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i)
             d_qr.divide_row(i, side, &d_c[0], &d_offset[0]);
     }
@@ -68,7 +68,7 @@ public:
         const mask usable = d_qr.usable & d_qr.rotate(y, &d_z[0]);
         const float spacing = WIDTH > 0 ? 2.0f * d_constellation.scale : 1.0f;
         const F unit = rsqrt(noise_var) * F(spacing);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             const F inverse = d_qr.inverse[i] * F(1.0f / spacing);
             for (int part = 0; part < 2; ++part) {

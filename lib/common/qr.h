@@ -29,7 +29,7 @@ template <class F, class Mask>
 MP_FN F floored_noise(F noise_var, Mask full_rank, const F* norm2, int nt)
 {
     F largest = norm2[0];
-    MP_UNROLL
+    MP_UNROLL_UP_TO(4)
     for (int c = 1; c < nt; ++c)
         largest = max(largest, norm2[c]);
     return select(full_rank, noise_var, max(noise_var, F(1e-5f) * largest));
@@ -38,8 +38,8 @@ MP_FN F floored_noise(F noise_var, Mask full_rank, const F* norm2, int nt)
 /* A complex matrix is an array of lanes, row-major, real and imaginary part adjacent. */
 
 /* h = Q R with Q's columns orthogonal but of any length and ones on R's diagonal:
- * modified Gram-Schmidt without roots, for those who divide by r_ii anyway. Column c of h
- * is column source(c) of what is given. NT, NR as in extent.
+ * modified Gram-Schmidt without roots, for kernels that divide by r_ii anyway. NT, NR as
+ * in extent.
  *
  * Every column waits for the one before it, so sums are kept in several short chains, and
  * a column's projections do not wait for the reciprocal of its length. */
@@ -67,19 +67,23 @@ struct unscaled_qr {
     {
     }
 
-    MP_FN void decompose(const F* h)
+    /* Decompose h, whose first columns come last. */
+    MP_STEP void decompose(const F* h, int first = 0)
     {
-        decompose(h, [](int c) { return c; });
+        const int nt = d_nt;
+        decompose_from(
+            h, [=](int c) { return c + first < nt ? c + first : c + first - nt; });
     }
 
+    /* Decompose the matrix whose column c is column source(c) of h. */
     template <class Source>
-    MP_FN void decompose(const F* h, Source source)
+    MP_FN void decompose_from(const F* h, Source source)
     {
         const int nt = d_nt, nr = d_nr;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
             const int from = source(c);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i < nr; ++i) {
                 q[2 * (nr * c + i)] = h[2 * (i * nt + from)];
                 q[2 * (nr * c + i) + 1] = h[2 * (i * nt + from) + 1];
@@ -87,7 +91,7 @@ struct unscaled_qr {
             norm2[c] = energy(&q[2 * nr * c], nr);
         }
         finite = usable = F(0.0f) < F(1.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
             F* const v = &q[2 * nr * c];
             const F sum = c ? energy(v, nr) : norm2[0];
@@ -97,7 +101,7 @@ struct unscaled_qr {
             usable = usable & finite & independent;
             length2[c] = select(independent, sum, F(0.0f));
             inverse2[c] = select(independent, reciprocal(sum), F(0.0f));
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
                 F re, im;
@@ -121,7 +125,7 @@ struct unscaled_qr {
     MP_FN mask rotate(const F* y, F* z) const
     {
         const int nt = d_nt, nr = d_nr;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c)
             project(&q[2 * nr * c], y, nr, z[2 * c], z[2 * c + 1]);
         return energy(y, nr) < F(largest_energy);
@@ -140,7 +144,7 @@ struct unscaled_qr {
     {
         const int nt = d_nt, nr = d_nr;
         const mask finite = energy(y, nr) < F(largest_energy);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
             const F* const v = &q[2 * nr * c];
             project(v, y, nr, z[2 * c], z[2 * c + 1]);
@@ -160,7 +164,7 @@ struct unscaled_qr {
     MP_FN static F energy(const F* v, int nr)
     {
         F re = v[0] * v[0], im = v[1] * v[1];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 1; i < nr; ++i) {
             re = fma(v[2 * i], v[2 * i], re);
             im = fma(v[2 * i + 1], v[2 * i + 1], im);
@@ -174,7 +178,7 @@ struct unscaled_qr {
         F re_im = v[1] * w[1], im_re = v[1] * w[0];
         re = v[0] * w[0];
         im = v[0] * w[1];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 1; i < nr; ++i) {
             re = fma(v[2 * i], w[2 * i], re);
             re_im = fma(v[2 * i + 1], w[2 * i + 1], re_im);
@@ -188,7 +192,7 @@ struct unscaled_qr {
     /* w -= (re + j im) v, of nr rows: takes a column's share out of another one */
     MP_FN static void remove(const F* v, int nr, F re, F im, F* w)
     {
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < nr; ++i)
             subtract_product(v + 2 * i, re, im, w[2 * i], w[2 * i + 1]);
     }
@@ -212,24 +216,26 @@ struct qr : unscaled_qr<F, NT, NR> {
     {
     }
 
-    MP_FN void decompose(const F* h)
+    MP_STEP void decompose(const F* h, int first = 0)
     {
-        decompose(h, [](int c) { return c; });
+        const int nt = d_nt;
+        decompose_from(
+            h, [=](int c) { return c + first < nt ? c + first : c + first - nt; });
     }
 
     template <class Source>
-    MP_FN void decompose(const F* h, Source source)
+    MP_FN void decompose_from(const F* h, Source source)
     {
         const int nt = d_nt, nr = d_nr;
-        base::decompose(h, source);
-        MP_UNROLL
+        base::decompose_from(h, source);
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
             inverse[c] = select(F(0.0f) < length2[c], rsqrt(length2[c]), F(0.0f));
             diagonal[c] = length2[c] * inverse[c];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 2 * nr * c; i < 2 * nr * (c + 1); ++i)
                 q[i] = q[i] * inverse[c];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int j = 2 * (c * nt + c + 1); j < 2 * nt * (c + 1); ++j)
                 r[j] = r[j] * diagonal[c];
         }
@@ -248,7 +254,7 @@ struct qr : unscaled_qr<F, NT, NR> {
         const int nt = d_nt;
         const F half_side(0.5f * (side - 1));
         F sum_re(1.0f), sum_im(0.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int j = i + 1; j < nt; ++j) {
             const int ij = 2 * (i * nt + j);
             c[ij] = r[ij] * inverse[i];

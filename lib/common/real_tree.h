@@ -72,9 +72,9 @@ public:
         const int nt = d_nt;
         const F scale(d_scale);
         d_qr.decompose(h, paired());
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = i; j < nt; ++j) {
                 const F re =
                     (i == j ? d_qr.diagonal[i] : d_qr.r[2 * (i * nt + j)]) * scale;

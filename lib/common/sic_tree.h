@@ -59,7 +59,7 @@ public:
     {
         const int nt = d_nt;
         d_qr.decompose(h);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             d_qr.divide_row(i, side, &c[0], &d_offset[0]);
             const F two_scale_r = F(2.0f * d_scale) * d_qr.diagonal[i];
@@ -73,7 +73,7 @@ public:
     {
         const int nt = d_nt;
         const mask finite = d_qr.rotate(y, &d_residual[0]);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             const F unit = d_qr.inverse[i] * F(0.5f / d_scale);
             v[2 * i] = fma(d_residual[2 * i], unit, d_offset[2 * i]);
@@ -93,7 +93,7 @@ public:
      * are set. */
     MP_FN void cancel(int level, F k_re, F k_im, const F* from, F* to) const
     {
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < level; ++i) {
             F re = from[2 * i], im = from[2 * i + 1];
             subtract_product(&c[2 * (i * d_nt + level)], k_re, k_im, re, im);
@@ -125,10 +125,10 @@ public:
     MP_FN F complete(int level, const F* residual, F metric, F* words, int stride)
     {
         const int nt = d_nt;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = level; i >= 0; --i) {
             F re = residual[2 * i], im = residual[2 * i + 1];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = level; j > i; --j)
                 subtract_product(
                     &c[2 * (i * nt + j)], d_k[2 * j], d_k[2 * j + 1], re, im);
@@ -174,11 +174,11 @@ public:
     MP_FN F follow(Pick pick, int flipped, bool listed)
     {
         const int nt = d_nt;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * nt; ++i)
             d_residual[i] = v[i];
         F metric(0.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int level = nt - 1; level >= 0; --level) {
             const F u_re = d_residual[2 * level], u_im = d_residual[2 * level + 1];
             const sliced<F> s = pick(level, u_re, u_im);
@@ -299,7 +299,7 @@ private:
                 const F error = e[axis] - change;
                 const F metric = fma(w[level] * error, error, rest);
                 F residual[2 * most_layers];
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int i = 0; i < level; ++i) {
                     const F c_re = c[2 * (i * nt + level)],
                             c_im = c[2 * (i * nt + level) + 1];

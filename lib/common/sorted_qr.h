@@ -30,14 +30,14 @@ struct sorted_qr : qr<F, NT, NR> {
     {
     }
 
-    MP_FN void decompose(const F* h, bool sort)
+    MP_STEP void decompose(const F* h, bool sort)
     {
         const int nt = d_nt, nr = d_nr;
         columns.in_order();
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
             F sum(0.0f);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = 0; i < nr; ++i) {
                 const F re = h[2 * (i * nt + c)], im = h[2 * (i * nt + c) + 1];
                 q[2 * (nr * c + i)] = re;
@@ -47,14 +47,14 @@ struct sorted_qr : qr<F, NT, NR> {
             norm2[c] = left[c] = sum;
         }
         usable = F(0.0f) < F(1.0f);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int c = 0; c < nt; ++c) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int k = c + 1; sort && k < nt; ++k)
                 swap(left[k] < left[c], c, k);
             F* const v = &q[2 * nr * c];
             F sum(0.0f);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i < 2 * nr; ++i)
                 sum = fma(v[i], v[i], sum);
             usable = usable & (F(rank_tolerance2(nr)) * norm2[c] < sum) &
@@ -62,10 +62,10 @@ struct sorted_qr : qr<F, NT, NR> {
             const F inv = rsqrt(sum);
             inverse[c] = inv;
             diagonal[c] = sum * inv;
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i < 2 * nr; ++i)
                 v[i] = v[i] * inv;
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int k = c + 1; k < nt; ++k) {
                 F* const w = &q[2 * nr * k];
                 F re(0.0f), im(0.0f);
@@ -85,10 +85,10 @@ private:
         swap_where(where, columns.layer[a], columns.layer[b]);
         swap_where(where, norm2[a], norm2[b]);
         swap_where(where, left[a], left[b]);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * nr; ++i)
             swap_where(where, q[2 * nr * a + i], q[2 * nr * b + i]);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int row = 0; row < a; ++row)
             for (int part = 0; part < 2; ++part)
                 swap_where(

@@ -7,6 +7,14 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
+/* MP_UNROLL for a loop over antennas or layers. Most kernels do not know their number,
+ * and g++ repeats the body of such a loop too. n is therefore as small as 4x4 allows. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define MP_UNROLL_UP_TO(n) MP_PRAGMA(GCC unroll n)
+#else
+#define MP_UNROLL_UP_TO(n) MP_UNROLL
+#endif
+
 namespace mimopack {
 namespace MIMOPACK_ISA {
 

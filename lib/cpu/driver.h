@@ -206,7 +206,7 @@ struct lane_data {
     {
     }
 
-    MP_FN void load_matrices(const lane_places& at)
+    MP_STEP void load_matrices(const lane_places& at)
     {
         const bool own = at.per_matrix == 1;
         load_lanes(
@@ -223,7 +223,7 @@ struct lane_data {
     }
 
     /* Prefetch a share of the next group's vectors at step t of a chunk. */
-    MP_FN void prefetch_vectors(const lane_places& at, std::size_t t)
+    MP_STEP void prefetch_vectors(const lane_places& at, std::size_t t)
     {
         if (!at.next_is_full)
             return;
@@ -235,10 +235,10 @@ struct lane_data {
             prefetch<true>(b.llr_int8 + vector * size.given, simd::width * size.given);
     }
 
-    /* Load the vectors at `place` and return where noise and priors are in range. */
-    template <class Place>
-    MP_FN auto load_vectors(const lane_places& at, Place place)
+    /* Load vector t of each chunk, and return where noise and priors are in range. */
+    MP_STEP auto load_vectors(const lane_places& at, std::size_t t)
     {
+        const auto place = [&](int l) { return at.vector(l) + t; };
         load_lanes(b.y, at.full(), place, size.y(), scratch, y);
         if (b.noise_per_vector) {
             /* No pointer to a member: the compiler would keep all members in memory. */
@@ -269,9 +269,10 @@ struct lane_data {
         return b.prior || p.points.layers ? canonical_prior : nullptr;
     }
 
-    template <class Place, class Mask>
-    MP_FN void store_llrs(const lane_places& at, Place place, Mask usable)
+    template <class Mask>
+    MP_STEP void store_llrs(const lane_places& at, std::size_t t, Mask usable)
     {
+        const auto place = [&](int l) { return at.vector(l) + t; };
         const simd* const subtracted = b.prior && p.extrinsic ? prior : nullptr;
         if (p.points.layers)
             order_layers_llr(p.points.layers,
@@ -302,17 +303,16 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
     lanes.load_matrices(at);
     kernel.prepare(lanes.h);
     for (std::size_t t = 0; t < at.chunk && !b.stop(b.stop_context); ++t) {
-        const auto place = [&](int l) { return at.vector(l) + t; };
         lanes.prefetch_vectors(at, t);
-        auto usable = lanes.load_vectors(at, place);
+        auto usable = lanes.load_vectors(at, t);
         std::size_t vector[simd::width];
         for (int l = 0; l < simd::width; ++l)
-            vector[l] = place(l);
+            vector[l] = at.vector(l) + t;
         extras.before(kernel, vector, at.count);
         usable = usable &
                  kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
         extras.after(kernel, vector, at.count);
-        lanes.store_llrs(at, place, usable);
+        lanes.store_llrs(at, t, usable);
         erased += at.count - usable.count(at.count);
     }
     return erased;

@@ -148,9 +148,9 @@ public:
     {
         const int n = d_axes;
         d_qr.decompose(h);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; j += 2) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int i = 0; i < j; i += 2) {
                 const F* const entry = &d_qr.r[(i * n + 2 * j) / 2];
                 d_r[j * n + i] = d_r[(j + 1) * n + i + 1] = entry[0];

@@ -22,18 +22,13 @@ std::size_t run_size(const plan& p, const batch& b, float clip, bool any_rank)
 } // namespace
 
 /* Choose the build. Sizes known when compiling gain nothing if the search costs much more
- * than the QR decomposition. Only QPSK with two or four antennas and 16-QAM with two have
- * builds of their own. */
+ * than the QR decomposition. */
 std::size_t run_sliced(const plan& p, const batch& b, float clip, bool any_rank)
 {
     return by_width(p, [&](auto width) {
-        if constexpr (width.value == 1)
-            return by_size(p, [&](auto nt, auto nr) {
-                return run_size<nt.value, nr.value, 1>(p, b, clip, any_rank);
-            });
-        else if constexpr (width.value == 2)
+        if constexpr (width.value <= 2)
             if (p.num_tx == 2 && p.num_rx == 2)
-                return run_size<2, 2, 2>(p, b, clip, any_rank);
+                return run_size<2, 2, width.value>(p, b, clip, any_rank);
         return run_size<0, 0, width.value>(p, b, clip, any_rank);
     });
 }

@@ -126,7 +126,7 @@ public:
         const int nt = d_nt;
         d_upper.decompose(h);
         if (nt > 1)
-            d_lower.decompose(h, [=](int c) { return layer(c, nt / 2, nt); });
+            d_lower.decompose(h, nt / 2);
     }
 
     /* Compute the LLRs, and return where the vector could be detected. prior, llr:
@@ -179,12 +179,12 @@ private:
 
     /* Search one column order. After a rotation by nt/2, the upper half of the tree holds
      * the layers that were in the lower half. */
-    MP_FN mask search(const qr<F, NT, NR>& model,
-                      int shift,
-                      const F* y,
-                      F noise_var,
-                      const F* prior,
-                      F* llr)
+    MP_STEP mask search(const qr<F, NT, NR>& model,
+                        int shift,
+                        const F* y,
+                        F noise_var,
+                        const F* prior,
+                        F* llr)
     {
         const int nt = d_nt, nr = d_nr;
         for (int i = 0; i < 2 * nr; ++i)

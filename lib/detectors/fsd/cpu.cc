@@ -22,8 +22,8 @@ std::size_t run_size(const plan& p, const batch& b, const fsd_options& o, bool s
     });
 }
 
-/* Choose the build. The build for 4x4 expands one level and extends a path for each bit
- * of a symbol, as the defaults do. */
+/* Choose the build. The builds for 4x4 expand one level and extend a path for each bit of
+ * a symbol, as the defaults do. */
 template <int WIDTH>
 std::size_t run_width(const plan& p, const batch& b, const fsd_options& o, bool soft)
 {

@@ -207,7 +207,7 @@ private:
     MP_FN void expand()
     {
         const int nt = d_nt, lowest = nt - d_levels;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * nt; ++i)
             residual(nt - 1)[i] = d_tree.v[i];
         partial(nt - 1) = F(0.0f);
@@ -258,7 +258,7 @@ private:
                 d_metric[candidate] = d_tree.complete(
                     top - 1, base, re_part + im_part[k_im], &d_words[candidate * nt], 1);
                 /* the next candidate's symbol is j further on */
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int i = 0; i < top; ++i) {
                     base[2 * i] = base[2 * i] + d_tree.c[2 * (i * nt + top) + 1];
                     base[2 * i + 1] = base[2 * i + 1] - d_tree.c[2 * (i * nt + top)];
@@ -296,13 +296,13 @@ private:
         const int nt = d_nt;
         using minima = symbol_minima<F, WIDTH>;
         F best = d_metric[0];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < top; ++i)
             d_tree.path[i] = d_words[i];
         for (int candidate = 1; candidate < side * side; ++candidate) {
             const mask better = d_metric[candidate] < best;
             best = min(best, d_metric[candidate]);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = 0; i < top; ++i)
                 d_tree.path[i] =
                     select(better, d_words[candidate * nt + i], d_tree.path[i]);

@@ -26,8 +26,11 @@ std::size_t run_size(const plan& p, const batch& b, const kbest_options& o)
 std::size_t run_kbest(const plan& p, const batch& b)
 {
     return with_options<kbest_options>(p, [&](const kbest_options& o) {
-        return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
-            return run_size<nt.value, nr.value, width.value>(p, b, o);
+        return by_any_width(p, [&](auto width) {
+            if constexpr (width.value == 2)
+                if (p.num_tx == 4 && p.num_rx == 4)
+                    return run_size<4, 4, 2>(p, b, o);
+            return run_size<0, 0, width.value>(p, b, o);
         });
     });
 }

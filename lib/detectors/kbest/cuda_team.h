@@ -52,7 +52,7 @@ public:
     MP_FN void prepare(const lane* h)
     {
         d_columns.sort_by_norm(h);
-        d_tree.prepare(&d_columns.h[0], [](int c) { return c; });
+        d_tree.prepare(&d_columns.h[0]);
     }
 
     /* A warp's threads come here together. */

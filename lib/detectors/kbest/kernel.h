@@ -78,7 +78,7 @@ public:
     MP_STEP void prepare(const F* h)
     {
         d_columns.sort_by_norm(h);
-        d_tree.prepare(&d_columns.h[0], [](int c) { return c; });
+        d_tree.prepare(&d_columns.h[0]);
     }
 
     MP_FN mask detect(const F* y, F noise_var, const F* prior, F* llr)

@@ -38,7 +38,9 @@ std::size_t run(const plan& p, const batch& b)
     return with_options<linear_options>(p, [&](const linear_options&) {
         if (p.num_tx == 1 && p.points.width)
             return run_single<MMSE>(p, b);
-        return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
+        if (!p.points.width)
+            return run_size<0, 0, 0, MMSE>(p, b);
+        return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value, MMSE>(p, b);
         });
     });

@@ -100,7 +100,7 @@ public:
     MP_FN void prepare(const F* h)
     {
         d_h = h;
-        d_qr.decompose(h);
+        d_qr.decompose_from(h, [](int c) { return c; });
         if (!MMSE)
             invert(d_qr);
     }
@@ -116,10 +116,10 @@ public:
         } else {
             project(d_qr, y);
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             F x[2] = { d_z[2 * i], d_z[2 * i + 1] };
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = i + 1; j < nt; ++j)
                 add_product(&d_inverse[2 * (i * nt + j)], &d_z[2 * j], x);
             F inverse_noise;
@@ -165,13 +165,13 @@ private:
     MP_FN void invert(const QR& qr)
     {
         const int nt = d_nt;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int j = 1; j < nt; ++j) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = j - 1; i >= 0; --i) {
                 F re = F(0.0f) - qr.r[2 * (i * nt + j)];
                 F im = F(0.0f) - qr.r[2 * (i * nt + j) + 1];
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int k = i + 1; k < j; ++k) {
                     const F* const x = &d_inverse[2 * (k * nt + j)];
                     subtract_product(&qr.r[2 * (i * nt + k)], x[0], x[1], re, im);
@@ -180,10 +180,10 @@ private:
                 d_inverse[2 * (i * nt + j) + 1] = im;
             }
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             F sum = qr.inverse2[i];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = i + 1; j < nt; ++j) {
                 const F re = d_inverse[2 * (i * nt + j)],
                         im = d_inverse[2 * (i * nt + j) + 1];
@@ -197,7 +197,7 @@ private:
     MP_FN void project(const QR& qr, const F* y)
     {
         const int nt = d_nt, nr = d_nr;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             qr.project(&qr.q[2 * qr.d_nr * i], y, nr, d_z[2 * i], d_z[2 * i + 1]);
             d_z[2 * i] = d_z[2 * i] * qr.inverse2[i];
@@ -209,19 +209,19 @@ private:
     MP_FN void extend(F sigma)
     {
         const int nt = d_nt, nr = d_nr;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * nr * nt; ++i)
             d_stacked[i] = d_h[i];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = 0; j < nt; ++j) {
                 const int entry = 2 * ((nr + i) * nt + j);
                 d_stacked[entry] = i == j ? sigma : F(0.0f);
                 d_stacked[entry + 1] = F(0.0f);
             }
         }
-        d_extended.decompose(&d_stacked[0]);
+        d_extended.decompose_from(&d_stacked[0], [](int c) { return c; });
     }
 };
 

@@ -24,7 +24,9 @@ std::size_t run_size(const plan& p, const batch& b, const mmsepic_options& o)
 std::size_t run_mmsepic(const plan& p, const batch& b)
 {
     return with_options<mmsepic_options>(p, [&](const mmsepic_options& o) {
-        return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
+        if (!p.points.width)
+            return run_size<0, 0, 0>(p, b, o);
+        return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value>(p, b, o);
         });
     });

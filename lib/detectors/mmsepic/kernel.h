@@ -132,9 +132,9 @@ public:
         const int nt = d_nt;
         d_noise_var = F(0.0f);
         d_qr.decompose(h);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int j = 0; j < nt; ++j) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = 0; i < j; ++i)
                 for (int part = 0; part < 2; ++part)
                     d_r[2 * (j * nt + i) + part] = d_qr.r[2 * (i * nt + j) + part];

@@ -4,10 +4,13 @@
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
+#include "detectors/nway/cpu_steps.h"
 #include "detectors/nway/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+MP_GREEDY_STEPS()
 
 namespace {
 
@@ -26,6 +29,9 @@ std::size_t run_with(const plan& p, const batch& b, column_order order)
 {
     return with_options<nway_options>(p, [&](const nway_options& o) {
         const int passes = order == column_order::rotate ? o.num_passes : p.num_tx;
+        /* Two layers have a faster search (see search_top). */
+        if (p.num_tx == 2 && p.num_rx == 2 && p.points.width == 3)
+            return run_size<2, 2, 3>(p, b, o, passes, order);
         return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value>(p, b, o, passes, order);
         });

@@ -221,7 +221,7 @@ private:
             im_part[k] = top_part<KNOWN>(pass, 1, k);
         for (int k_re = 0; k_re < side; ++k_re) {
             const F re_part = top_part<KNOWN>(pass, 0, k_re);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int i = 0; i < top; ++i) {
                 const F* const t = &c[2 * (i * nt + top)];
                 d_base[2 * i] = fnma(t[0], level(k_re), fma(t[1], level(0), v[2 * i]));
@@ -235,7 +235,7 @@ private:
                 MP_UNROLL
                 for (int n = 0; n < together; ++n)
                     distance[n] = re_part + im_part[first + n];
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int i = top - 1; i >= 0; --i) {
                     const int place = top - 1 - i;
                     MP_UNROLL
@@ -281,7 +281,7 @@ private:
         /* the next candidate's top symbol is j further on */
         d_base[2 * i] = re + c[2 * (i * nt + top) + 1];
         d_base[2 * i + 1] = im - c[2 * (i * nt + top)];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int j = top - 1; j > i; --j) {
             const F* const l = &d_l[2 * (j * together + n)];
             subtract_product(c + 2 * (i * nt + j), l[0], l[1], re, im);
@@ -315,7 +315,7 @@ private:
     {
         const int top = d_nt - 1, count = words::count(d_nt);
         const F best = collect_top(pass);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int begin = 0; begin < top; begin += words::layers_per_word) {
             const F* const codes = &d_words[begin / words::layers_per_word];
             F nearest = codes[0];
@@ -326,7 +326,7 @@ private:
             const int end = top - begin < words::layers_per_word
                                 ? top
                                 : begin + words::layers_per_word;
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int first = begin; first < end; first += layers_at_once)
                 collect_layers(pass,
                                codes,
@@ -344,7 +344,7 @@ private:
     {
         const int nt = d_nt, count = words::count(d_nt);
         F other[layers_at_once][bits];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int n = 0; n < layers; ++n)
             MP_UNROLL
         for (int b = 0; b < bits; ++b)
@@ -353,7 +353,7 @@ private:
             const F d = d_distance[candidate];
             const word differs =
                 gray_codes<WIDTH>(codes[candidate * count].as_word() ^ chosen);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int n = 0; n < layers; ++n)
                 MP_UNROLL
             for (int b = 0; b < bits; ++b)
@@ -361,7 +361,7 @@ private:
                     other[n][b], differs.bit(words::bit_place(place + n, b)), d);
         }
         const word value = gray_codes<WIDTH>(chosen);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int n = 0; n < layers; ++n) {
             const int layer = column_source(d_order, nt - 2 - place - n, pass, nt);
             MP_UNROLL

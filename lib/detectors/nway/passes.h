@@ -69,16 +69,16 @@ public:
     {
         const int nt = d_nt;
         d_qr.decompose(h);
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i) {
             d_unit[i] = d_qr.inverse2[i] * F(0.5f / d_scale);
             d_w[i] = d_qr.length2[i] * F(4.0f * d_scale * d_scale);
-            MP_UNROLL
+            MP_UNROLL_UP_TO(8)
             for (int ij = 2 * (i * nt + i + 1); ij < 2 * nt * (i + 1); ++ij)
                 d_c[ij] = d_qr.r[ij];
         }
         for (int pass = 1; pass < d_passes; ++pass) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int column = 0; column < nt; ++column)
                 if (column == moved(pass))
                     move_to_top(pass, column);
@@ -140,7 +140,7 @@ protected:
     MP_FN void to_units()
     {
         const int nt = d_nt;
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int i = 0; i < 2 * nt; ++i)
             d_v[i] = d_v[i] * d_unit[i / 2];
     }
@@ -170,9 +170,9 @@ protected:
         const F* const from_w = &d_w[follows(pass) * nt];
         F* const to = &d_c[pass * 2 * nt * nt];
         F* const to_w = &d_w[pass * nt];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = 0; i < column; ++i) {
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = i + 1; j < nt; ++j) {
                 const int place = j == column ? top : j < column ? j : j - 1;
                 to[2 * (i * nt + place)] = from[2 * (i * nt + j)];
@@ -180,16 +180,16 @@ protected:
             }
             to_w[i] = from_w[i];
         }
-        MP_UNROLL
+        MP_UNROLL_UP_TO(8)
         for (int j = 2 * (column + 1); j < 2 * nt; ++j)
             d_row[j] = from[2 * column * nt + j];
         F w = from_w[column];
-        MP_UNROLL
+        MP_UNROLL_UP_TO(4)
         for (int i = column; i < top; ++i) {
             const rotation r =
                 rotation::removing(&d_row[2 * (i + 1)], w, from_w[i + 1], to_w[i]);
             turn_of(pass, i) = r;
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = i + 2; j < nt; ++j)
                 r.turn(&d_row[2 * j],
                        from + 2 * ((i + 1) * nt + j),

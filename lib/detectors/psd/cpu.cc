@@ -28,23 +28,17 @@ std::size_t run_size(const plan& p, const batch& b, const psd_options& o)
         node_counts{ b });
 }
 
-template <int WIDTH>
-std::size_t run_width(const plan& p, const batch& b, const psd_options& o)
-{
-    if constexpr (WIDTH <= 2)
-        return by_size(p, [&](auto nt, auto nr) {
-            return run_size<nt.value, nr.value, WIDTH>(p, b, o);
-        });
-    else
-        return run_size<0, 0, WIDTH>(p, b, o);
-}
-
 } // namespace
 
 std::size_t run_psd(const plan& p, const batch& b)
 {
     return with_options<psd_options>(p, [&](const psd_options& o) {
-        return by_width(p, [&](auto width) { return run_width<width.value>(p, b, o); });
+        return by_width(p, [&](auto width) {
+            if constexpr (width.value == 2)
+                if (p.num_tx == 4 && p.num_rx == 4)
+                    return run_size<4, 4, 2>(p, b, o);
+            return run_size<0, 0, width.value>(p, b, o);
+        });
     });
 }
 

@@ -5,10 +5,13 @@
 #include "cpu/options.h"
 #include "cpu/sizes.h"
 #include "detectors/exhaustive/cpu_sliced.h"
+#include "detectors/nway/cpu_steps.h"
 #include "detectors/softsphere/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+MP_GREEDY_STEPS(extern)
 
 namespace {
 
@@ -38,15 +41,6 @@ std::size_t run_size(const plan& p, const batch& b, float llr_clip)
         live_lanes());
 }
 
-template <int WIDTH>
-std::size_t run_width(const plan& p, const batch& b, float llr_clip)
-{
-    if constexpr (WIDTH == 2 || WIDTH == 3)
-        if (p.num_tx == 4 && p.num_rx == 4)
-            return run_size<4, 4, WIDTH>(p, b, llr_clip);
-    return run_size<0, 0, WIDTH>(p, b, llr_clip);
-}
-
 } // namespace
 
 std::size_t run_softsphere(const plan& p, const batch& b)
@@ -58,8 +52,12 @@ std::size_t run_softsphere(const plan& p, const batch& b)
             parents *= p.points.size;
         if (parents <= small)
             return run_sliced(p, b, o.llr_clip, false);
-        return by_width(
-            p, [&](auto width) { return run_width<width.value>(p, b, o.llr_clip); });
+        return by_width(p, [&](auto width) {
+            if constexpr (width.value == 2)
+                if (p.num_tx == 4 && p.num_rx == 4)
+                    return run_size<4, 4, 2>(p, b, o.llr_clip);
+            return run_size<0, 0, width.value>(p, b, o.llr_clip);
+        });
     });
 }
 

@@ -32,7 +32,7 @@ struct softsphere_options {
  * least sum of the pairs' determinants. The stronger column of a pair stands above the
  * other. */
 template <class F, int NT, int NR>
-MP_FN void split_in_pairs(ordered_columns<F, NT, NR>& c, const F* h, int nr)
+MP_STEP void split_in_pairs(ordered_columns<F, NT, NR>& c, const F* h, int nr)
 {
     constexpr int nt = 4;
     c.copy(h);
@@ -111,12 +111,8 @@ public:
         else
             d_columns.sort_by_norm(h);
         d_seeds.prepare(&d_columns.h[0]);
-        for (int order = 0; order < orders(); ++order) {
-            const int shift = shift_of(order);
-            d_qr[order].decompose(&d_columns.h[0], [=](int c) {
-                return c + shift < d_nt ? c + shift : c + shift - d_nt;
-            });
-        }
+        for (int order = 0; order < orders(); ++order)
+            d_qr[order].decompose(&d_columns.h[0], shift_of(order));
     }
 
     /* Search only the first `count` elements of the lanes. */

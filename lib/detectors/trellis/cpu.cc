@@ -23,8 +23,11 @@ std::size_t run_size(const plan& p, const batch& b)
 std::size_t run_trellis(const plan& p, const batch& b)
 {
     return with_options<trellis_options>(p, [&](const trellis_options&) {
-        return by_size_and_any_width(p, [&](auto nt, auto nr, auto width) {
-            return run_size<nt.value, nr.value, width.value>(p, b);
+        return by_any_width(p, [&](auto width) {
+            if constexpr (width.value == 1 || width.value == 2)
+                if (p.num_tx == 2 && p.num_rx == 2)
+                    return run_size<2, 2, width.value>(p, b);
+            return run_size<0, 0, width.value>(p, b);
         });
     });
 }

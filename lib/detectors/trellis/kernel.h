@@ -57,8 +57,7 @@ public:
         }
         mask usable = F(0.0f) < F(1.0f);
         for (int last = 0; last < nt; ++last) {
-            d_tree.prepare(&d_columns.h[0],
-                           [=](int level) { return column(level, last); });
+            d_tree.prepare(&d_columns.h[0], last);
             usable = usable & d_tree.receive(y, noise_var);
             search(last);
             conclude(last, &d_llr[last * bits]);
@@ -184,7 +183,7 @@ private:
         const int size = d_constellation.size, entries = metrics();
         for (int first = 0; first < size; first += row) {
             F best[row], from[row];
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = 0; j < row; ++j) {
                 best[j] = first_path ? d_best[first + j] : F(no_metric);
                 from[j] = first_path ? d_from[first + j] : F(0.0f);
@@ -195,7 +194,7 @@ private:
                     in_a_word() ? d_path[path] : (F(0.0f).as_word() + path).as_float();
                 const F* const metric = &d_table[p * entries];
                 const F start = WIDTH > 0 ? metric[first / side] : metric[first];
-                MP_UNROLL
+                MP_UNROLL_UP_TO(4)
                 for (int j = 0; j < row; ++j) {
                     const F arriving =
                         WIDTH > 0 ? start + metric[side + first % side + j] : start;
@@ -203,7 +202,7 @@ private:
                     best[j] = min(best[j], arriving);
                 }
             }
-            MP_UNROLL
+            MP_UNROLL_UP_TO(4)
             for (int j = 0; j < row; ++j) {
                 d_best[first + j] = best[j];
                 d_from[first + j] = from[j];
