@@ -141,7 +141,7 @@ class TestReceiver:
         y, h = y.copy(), h.copy()
         y[3 * VECTORS] = np.nan                                  # one of its vectors
         y[7 * VECTORS:8 * VECTORS] = np.inf                      # all of them
-        h[9 * VECTORS:10 * VECTORS] = 0
+        h[9 * VECTORS:10 * VECTORS] = np.nan
         y[20 * VECTORS:21 * VECTORS] = y[30 * VECTORS:31 * VECTORS]    # another channel's
         tested = mimopack.iterative_receiver(**LINK, code=CODE, noise_var=noise_var)
         tb, messages = gr.top_block(), Messages()

@@ -41,7 +41,7 @@ class _reordering_block(Guarded, gr.basic_block):
             input_items, self._taken, strict=True)]
         outputs = [items[:blocks * self._made] for items in output_items]
         for out in outputs:
-            out[...] = 0    # after an exception
+            out[...] = self.LOST    # after an exception
         with self._log.guard(f"{blocks * self._made} items"):
             for out, values in zip(outputs, self._reorder(inputs), strict=True):
                 out[...] = values.reshape(out.shape)
@@ -87,7 +87,7 @@ class ofdm_vectors(_reordering_block):
     A tag moves to the first item of its block: from the first antenna to ``y``, where a tag
     ``noise_var`` reaches the detector, and from the estimates to ``h``.
 
-    If the block raises an exception, the items of the call are 0, which detectors erase. The
+    If the block raises an exception, the items of the call are NaN, which detectors erase. The
     exception is counted (``failures``) and logged.
 
     Args:
@@ -101,6 +101,8 @@ class ofdm_vectors(_reordering_block):
     Raises:
         ValueError: an argument is invalid.
     """
+
+    LOST = np.nan
 
     def __init__(self, num_rx=4, num_tx=4, fft_len=64, symbols_per_channel=14, carriers=None):
         self._num_rx = integer("num_rx", num_rx, 1, 256)

@@ -31,7 +31,7 @@ class rayleigh_channel(Controlled, batched_block):
         message in ``control``: dictionary with the key ``snr_db`` (in dB), or a pair of this key
             and its value.
 
-    If the simulation raises an exception, the vectors and matrices of the call are 0, which
+    If the simulation raises an exception, the vectors and matrices of the call are NaN, which
     detectors erase. The exception is counted (``failures``) and logged.
 
     Args:
@@ -47,7 +47,7 @@ class rayleigh_channel(Controlled, batched_block):
         ValueError: an argument is invalid.
     """
 
-    CONTROLS = ("snr_db",)
+    CONTROLS, LOST = ("snr_db",), np.nan
 
     def __init__(self, num_tx=4, num_rx=4, vectors=1, symbols_per_channel=1, snr_db=15.0,
                  seed=None):
