@@ -356,6 +356,8 @@ def test_wrong_llrs_are_refused():
         decoder.decode(vectors, np.zeros(8))
     with pytest.raises(ValueError, match="constellation"):
         wifi.ChannelEstimator(2, constellation="qam16")
+    with pytest.raises(ValueError, match="constellation: got a list of 2"):
+        wifi.ChannelEstimator(4, num_streams=3, constellation="wlan_qam16,wlan_qpsk")
 
 
 @pytest.mark.quick

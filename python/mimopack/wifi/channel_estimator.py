@@ -4,6 +4,7 @@
 
 from collections import Counter
 
+from .. import constellation as constellations
 from ..checks import choice, flag, integer, positive
 from .decoder import FrameDecoder, Settings
 from .formats.base import MCS
@@ -57,6 +58,8 @@ class ChannelEstimator:
             "num_streams", num_streams, 1, min(4, self.num_rx))
         self.constellation = (None if constellation is None
                               else stream_constellations(constellation))
+        if None not in (self.num_streams, self.constellation):
+            constellations.of_layers(self.constellation, self.num_streams)    # or ValueError
         frequency = None if frequency is None else positive("frequency", frequency)
         self._decoder = FrameDecoder(Settings(
             self.num_rx, self.sample_rate, self._sync.scale, frequency, detector=None,
