@@ -117,7 +117,7 @@ def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
     ("receiver", {"threshold": "1.0"}, "threshold <= 0.95"),
     ("receiver", {"passes": "0"}, "1 <= passes"),
     ("tx", {"format": "non-ht", "mcs": "7"}, "mcs in (6, 9"),
-    ("tx", {"format": "ht", "mcs": "33"}, "0 <= mcs <= 32"),
+    ("tx", {"format": "ht", "mcs": "77"}, "0 <= mcs <= 76"),
     ("tx", {"format": "ht", "mcs": "16"}, "<= num_tx"),
     ("tx", {"format": "vht", "mcs": "10"}, "0 <= mcs <= 9"),
     ("tx", {"format": "vht", "mcs": "1", "num_streams": "2", "stbc": "2"}, "<= num_tx"),
