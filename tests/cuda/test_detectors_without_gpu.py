@@ -427,7 +427,7 @@ def compare(det, launch, chunk, period, n=420, snr_db=15, known=0, counts=False,
                                         period, seed=blocks)
         h[3] = 0
         if not det.NEEDS_RANK:
-            h[6, :, -1] = 0.4 * h[6, :, 0]
+            h[4, :, -1] = 0.4 * h[4, :, 0]
         prior = None
         if known:
             prior = np.random.default_rng(blocks).normal(0, known, bits.shape).astype(np.float32)

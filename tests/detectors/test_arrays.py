@@ -90,7 +90,8 @@ def test_nearly_dependent_columns_among_others(name, own):
     h[7] = 0
     cpu, reference = pair(name, 8, 32, "qam16", **own)
     llr = cpu.detect(y, h, noise_var)
-    assert cpu.erasures == 2 and not llr[6:8].any()
+    erased = [6, 7] if cpu.NEEDS_RANK else []
+    assert cpu.erasures == len(erased) and not llr[erased].any()
     kept = np.delete(np.arange(32), [6, 7])
     assert_close(llr[kept], reference.detect(y, h, noise_var)[kept], 1e-2)
 

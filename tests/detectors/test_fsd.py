@@ -169,7 +169,8 @@ def test_error_rates_are_ordered():
     (detectors.HFSD, {"constellation": "qam64", "levels": 4, "backend": "reference"},
      "exceed the limit of 2.62e+05 for backend 'reference'; use fewer levels"),
     (detectors.ZFSIC, {"ordering": "best"}, "ordering: got 'best', allowed are sinr, norm, none"),
-    (detectors.BitFlip, {"constellation": "bpsk"}, "but bitflip needs square QAM"),
+    (detectors.BitFlip, {"constellation": [1, 1j, -1, -1j]},
+     "but bitflip works per axis and needs BPSK or square QAM"),
     (detectors.ZFSIC, {"extrinsic": True}, "extrinsic: zfsic takes no a-priori LLRs")])
 def test_bad_parameters(detector, arguments, message):
     with pytest.raises(ValueError) as caught:

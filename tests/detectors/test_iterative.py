@@ -128,7 +128,8 @@ def test_iterations_and_ep_lower_the_error_rate():
     ("ep", {"smoothing": 1.0}, "smoothing: got 1.0, allowed are 0 to less than 1"),
     ("ep", {"smoothing": -0.5}, "smoothing: got -0.5, allowed are 0 to less than 1"),
     ("ep", {"initial_variance": 0}, "initial_variance: got 0.0, must be positive"),
-    ("ep", {"constellation": "bpsk"}, "but ep needs square QAM")])
+    ("ep", {"constellation": [1, 1j, -1, -1j]},
+     "but ep works per axis and needs BPSK or square QAM")])
 def test_bad_parameters(name, arguments, message):
     with pytest.raises(ValueError, match=message):
         detectors.create(name, **arguments)

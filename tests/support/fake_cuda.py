@@ -171,6 +171,8 @@ class Fake:
 def install(monkeypatch, count=1):
     """Replace CuPy as if the machine had ``count`` GPUs."""
     monkeypatch.setattr(Fake, "registered", {})
+    # A lost GPU never ends its work, whose arrays are gone when the test has ended.
+    monkeypatch.setattr(Stream, "all", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
     for module in ("transfer", "pinning", "program", "gpus", "waiting"):

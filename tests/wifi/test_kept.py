@@ -6,7 +6,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, decoder, transmitter
+from gnuradio.mimopack.wifi import (
+    HT,
+    VHT,
+    NonHT,
+    Receiver,
+    Transmitter,
+    decoder,
+    llr_decoder,
+    transmitter,
+)
 from gnuradio.mimopack.wifi.kept import Kept, size_of
 
 
@@ -73,7 +82,8 @@ def test_formats_are_small(coding, allocated):
 
 def test_a_receiver_keeps_few_tables_of_long_frames(monkeypatch, allocated):
     """Each frame has another length, and tables of 0.5 MB, of which the limits allow three."""
-    monkeypatch.setattr(decoder, "_MOST_KEPT", 9)
+    monkeypatch.setattr(decoder, "MOST_KEPT", 9)
+    monkeypatch.setattr(llr_decoder, "MOST_KEPT", 9)
     monkeypatch.setattr(transmitter, "_MOST_KEPT", 9)
     receiver, sender = Receiver(1, backend="cpu"), Transmitter()
     after = []
