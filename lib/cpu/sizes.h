@@ -47,8 +47,8 @@ std::size_t by_width(const plan& p, Body body)
     }
 }
 
-/* Call body(nt, nr, width). From 64-QAM on there is the general build only: known sizes
- * gain less than a third. */
+/* Call body(nt, nr, width). From 64-QAM on there is the general build only: in most
+ * families known sizes gain less than half. */
 template <class Body>
 std::size_t by_size_and_width(const plan& p, Body body)
 {
