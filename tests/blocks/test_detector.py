@@ -48,7 +48,7 @@ def test_prior_port(name):
 
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_hard_ports(with_prior):
-    """Two solutions per vector, of which only the least significant bits count."""
+    """Give two solutions for each vector. Only the least significant bit of a byte counts."""
     y, h, noise_var, bits = problem(300, 4, 4, "qam16", 10, 3)
     rng = np.random.default_rng(1)
     hard = rng.integers(0, 256, (2, *bits.shape), np.uint8)
