@@ -102,22 +102,6 @@ def test_workers_killed_frozen_and_added(processes, client, expected, tmp_path):
     assert json.loads(path.read_text())["results"] == json.loads(json.dumps(expected))
 
 
-def test_all_workers_killed(processes, client, expected):
-    """The run waits for other workers."""
-    said = []
-
-    def kill():
-        for name in "abc":
-            processes.send(name, signal.SIGKILL)
-
-    def say(line):
-        said.append(line)
-        processes.worker("d")
-
-    assert made(client).run(*RUN, progress=Events(n5=kill), say=say) == expected
-    assert said == ["waiting for a worker"]
-
-
 def test_lost_scheduler(processes, client, expected, tmp_path):
     path = tmp_path / "out.json"
     events = Events(n8=lambda: processes.send("scheduler", signal.SIGKILL))
