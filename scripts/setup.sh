@@ -8,15 +8,12 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--pytest] [--tests] [--docs] [--pinned] [--fuzzers] [--with-cupy]
-                        [--isas native|all]
+usage: scripts/setup.sh [--pytest] [--tests] [--docs] [--fuzzers] [--with-cupy] [--isas native|all]
 
   --pytest      also install pytest
   --tests       also install pytest, Hypothesis, ruff, and the programs that the tests use (tshark,
                 scapy, h5py, and those of --docs)
   --docs        also install Sphinx into build/docs-venv, for scripts/docs.sh
-  --pinned      the same as --tests, but make .venv and build/docs-venv anew, with the packages of a
-                release: pip checks their hashes, which are for Debian 12 on x86-64
   --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
@@ -28,7 +25,6 @@ EOF
 pytest=no
 tests=no
 docs=no
-pinned=no
 fuzzers=no
 cupy=no
 isas=
@@ -37,7 +33,6 @@ while [ $# -gt 0 ]; do
         --pytest) pytest=yes ;;
         --tests) pytest=yes tests=yes docs=yes ;;
         --docs) docs=yes ;;
-        --pinned) pinned=yes pytest=yes tests=yes docs=yes ;;
         --fuzzers) fuzzers=yes ;;
         --with-cupy) cupy=yes ;;
         --isas)
@@ -151,8 +146,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # Make .venv if it is missing, belongs to an older Python, or does not use the system's packages.
-if [ $pinned = yes ] ||
-    ! "$venv_python" -c 'import sys, numpy, pip; sys.exit(sys.base_prefix != "/usr")' 2> /dev/null
+if ! "$venv_python" -c 'import sys, numpy, pip; sys.exit(sys.base_prefix != "/usr")' 2> /dev/null
 then
     step "make .venv with /usr/bin/python3" \
         /usr/bin/python3 -m venv --clear --system-site-packages .venv
@@ -166,21 +160,14 @@ fi
 print("[install]\nconstraint =", pathlib.Path(sys.prefix, "constraints.txt").as_uri())' \
     > .venv/pip.conf
 
-if [ $pinned = yes ]; then
-    step "pip install -r requirements-release.txt" \
-        "$venv_python" -m pip install --disable-pip-version-check \
-        --require-hashes -r requirements-release.txt
-fi
-
 # Sphinx needs newer versions of the distribution's packages, which .venv keeps.
-if [ $docs = yes ] && { [ $pinned = yes ] ||
-    ! cmp -s scripts/docs/requirements.txt build/docs-venv/requirements.txt; }; then
-    wanted=(--constraint .venv/constraints.txt -r scripts/docs/requirements.txt)
-    [ $pinned = no ] || wanted=(--require-hashes -r requirements-docs.txt)
+if [ $docs = yes ] &&
+    ! cmp -s scripts/docs/requirements.txt build/docs-venv/requirements.txt; then
     step "make build/docs-venv" \
         /usr/bin/python3 -m venv --clear --system-site-packages build/docs-venv
-    step "pip install ${wanted[*]: -2}" \
-        build/docs-venv/bin/python -m pip install --disable-pip-version-check "${wanted[@]}"
+    step "pip install -r scripts/docs/requirements.txt" \
+        build/docs-venv/bin/python -m pip install --disable-pip-version-check \
+        --constraint .venv/constraints.txt -r scripts/docs/requirements.txt
     cp scripts/docs/requirements.txt build/docs-venv/requirements.txt
 fi
 

@@ -26,7 +26,7 @@
 #define MP_UNROLL_BY(n) MP_PRAGMA(unroll(n))
 #define MP_ROLLED _Pragma("unroll 1")
 #else
-#ifdef MIMOPACK_SANITIZE
+#ifdef __SANITIZE_ADDRESS__
 #define MP_FN inline /* g++ takes five times as long to instrument every copy */
 #else
 #define MP_FN inline __attribute__((always_inline))
