@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the manual pages of the mimopack command, apps/man/*.1, from its help texts.
+"""Write the manual pages of the mimopack command from its help texts, as the build does.
 
-    PYTHONPATH=build/python .venv/bin/python scripts/generate_man.py [--check]
-
---check writes nothing, lists the outdated files, and exits with 1 if there are any.
+    PYTHONPATH=build/python .venv/bin/python scripts/generate_man.py FOLDER
 """
 
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import click
-import generated
 from gnuradio.mimopack.apps.cli import main as mimopack
 from gnuradio.mimopack.checks import MOST_THREADS
 
-FOLDER = Path(__file__).resolve().parent.parent / "apps/man"
 HEADER = """\
 .\\" SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 .\\" SPDX-License-Identifier: GPL-3.0-or-later
@@ -91,10 +88,8 @@ def pages():
     return found
 
 
-def out_of_date(write):
-    """Return the names of outdated files, and rewrite them if ``write`` is set."""
-    return generated.update(FOLDER, "*.1", pages(), write)
-
-
 if __name__ == "__main__":
-    generated.main(__doc__.splitlines()[0], out_of_date)
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in pages().items():
+        (folder / file).write_text(text, encoding="utf-8")

@@ -116,7 +116,7 @@ def test_links_lead_somewhere():
 
 def test_examples_and_documentation_are_installed(tmp_path):
     configure(tmp_path / "build", f"-DPYTHON_EXECUTABLE={sys.executable}")
-    for component in ("examples", "doc", "man"):
+    for component in ("examples", "doc"):
         cmake("--install", tmp_path / "build", "--component", component, "--prefix", tmp_path)
     examples = tmp_path / "share/gnuradio/examples/mimopack"
     assert os.access(examples / "recordings/make_traffic.py", os.X_OK)
@@ -133,8 +133,6 @@ def test_examples_and_documentation_are_installed(tmp_path):
     assert {path.name for path in (documents / "docs").iterdir()} \
         == {path.name for path in (ROOT / "docs").iterdir()}
     assert (documents / "README.md").exists()
-    assert {path.name for path in (tmp_path / "share/man/man1").iterdir()} \
-        == {path.name for path in (ROOT / "apps/man").iterdir()}
 
 
 def setup(folder, *functions, timeout=60):

@@ -44,9 +44,10 @@ def test_every_command_has_help(command):
     assert done.stdout.startswith("Usage:")
 
 
-def test_manual_pages_are_up_to_date():
-    assert generate_man.out_of_date(write=False) == [], "run scripts/generate_man.py"
-    assert {"mimopack-sim.1", "mimopack-sim-status.1"} < generate_man.pages().keys()
+def test_each_command_has_a_manual_page():
+    pages = generate_man.pages()
+    assert {"mimopack-sim.1", "mimopack-sim-status.1"} < pages.keys()
+    assert "\n.SS Input\n" in pages["mimopack-wifi.1"]
     assert generate_man.escaped(".a\n-b\\c") == "\\&.a\n\\-b\\ec"
 
 
