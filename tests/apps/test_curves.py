@@ -35,18 +35,12 @@ def test_titles_are_no_formulas(tmp_path, words):
     parameters = {"code": "none", "snr_kind": "snr"}
     curves.draw([row], parameters, tmp_path / "out.png", words)
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-
-
 def legend(axis):
     return [text.get_text() for text in axis.get_legend().get_texts()]
-
-
 def test_without_a_code_there_are_bit_error_rates_only(drawn):
     (axis,) = drawn(code="none")
     assert axis.get_ylabel() == "bit error rate" and legend(axis) == ["MMSE"]
     assert [axis.get_ylabel().split(" rate")[0] for axis in drawn()] == ["frame error", "bit error"]
-
-
 def test_points_that_are_not_complete_are_hollow(drawn):
     for axis in drawn(complete=(True, False, True)):
         hollow = [line for line in axis.lines if line.get_markerfacecolor() == "white"
@@ -54,14 +48,10 @@ def test_points_that_are_not_complete_are_hollow(drawn):
         assert {tuple(line.get_xdata()) for line in hollow if line.get_marker() != "None"} == {(1,)}
     assert "not complete" in legend(drawn(complete=(True, False, True))[0])
     assert "not complete" not in legend(drawn()[0])
-
-
 def arrows(axis):
     """Return (x, y) of the beginning of each arrow."""
     return [tuple(max(segment, key=lambda end: end[1])) for bars in axis.containers
             for segment in bars.lines[2][0].get_segments()]
-
-
 @pytest.mark.parametrize("last, at", [
     ((0.0, [0.0, 1e-2]), 2e-3),             # no error; the rate before it is lower than the bound
     ((0.0, [0.0, 1.2e-3]), 1.2e-3),         # no error: the bound
@@ -74,8 +64,6 @@ def test_curves_end_with_an_arrow_and_axes_below_what_is_certain(drawn, last, at
         np.testing.assert_allclose(arrows(axis), [(2, at)])
         np.testing.assert_array_equal(axis.lines[0].get_ydata(), [1.0, 2e-3, np.nan])
     assert not any(map(arrows, drawn(last=(1e-3, [5e-4, 2e-3]))))
-
-
 @pytest.mark.parametrize("name, words", [
     ("kbest:k=8", "K-best (8)"), ("nway", "N-way"),
     ("softsphere:llr_clip=5", "SoftSphere (llr clip 5)"),
@@ -83,14 +71,10 @@ def test_curves_end_with_an_arrow_and_axes_below_what_is_certain(drawn, last, at
     ("fig 3: mmse", "fig 3: MMSE"), ("my_zf:limit=2", "my_zf (limit 2)")])
 def test_detectors_have_the_names_that_people_write(name, words):
     assert curves.detector_in_words(name) == words
-
-
 @pytest.mark.parametrize("name, words", [
     ("qam16", "16-QAM"), ("qpsk", "QPSK"), ("wlan_qam256", "256-QAM (802.11)"), ("mine", "mine")])
 def test_constellations_too(name, words):
     assert curves.constellation_in_words(name) == words
-
-
 def test_title_and_labels(drawn):
     assert legend(drawn(labels={"mmse": "linear", "nway": "N"})[0]) == ["linear"]
     assert drawn(code="none")[0].figure._suptitle.get_text() == (

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -56,14 +55,6 @@ class TestCommand:
         text = self.run("--errors", 5, "--quiet", "--ebn0", 3)
         assert "by default: -d mmse -d nway (" in text
         assert "by default" not in self.run("--errors", 5, "-d", "zf", "--snr", 3)
-
-    def test_texts_of_the_picture(self, tmp_path):
-        arguments = ("-d", "mmse", "-d", "zf", "--errors", 5, "--snr", 3)
-        path = tmp_path / "out.svg"
-        self.run(*arguments, "--plot", path, "--title", "Fig. 3", "--labels", "M, Z")
-        drawn = path.read_text()
-        assert all(f"<!-- {text} -->" in drawn for text in ("Fig. 3", "M", "Z"))
-        assert "--labels: got 1 for 2 detectors" in self.run(*arguments, "--labels", "M", code=2)
 
     @pytest.mark.parametrize("arguments, message", [
         (("-d", "mmse", "--snr", "1", "--ebn0", "1"), "give either --snr or --ebn0"),
@@ -118,15 +109,6 @@ class TestOutput:
         assert self.run("-o", path).exit_code == 0
         assert os.listdir(tmp_path) == ["out.json"]
 
-    def test_a_refused_thread_is_one_error(self, tmp_path, monkeypatch):
-        def refused(_):
-            raise RuntimeError("can't start new thread")
-
-        monkeypatch.setattr(threading.Thread, "start", refused)
-        result = self.run("-o", tmp_path / "out.json")
-        assert result.exit_code == 1
-        assert result.output.splitlines()[-1] == "Error: threads: can't start new thread"
-
     def test_a_damaged_file_is_one_error(self, tmp_path):
         path = tmp_path / "out.json"
         self.run("-o", path)
@@ -150,14 +132,6 @@ class TestOutput:
         said = self.refused(option, tmp_path / "no" / "out.json")
         assert f"there is no folder {tmp_path / 'no'}" in said
 
-    def test_a_link_at_the_temporary_name_is_not_followed(self, tmp_path):
-        victim = tmp_path / "victim"
-        victim.write_text("precious")
-        (tmp_path / "out.json.part").symlink_to(victim)
-        assert self.run("-o", tmp_path / "out.json").exit_code == 0
-        assert victim.read_text() == "precious"
-        assert json.loads((tmp_path / "out.json").read_text())["results"]
-
     def test_a_full_disk_loses_no_table(self, tmp_path):
         path = tmp_path / "out.json"
         assert self.run("-o", path).exit_code == 0
@@ -171,14 +145,6 @@ class TestOutput:
             f"Error: [Errno 27] File too large: '{path}'")
         assert "written" not in result.output and path.read_bytes() == before
         assert os.listdir(tmp_path) == ["out.json"]
-
-    def test_curves_that_do_not_fit(self, tmp_path):
-        path = tmp_path / "out.png"
-        with small_files(5000):
-            result = self.run("--plot", path)
-        assert result.exit_code == 1 and "detector" in result.output
-        assert result.output.splitlines()[-1] == f"Error: [Errno 27] File too large: '{path}'"
-        assert os.listdir(tmp_path) == []
 
     def test_the_format_of_curves_is_checked_first(self, tmp_path):
         said = self.refused("--plot", tmp_path / "out.doc")

@@ -3,7 +3,7 @@
 """``mimopack sim campaign`` and ``mimopack sim status``."""
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -14,10 +14,10 @@ from ..sim.campaign import Campaign
 from ..sim.content import WHAT, check, parse
 from ..text import printable
 from .clusters import describe_cluster, scheduler_options
-from .interrupt import Interrupt
+from .interrupt import interruptible
 from .machine import describe
 from .options import FiniteRange
-from .points import showing
+from .progress import showing
 from .sim import table
 
 
@@ -72,7 +72,7 @@ def _run(campaign, simulations, machine, seconds, quiet):
     runs = []
     start = time.perf_counter()
     with ExitStack() as stack:
-        interrupt = stack.enter_context(Interrupt())
+        stack.enter_context(interruptible())
         show = stack.enter_context(showing(quiet))
         for part in campaign.parts:
             simulation = simulations[part.name]
@@ -86,11 +86,8 @@ def _run(campaign, simulations, machine, seconds, quiet):
                                   part.run["max_frames"], name=part.name)
 
         try:
-            try:
-                with interrupt.allowed():
-                    campaign.run(simulations, seconds, following, show.say)
-            except KeyboardInterrupt:
-                pass
+            with suppress(KeyboardInterrupt):
+                campaign.run(simulations, seconds, following, show.say)
             for run, simulation in zip(runs, simulations.values(), strict=True):
                 run["seconds"] = round(time.perf_counter() - start, 3)
                 simulation.store.write()

@@ -1,12 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show a command's progress in a line of the terminal."""
+"""Show the progress of commands: a line of the terminal, or a table of a simulation's points."""
 
 import shutil
 import sys
 import time
+from contextlib import contextmanager
+from importlib.util import find_spec
 
-_INTERVAL = 0.2    # seconds between two updates
+import click
+
+_INTERVAL = 0.2    # seconds between two updates of a line
+_TABLE_INTERVAL = 0.5    # seconds between two updates of a table
+_SHARES = 1000    # steps of a bar
 _ERASE = "\r\x1b[2K"
 
 
@@ -55,3 +61,110 @@ class Progress:
             self._stream.flush()
             self._shown = False
             self._next = 0.0
+
+
+@contextmanager
+def showing(quiet):
+    """Context manager: show progress on standard error while simulations run.
+
+    On a terminal, and if rich is installed, it is a table of all points that are not complete yet;
+    otherwise it is click's bar.
+
+    Yields:
+        :class:`Points`.
+    """
+    if quiet:
+        yield Points(lambda: None, _print)
+    elif sys.stderr.isatty() and find_spec("rich") is not None:
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(stderr=True), auto_refresh=False, transient=True,
+                  vertical_overflow="crop") as live:
+            points = Points(lambda: live.update(points.table(), refresh=True), live.console.print)
+            yield points
+    else:
+        with click.progressbar(length=_SHARES, label="simulating",
+                               item_show_func=lambda item: item) as bar:
+            points = Points(lambda: bar.update(int(_SHARES * points.share) - bar.pos, points.last),
+                            _print, every=0)
+            yield points
+
+
+def _print(line):
+    click.echo(line, err=True)
+
+
+class Points:
+    """The points of simulations.
+
+    Args:
+        draw: function that shows the table.
+        say: function that prints a line.
+        every: seconds between two calls of draw.
+
+    Attributes:
+        last: description of the point that has grown last.
+    """
+
+    def __init__(self, draw, say, every=_TABLE_INTERVAL):
+        self._draw, self._every, self._drawn = draw, every, 0.0
+        self.say = say
+        self._rows = {}
+        self._total = 0
+        self.last = None
+
+    def following(self, simulation, snrs, errors, max_frames, seconds=None, name=""):
+        """Return the ``progress`` function of a simulation, whose ``run`` has these arguments."""
+        self._total += len(snrs) * len(simulation.detectors)
+
+        def grown(detector, at_db, tally):
+            row = self._rows.setdefault((name, detector, at_db), _Row(tally.frames))
+            row.update(tally, errors, max_frames, simulation.plan)
+            self.last = (f"{name + ': ' if name else ''}{detector} at {at_db:g} dB: "
+                         f"{tally.frames} frames, {tally.frame_errors} wrong")
+            if time.monotonic() > self._drawn + self._every:
+                self._drawn = time.monotonic()
+                self._draw()
+
+        return grown
+
+    @property
+    def share(self):
+        """Share of the work that is done."""
+        return sum(row.share for row in self._rows.values()) / max(1, self._total)
+
+    def table(self):
+        """Return the table of all points that are not complete, for rich."""
+        from rich.table import Table
+
+        table = Table(title=f"{100 * self.share:.0f} %", box=None, pad_edge=False)
+        names = any(name for name, *_ in self._rows)
+        for title in ["simulation"] * names + ["detector"]:
+            table.add_column(title)
+        for title in ("dB", "frames", "errors", "FER", "done", "frames/s", "workers"):
+            table.add_column(title, justify="right")
+        for (name, detector, at_db), row in self._rows.items():
+            if row.share < 1:
+                table.add_row(*[name] * names, detector, f"{at_db:g}", *row.cells(at_db))
+        return table
+
+
+class _Row:
+    """A point in numbers."""
+
+    def __init__(self, frames):
+        self._first, self._began = frames, time.monotonic()
+        self.share = 0.0
+
+    def update(self, tally, errors, max_frames, plan):
+        self._frames, self._errors, self._plan = tally.frames, tally.frame_errors, plan
+        self.share = min(1.0, max(tally.frame_errors / errors, tally.frames / max_frames))
+
+    def cells(self, at_db):
+        spent = time.monotonic() - self._began
+        return (str(self._frames), str(self._errors),
+                f"{self._errors / self._frames:.2e}" if self._frames else "",
+                f"{100 * self.share:.0f} %",
+                f"{(self._frames - self._first) / spent:.0f}" if spent > 1 else "",
+                str(self._plan.workers(at_db)))

@@ -4,6 +4,7 @@
 
 import os
 import time
+from contextlib import suppress
 
 # Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
 # before NumPy is loaded.
@@ -18,10 +19,10 @@ from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
 from ..sim import campaign, channels, codes
 from .clusters import describe_cluster, scheduler_options
-from .interrupt import Interrupt
+from .interrupt import interruptible
 from .machine import describe, describe_gpu
 from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, PictureFile, heading
-from .points import showing
+from .progress import showing
 
 DEFAULT_DETECTORS = ("mmse", "nway")
 DEFAULT_SNRS = "8:24:4"
@@ -45,13 +46,10 @@ def _simulate(simulation, run, arguments, quiet):
     """
     simulation.store.runs.append(run)
     start = time.perf_counter()
-    with Interrupt() as interrupt, showing(quiet) as show:
+    with interruptible(), showing(quiet) as show:
         try:
-            try:
-                with interrupt.allowed():
-                    simulation.run(*arguments, show.following(simulation, *arguments), show.say)
-            except KeyboardInterrupt:
-                pass
+            with suppress(KeyboardInterrupt):
+                simulation.run(*arguments, show.following(simulation, *arguments), show.say)
             run["seconds"] = round(time.perf_counter() - start, 3)
             simulation.store.write()
         except OSError as error:

@@ -2,45 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Common style of all pictures, and their files; matplotlib draws them without a display."""
 
-import os
-from contextlib import contextmanager
 from pathlib import Path
 
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt
+from matplotlib.backend_bases import FigureCanvasBase
+
 from ..files import replace_file
-
-
-@contextmanager
-def _away():
-    """Leave the working folder for a while, with all threads of the process.
-
-    A folder that the user may not enter stays; nothing there can be read.
-    """
-    try:
-        here = os.open(".", os.O_PATH | os.O_CLOEXEC)
-    except PermissionError:
-        yield
-        return
-    try:
-        os.chdir("/")
-        yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
-# matplotlib reads the file matplotlibrc of the working folder, which can run programs. A file that
-# the user has named by this variable is read, of course.
-if "MATPLOTLIBRC" in os.environ:
-    os.environ["MATPLOTLIBRC"] = os.path.abspath(os.environ["MATPLOTLIBRC"])
-with _away():
-    import matplotlib
-
-    matplotlib.use("Agg")
-
-    from matplotlib import pyplot as plt
-    from matplotlib.backend_bases import FigureCanvasBase
-
-__all__ = ["BLUE", "GREY", "ORANGE", "STYLE", "as_text", "picture_format", "plt", "save"]
 
 BLUE, ORANGE, GREY = "#1f6fb4", "#d95f02", "#8a8a8a"
 STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top": False,

@@ -117,7 +117,8 @@ class SampleSink(Controlled):
     Attributes:
         block: GNU Radio block with num_rx inputs and the message port ``control``.
         outlet: as above.
-        started: ``threading.Event`` that is set when the block starts.
+        started, ended: ``threading.Event`` that is set when the block starts, and when it has sent
+            everything at its end.
     """
 
     def __init__(self, name, engine, frequency, outlet, overload="wait", buffer_seconds=0.25):
@@ -134,7 +135,7 @@ class SampleSink(Controlled):
         self._queue = _runtime.SampleQueue(
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
-        self.started = threading.Event()
+        self.started, self.ended = threading.Event(), threading.Event()
         # The block has a weak reference to this object and a strong one only while it runs: two
         # strong references would form a cycle that is never freed. The block keeps the outlet
         # alive, which GNU Radio does not.
@@ -187,6 +188,7 @@ class SampleSink(Controlled):
     def begin(self):
         """Begin to take samples; called when the block starts."""
         self.started.set()
+        self.ended.clear()
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
@@ -215,6 +217,7 @@ class SampleSink(Controlled):
             self._log.flush()
             # If the flowgraph was stopped from outside, keep the receiving blocks alive.
             self.outlet.end(done)
+            self.ended.set()
 
     def control(self, message):
         """Handle a message of port ``control``."""
@@ -375,6 +378,11 @@ class sample_block(hierarchical_block):
     def refused_settings(self):
         """Return the number of messages at port ``control`` that were refused."""
         return self._sink.refused_settings()
+
+    @property
+    def ended(self):
+        """``threading.Event`` that is set when the stream has ended and everything was sent."""
+        return self._sink.ended
 
     @property
     def control(self):

@@ -3,22 +3,17 @@
 """mimopack wifi: printed text, written files and refused options."""
 
 import json
-import os
 import re
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.wifi.hints import Levels
-from gnuradio.mimopack.wifi import NonHT
 from gnuradio.mimopack.wifi.csi import read_csi
-from limits import small_files
 from source_tree import ROOT
-from wifi_air import FRAMES, MPDUS, air, record
+from wifi_air import FRAMES, air, record
 
 
 def _wifi(*arguments):
@@ -58,13 +53,6 @@ def test_frames_lines_and_table(simulated):
     assert table[-1][1:7] == ["5", "5", "8", "8", "100.0 %", str(8 * 128)]
 
 
-def test_quiet_prints_no_frames(simulated):
-    result = _wifi(simulated[0], "-q")
-    assert result.exit_code == 0
-    assert "sample " not in result.output.split("format")[0].split("SIMULATED")[1]
-    assert "\nall " in result.output
-
-
 @pytest.mark.quick
 def test_json_has_the_frames_that_were_sent(simulated, tmp_path):
     path, sent = simulated
@@ -84,14 +72,6 @@ def test_json_has_the_frames_that_were_sent(simulated, tmp_path):
     assert sorted(tmp_path.iterdir()) == [tmp_path / "f.json"]
 
 
-def test_json_has_what_only_some_formats_announce(simulated, tmp_path):
-    _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
-    got = {(one["format"], one["aggregated"], one["greenfield"], one["beamformed"], one["group_id"],
-            one["partial_aid"]) for one in json.loads((tmp_path / "f.json").read_text())}
-    assert got == {("non-ht", None, None, None, None, None), ("ht", False, False, None, None, None),
-                   ("ht", True, False, None, None, None), ("vht", True, None, False, 0, 0)}
-
-
 def test_csi_and_pcap_have_the_frames(simulated, tmp_path):
     path, sent = simulated
     result = _wifi(path, "-q", "--csi", tmp_path / "c.npz", "--pcap", tmp_path / "p.pcap")
@@ -104,17 +84,6 @@ def test_csi_and_pcap_have_the_frames(simulated, tmp_path):
     seconds = int.from_bytes(pcap[24:28], "little")
     assert seconds == recording.Reader(path).start_time    # by core:datetime
     assert sorted(one.name for one in tmp_path.iterdir()) == ["c.npz", "p.pcap"]
-
-
-def test_levels_of_a_capture_are_in_dbm_where_full_scale_is_known(simulated, tmp_path):
-    _wifi(simulated[0], "-q", "--pcap", tmp_path / "a.pcap", "--json", tmp_path / "f.json")
-    result = _wifi(simulated[0], "-q", "--pcap", tmp_path / "b.pcap", "--full-scale-dbm", "-30.5")
-    assert result.exit_code == 0, result.output
-    level = max(json.loads((tmp_path / "f.json").read_text())[0]["level_dbfs"])
-    first, second = ((tmp_path / f"{name}.pcap").read_bytes() for name in "ab")
-    differences = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
-    signed = [tuple(one - 256 * (one > 127) for one in pair) for pair in differences]
-    assert signed[0] == (round(level), round(level - 30.5))
 
 
 def test_pictures_and_summary(simulated, tmp_path):
@@ -155,17 +124,6 @@ def test_bare_samples_of_two_channels(tmp_path, datatype):
             "5180 MHz, ") in result.output
     frames = json.loads((tmp_path / "f.json").read_text())
     assert [one["psdu"] for one in frames] == [one.psdu.hex() for one in sent]
-
-
-def test_options_complete_and_replace_metadata(tmp_path):
-    """The metadata has a wrong sample rate, and another channel count."""
-    samples, _ = air(FRAMES[:2], 2, sample_rate=40e6)
-    interleaved = np.ascontiguousarray(samples.T).reshape(1, -1)
-    path = recording.write(tmp_path / "r", interleaved, 1e6, frequency=1e9)
-    result = _wifi(path, "-q", "--rate", "40M", "--channels", "2", "--json", tmp_path / "f.json")
-    assert result.exit_code == 0, result.output
-    assert "SigMF, 2 channels of cf32_le, 40 MS/s, 1000 MHz" in result.output
-    assert len(json.loads((tmp_path / "f.json").read_text())) == 2
 
 
 @pytest.mark.parametrize("megahertz", [5, 10])
@@ -210,23 +168,6 @@ def test_lost_frames_are_counted_by_their_reason(tmp_path):
     assert f"1  wrong frame check sequence (at sample {sent[0].start})" in result.output
     assert "note:" not in result.output
     assert "1  truncated: the samples end before the frame does (at sample " in result.output
-
-
-def test_clipped_samples_are_told_where_frames_were_lost(tmp_path):
-    samples, sent = air([FRAMES[0], FRAMES[2]], 1)
-    samples[0, sent[1].start:] *= 100
-    path = recording.write(tmp_path / "r", samples, 20e6, datatype="ci16_le")
-    result = _wifi(path)
-    assert result.exit_code == 0, result.output
-    assert re.search(r"note: the recording is clipped: \d+\.\d % of its values", result.output)
-
-
-def test_frames_that_all_fail_say_what_to_check(tmp_path):
-    path, _ = record(tmp_path / "r", [(lambda n: NonHT(54, n), MPDUS[:1])] * 3, 1, snr_db=12)
-    result = _wifi(path)
-    assert result.exit_code == 1
-    assert "3  wrong frame check sequence" in result.output
-    assert re.search(r"Is the SNR \(mean 1\d\.\d dB\) high enough", result.output)
 
 
 def _noise(path, scale=0.1, offset=0.0, datatype="cf32_le"):
@@ -366,28 +307,6 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
     assert counts[0] < counts[1] >= best - 2, (counts, best)
 
 
-@pytest.mark.quick
-def test_an_antenna_recorded_twice_and_a_dead_one_are_named(tmp_path):
-    samples = _demo()
-    noise = 1e-3 * np.random.default_rng(1).standard_normal((2, samples.shape[1])).astype(complex)
-    twice = recording.write(tmp_path / "twice", samples[[0, 1, 1, 3]], 20e6)
-    dead = recording.write(tmp_path / "dead", np.stack([*samples, noise[0] + 1j * noise[1]]), 20e6)
-    assert ("note: antennas 1 and 2 hold the same samples: was one recorded twice?"
-            ) in _wifi(twice, "-q").output
-    result = _wifi(dead, "-q")
-    assert result.exit_code == 0
-    assert re.findall("note: antenna.*", result.output) == [
-        "note: antenna 4 finds 0 frames by itself, antenna 0 finds 80: is it connected, and is its "
-        "gain right?"]
-
-
-def test_levels_know_the_loudest_piece():
-    levels = Levels(1, None)
-    for scale in (1.0, 2.0, 0.5):
-        levels.add(np.full((1, 100), scale, np.complex64))
-    assert levels.loudest == (pytest.approx(400), 100)
-
-
 @pytest.mark.parametrize(("options", "said"), [
     (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s. "
                           "No channel fits into these samples, so no resampling helps."),
@@ -432,28 +351,6 @@ def test_a_wrong_option_is_refused_in_a_sentence(tmp_path, options, said):
     assert said.format(**places) in result.output
     assert "Traceback" not in result.output
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    empty, odd = tmp_path / "r.ci16", tmp_path / "noname"
-    empty.write_bytes(b"")
-    odd.write_bytes(bytes(400))
-    nine = recording.write(tmp_path / "nine", np.ones((9, 100)), 20e6)
-    rate = recording.write(tmp_path / "rate", np.ones((1, 100)), 15e6)
-    for path, said in [
-            (tmp_path / "nothing", "there is no file {0}.sigmf-meta or {0}.sigmf-collection"),
-            (tmp_path / "nothing.dat",
-             "there is no file {0}, {0}.sigmf-meta or {0}.sigmf-collection"),
-            (tmp_path, "give one of its recordings"),
-            (odd, "its name does not say its sample format: give --format, one of cf32_le"),
-            (empty, f"{empty} holds no samples"),
-            (nine, "has 9 channels, the receiver supports at most 8"),
-            (rate, "has 15 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s")]:
-        result = _wifi(path)
-        assert result.exit_code == 2, result.output
-        assert said.format(path) in result.output.splitlines()[-1], result.output
-
-
 def test_a_refused_run_leaves_older_files(simulated, tmp_path):
     old = tmp_path / "f.json"
     old.write_text("old")
@@ -462,16 +359,6 @@ def test_a_refused_run_leaves_older_files(simulated, tmp_path):
     assert result.exit_code == 2
     assert old.read_text() == "old"
     assert list(tmp_path.iterdir()) == [old]
-
-
-def test_surplus_bytes_and_near_rates_are_noted(tmp_path):
-    path = tmp_path / "r.ci16"
-    path.write_bytes(bytes(4001))
-    result = _wifi(path, "--rate", "20000100", "--channels", "3")
-    assert "note: r.ci16 ends within a sample: its last 5 bytes are left out" in result.output
-    assert "note: 20000100 samples/s are treated as 20 MS/s" in result.output
-
-
 def test_a_wrong_checksum_is_a_warning(simulated, tmp_path):
     path, _ = record(tmp_path / "r", FRAMES[:1])
     assert "warning" not in _wifi(path).output
@@ -483,8 +370,6 @@ def test_a_wrong_checksum_is_a_warning(simulated, tmp_path):
     assert "warning: " in result.output and "checksum (core:sha512) differs" in result.output
     notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
     assert ["core:sha512" in note for note in notes] == [True]
-
-
 @pytest.mark.parametrize("command", ["wifi", "play"])
 def test_control_characters_never_reach_the_terminal(tmp_path, command):
     path = recording.write(tmp_path / "a\x1b[31mb", np.ones((1, 5000)), 20e6,
@@ -505,8 +390,6 @@ def test_control_characters_never_reach_the_terminal(tmp_path, command):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rest), repr(output)
     if command == "wifi":
         assert "x\\x1b[2Jy\\x9bz\\u202e" in outputs[0]
-
-
 def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
     path, _ = record(tmp_path / "r", FRAMES[:1])
     metadata = json.loads(path.read_text())
@@ -524,17 +407,6 @@ def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
     result = _wifi(path)
     assert result.exit_code == 2
     assert "annotations[0].core:sample_start: got '7', must be an integer from 0" in result.output
-
-
-@pytest.mark.parametrize("arguments", [
-    ["--a\x1b[31mb"], ["wifi", "--js\x1b[31mon", "x"], ["wifi", "x", "y\x1b[31mz"],
-    ["play", "x", "y\x1b[31mz"], ["a\x1b[31mb"]])
-def test_control_characters_of_arguments_never_reach_the_terminal(arguments):
-    result = CliRunner().invoke(main, arguments, color=True)
-    assert result.exit_code == 2
-    assert "\x1b" not in result.output and "\\x1b[31m" in result.output
-
-
 @pytest.mark.parametrize("command", ["wifi", "play"])
 def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, monkeypatch,
                                                           command):
@@ -548,95 +420,15 @@ def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, m
     assert not list(tmp_path.iterdir())
     with pytest.raises(ImportError, match="backend 'cuda' needs CuPy"):
         wifi.Receiver(backend="cuda")
-
-
-@pytest.mark.parametrize("command", ["wifi", "play"])
-def test_backend_cuda_without_a_gpu_is_refused_in_one_line(simulated, tmp_path, monkeypatch,
-                                                           command):
-    def count():
-        raise OSError("no driver")
-
-    runtime = SimpleNamespace(getDeviceCount=count, CUDARuntimeError=OSError)
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, [command, str(simulated[0]), "--backend", "cuda"])
-    assert result.exit_code == 2
-    assert result.output == "Error: --backend: there is no usable NVIDIA GPU (no driver)\n"
-
-
-def test_an_error_that_each_frame_has_is_logged_once(caplog):
-    def broken(num_streams, num_rx, constellation):
-        raise RuntimeError("no detector")
-
-    receiver = wifi.Receiver(2, detector=broken)
-    frames = receiver.process(air(FRAMES, 2)[0]) + receiver.finish()
-    assert [frame.problem for frame in frames] == ["failed: RuntimeError"] * len(FRAMES)
-    assert len(caplog.records) == 1
-
-
-def test_frames_that_all_fail_by_an_error_are_no_reason_to_look_for_another_reading(
-        simulated, monkeypatch):
-    def broken(*_):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(wifi.decoder.FrameDecoder, "_setup", broken)
-    result = _wifi(simulated[0])
-    assert result.exit_code == 1
-    assert "5  failed: RuntimeError (first at sample " in result.output
-    assert "The program failed on each of these frames" in result.output
-    assert "tried" not in result.output and "SNR (mean" not in result.output
-
-
-def test_options_of_the_receiver(simulated, monkeypatch):
-    given = []
-
-    def receiver(*arguments, **options):
-        given.append(options)
-        return wifi.receiver.Receiver(*arguments, **options)
-
-    monkeypatch.setattr(wifi, "Receiver", receiver)
-    result = _wifi(simulated[0], "-q", "-d", "mla", "--whitening", "covariance", "--passes", "2",
-                   "--iterations", "3", "--threads", "2", "--backend", "cpu")
-    assert result.exit_code == 0, result.output
-    assert given == [dict(detector="mla", whitening="covariance", passes=2, iterations=3,
-                          threads=2, backend="cpu", keep_symbols=False)]
-
-
-def test_help_has_all_endings_that_are_known():
-    assert {*recording.ALIASES, "ci8", "cu8"} <= {*re.findall(r"\.(\w+)", _wifi("--help").output)}
-
-
 def test_a_frequency_in_mhz_is_a_warning(simulated):
     result = _wifi(simulated[0], "-q", "--frequency", "5180")
     assert result.exit_code == 0
     assert "20 MS/s, 5180 Hz," in result.output
     assert "warning: no Wi-Fi channel is below 100 MHz" in result.output
     assert "below 100 MHz" not in _wifi(simulated[0], "-q").output
-
-
-def test_channel_matrices_need_a_regular_file(simulated, tmp_path):
-    os.mkfifo(tmp_path / "c.npz")
-    result = _wifi(simulated[0], "-q", "--csi", tmp_path / "c.npz")
-    assert result.exit_code == 2
-    assert "is a FIFO, must be a regular file" in result.output.splitlines()[-1]
-
-
-@pytest.mark.parametrize("command", ["wifi", "play"])
-def test_a_summary_that_does_not_fit_leaves_the_older_one(simulated, tmp_path, command):
-    path = tmp_path / "summary.json"
-    path.write_text("old")
-    with small_files(100):
-        result = CliRunner().invoke(main, [command, str(simulated[0]), "-q", "-o", str(tmp_path)])
-    assert result.exit_code == 2
-    assert result.output.splitlines()[-1] == (
-        f"Error: --output: cannot write {tmp_path}: File too large")
-    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-
-
 def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):
     def broken(self):
         raise OSError("the disk is gone")
-
     monkeypatch.setattr(wifi.Receiver, "finish", broken)
     result = _wifi(simulated[0], "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 2

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from clusters import Processes
 from distributed import Client
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.interrupt import Interrupt
 from gnuradio.mimopack.apps.progress import Progress
 from gnuradio.mimopack.apps.wifi import folder as folders
 from gnuradio.mimopack.files import locked
@@ -118,8 +117,8 @@ def test_workers_killed(recordings, tmp_path):
     paths = [str(recordings / f"{name}.sigmf-meta") for name in NAMES]
     with Processes(tmp_path / "cluster", patience=5) as running:
         running.workers("a", "b", "c")
-        with Client(running.address) as client, Interrupt() as interrupt:
-            assert folders.decode_all(client, paths, out, reading, options, 0.0, interrupt,
+        with Client(running.address) as client:
+            assert folders.decode_all(client, paths, out, reading, options, 0.0,
                                       Killing()) == 0
     assert events
     for part in out.glob("*.part"):    # of a killed worker

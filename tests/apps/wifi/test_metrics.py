@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prometheus metrics."""
 
-import threading
 import urllib.request
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import wifi
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.wifi.statistics import Statistics
 from missing_packages import hide
-from wifi_air import FRAMES, air, record
-from wifi_statistics import RATE, counted
+from wifi_air import FRAMES, record
+from wifi_statistics import counted
 
 
 @pytest.fixture(scope="module")
@@ -86,40 +82,3 @@ def test_prometheus_reads_the_figures(received_frames, host):
         assert values[("mimopack_wifi_snr_db", ("antenna", str(antenna)))] == (
             figures.snr_db[antenna])
     assert values[("mimopack_wifi_linear_loss_db", ("detector", "mmse"))] == figures.losses.mmse_db
-
-
-def test_metrics_are_served_while_frames_come():
-    """Frames and statuses come in other threads than the HTTP requests."""
-    pytest.importorskip("prometheus_client")
-    from gnuradio.mimopack.apps.wifi.metrics import bind, serving
-
-    samples, _ = air(FRAMES, num_rx=2)
-    receiver = wifi.Receiver(2)
-    frames = receiver.process(samples) + receiver.finish()
-    statistics, stop = Statistics(2, RATE, window=0.01), threading.Event()
-
-    def feed():
-        number = 0
-        while not stop.is_set():
-            for frame in frames:
-                statistics.add(replace(frame, start=frame.start + number * samples.shape[1]))
-            number += 1
-
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    try:
-        with serving(bind("127.0.0.1", 0), statistics, lambda: 0) as url:
-            counts = [_frames_total(url) for _ in range(20)]
-    finally:
-        stop.set()
-        feeder.join()
-    assert counts == sorted(counts) and counts[-1] > counts[0]
-
-
-def _frames_total(url):
-    from prometheus_client.parser import text_string_to_metric_families
-
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        return sum(one.value for family in families if family.name == "mimopack_wifi_frames"
-                   for one in family.samples)

@@ -11,15 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import recording, wifi
-from gnuradio.mimopack.apps import interrupt
+from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.wifi import command as command_module
-from gnuradio.mimopack.apps.wifi.outputs import JsonFile, PcapFile
 from gnuradio.mimopack.wifi.csi import read_csi
 from source_tree import ROOT
 from wifi_air import FRAMES, air, record
@@ -92,6 +88,7 @@ def test_ctrl_c_keeps_what_was_decoded(tmp_path, ignored):
 _INTERRUPTED_IMPORT = """
 import os, runpy, signal, sys
 
+
 class Finder:
     def find_spec(name, *_):
         if name == module:
@@ -116,51 +113,6 @@ def test_ctrl_c_while_modules_are_imported(tmp_path, command, module):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True,
         timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-
-
-def test_ctrl_c_again_breaks_off_what_hangs(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(interrupt, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    with interrupt.Interrupt() as held:
-        for now[0] in (0.0, 0.5, 0.9):
-            os.kill(os.getpid(), signal.SIGINT)
-        now[0] = 1.1
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-        with held.allowed():    # no Ctrl-C remains pending
-            pass
-        assert held.happened
-
-
-def test_ctrl_c_behind_the_end_does_not_change_the_status(tmp_path):
-    script = tmp_path / "mimopack"
-    script.write_text((ROOT / "apps" / "mimopack.in").read_text().replace("@MIMOPACK_SHEBANG@", ""))
-    code = ("import atexit, os, runpy, signal, sys; sys.argv[0] = 'mimopack'; "
-            "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); "
-            f"runpy.run_path({str(script)!r}, run_name='__main__')")
-    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("writes", [JsonFile, command_module.Outputs],
-                         ids=["a frame is", "all files are"])
-def test_a_second_ctrl_c_while_output_is_written_breaks_nothing_off(
-        simulated, tmp_path, monkeypatch, writes):
-    def press(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-
-    name = "write" if writes is JsonFile else "close"
-    whole = getattr(writes, name)
-    monkeypatch.setattr(writes, name, lambda *arguments: (
-        press(), press(), whole(*arguments))[2])
-    monkeypatch.setattr(wifi.Receiver, "finish", press)
-    result = _wifi(simulated[0], "--json", tmp_path / "f.json", "--csi", tmp_path / "c.npz",
-                   "--pcap", tmp_path / "p.pcap")
-    assert result.exit_code == 130, result.output
-    assert len(json.loads((tmp_path / "f.json").read_text())) == len(
-        read_csi(tmp_path / "c.npz")) > 0
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["c.npz", "f.json", "p.pcap"]
 
 
 def test_ctrl_c_while_a_fifo_waits_for_its_reader(simulated, tmp_path):
@@ -199,19 +151,6 @@ def test_pcap_into_a_fifo(simulated, tmp_path):
     _wifi(simulated[0], "-q", "--pcap", tmp_path / "p.pcap")
     assert result.exit_code == 0
     assert got == [(tmp_path / "p.pcap").read_bytes()]
-
-
-def test_a_fifo_whose_reader_goes_away_is_a_warning(simulated, tmp_path):
-    fifo, warnings = tmp_path / "live.pcap", []
-    os.mkfifo(fifo)
-    end = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    output = PcapFile(fifo, None, warnings.append)
-    os.close(end)
-    frames = wifi.Receiver(2)
-    for frame in frames.process(recording.Reader(simulated[0]).read()):
-        output.write(frame)
-    output.close()
-    assert warnings == [f"the reader of {fifo} has gone away: no more frames are written to it"]
 
 
 def test_files_are_written_although_nobody_reads_the_lines(simulated, tmp_path):

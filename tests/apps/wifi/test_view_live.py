@@ -13,26 +13,7 @@ import urllib.request
 
 import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
-from gnuradio.mimopack import recording
 from terminal import in_terminal
-
-
-def test_the_recording_of_traffic_is_received(traffic):
-    done = _command(traffic, "-q")
-    assert done.returncode == 0, done.stdout
-    assert recording.Reader(traffic).num_channels == 2
-    for kind in ("non-HT 6", "non-HT 24", "HT MCS 7", "HT MCS 11", "VHT MCS 5"):
-        assert kind in done.stdout
-    share = float(re.search(r"^all .* ([\d.]+) %", done.stdout, re.M)[1])
-    assert share > 95
-
-
-def _command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60)
 
 
 def test_the_terminal_view_of_a_radio(traffic):

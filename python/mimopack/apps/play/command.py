@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack play``: play a recording through the Wi-Fi receiver, with one detector at a time."""
 
-import os
 import time
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -17,11 +16,12 @@ from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...text import json_rows
 from ...wifi.frame_detectors import FrameDetectors
-from ..interrupt import STATUS, Interrupt
+from ..interrupt import STATUS, interruptible
 from ..machine import describe
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, SPEC, DetectorSpec
 from ..progress import Progress
-from ..wifi.opening import (
+from ..wifi.outputs import OutputError, Outputs, make_folder, naming
+from ..wifi.reading import (
     introduce,
     open_reader,
     own_files,
@@ -29,10 +29,9 @@ from ..wifi.opening import (
     refuse_receiver,
     refuse_without_blocks,
 )
-from ..wifi.outputs import OutputError, is_fifo, make_folder, naming, pcap_time, replacement
-from ..wifi.words import plural
-from .table import frame_line, table
-from .tally import Tally, Truth
+from ..wifi.words import frame_line, plural
+from .counts import Tally, Truth
+from .table import table
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
 DEFAULT_OUTPUT = Path("demo-output")
@@ -42,43 +41,8 @@ ITERATING_DETECTORS = ("mmsepic", "nway", "mla")
 _TIMED_SECONDS = 2.0
 
 
-class _Capture:
-    """Capture file that a flowgraph writes."""
-
-    def __init__(self, path, start_time, warn):
-        from ...blocks import wifi_pcap_sink
-
-        if is_fifo(path):
-            warn(f"{path} waits for a reader, such as wireshark -k -i {path}")
-        with replacement(path) as self.replacement:
-            self.sink = wifi_pcap_sink(str(self.replacement.part),
-                                       time=pcap_time(start_time, path, warn))
-
-    def close(self):
-        """Complete the file and return its path.
-
-        Raises:
-            OutputError: some MPDUs could not be written.
-        """
-        self.sink.close()
-        lost = self.sink.lost()
-        if lost:
-            left = self.replacement.leave() or self.replacement.path
-            raise OutputError(f"--pcap: {left} is not complete: {plural(lost, 'MPDU')} could not "
-                              "be written")
-        with self.replacement, naming("--pcap", self.replacement.path):
-            self.replacement.finish()
-        return self.replacement.path
-
-    def discard(self):
-        """Remove the incomplete file."""
-        self.sink.close()
-        self.replacement.discard()
-
-
 def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pictures=True,
-         backend="auto", iterations=1, pcap=None, allow_outside=False, echo=click.echo,
-         interrupt=None):
+         backend="auto", iterations=1, pcap=None, allow_outside=False, echo=click.echo):
     """Play a recording through a GNU Radio flowgraph once for each detector, and report.
 
     Print a line per frame (for one detector) and a table; write ``summary.json`` and pictures into
@@ -99,7 +63,6 @@ def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pict
         pcap: capture file or FIFO for the MPDUs, or None.
         allow_outside: see ``recording.Reader``.
         echo: function that prints a line.
-        interrupt: active ``Interrupt``; None makes one.
 
     Returns:
         The summary as a dictionary (see docs/recordings.md).
@@ -108,29 +71,41 @@ def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pict
         Refusal: the recording, an option or an output cannot be used; raised before anything plays.
         OSError: the recording cannot be read to its end; what the detectors before have decoded is
             written.
-        KeyboardInterrupt: Ctrl-C before anything plays, or repeated Ctrl-C if the program hangs.
+        KeyboardInterrupt: Ctrl-C before anything plays, or a second time.
     """
-    with ExitStack() as stack:
-        if interrupt is None:
-            interrupt = stack.enter_context(Interrupt())
-        return _Run(path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
-                    allow_outside, echo, interrupt).summary()
+    return _Run(path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
+                allow_outside, echo).summary()
 
 
 class _Run:
-    """One call of :func:`play`, with the same arguments."""
+    """One call of :func:`play`, with the same arguments.
 
-    def __init__(self, path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
-                 allow_outside, echo, interrupt):
-        self._echo, self._interrupt, self._progress = echo, interrupt, Progress()
+    Attributes:
+        interrupted: whether Ctrl-C was pressed.
+    """
+
+    def __init__(self, path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False,
+                 pictures=True, backend="auto", iterations=1, pcap=None, allow_outside=False,
+                 echo=click.echo):
+        self._echo, self._progress, self.interrupted = echo, Progress(), False
         self._output = None if output is None else Path(output)
-        self._quiet, self._pictures, self._iterations = quiet, pictures, iterations
+        self._quiet, self._iterations = quiet, iterations
         self._detectors, self._show = self._named(detectors, show)
         self._reader, self._rate = self._open(path, allow_outside)
         self._playback = self._check(backend)
         self._truth = Truth(recording.read_frames(self._reader.annotations))
-        self._capture = self._views = None
-        self._prepare(pcap)
+        self._gallery, self._outputs = None, Outputs()
+        try:
+            if self._output is not None:
+                make_folder(self._output)
+            self._outputs.open({"--pcap": None if pcap is None else Path(pcap)},
+                               own_files(self._reader), self._reader.start_time, self._warn)
+        except (OutputError, ValueError) as error:
+            refuse(str(error))
+        if pictures and self._output is not None:
+            from ..wifi.pictures import Gallery
+
+            self._gallery = Gallery()
 
     def _named(self, detectors, show):
         """Return the detectors by their names in the table, and the name of the one to show."""
@@ -174,24 +149,6 @@ class _Run:
             refuse_receiver(error)
         return playback
 
-    def _prepare(self, pcap):
-        """Open all output files before anything plays."""
-        if pcap is not None and os.path.realpath(pcap) in map(os.path.realpath,
-                                                              own_files(self._reader)):
-            refuse(f"--pcap: {pcap} is also the recording")
-        try:
-            if self._output is not None:
-                make_folder(self._output)
-            if pcap is not None:
-                with self._interrupt.allowed(), naming("--pcap", pcap):
-                    self._capture = _Capture(Path(pcap), self._reader.start_time, self._warn)
-        except OutputError as error:
-            refuse(str(error))
-        if self._pictures and self._output is not None:
-            from .pictures import Views
-
-            self._views = Views()
-
     def _say(self, line):
         self._progress.clear()
         self._echo(line)
@@ -204,24 +161,22 @@ class _Run:
         try:
             return self._summary()
         except BaseException:
-            if self._capture is not None:
-                self._capture.discard()
+            self._outputs.discard()
             raise
 
     def _summary(self):
         reader = self._reader
         introduce(reader, self._rate, self._say, self._warn)
-        with self._interrupt.allowed():
-            for message in reader.checksum_errors():
-                reader.notes.append(message)
-                self._warn(message)
+        for message in reader.checksum_errors():
+            reader.notes.append(message)
+            self._warn(message)
         known = len(self._truth.frames)
         self._say(f"annotations describe {plural(known, 'transmitted frame')}" if known
                   else "no annotations describe the transmitted frames")
         tallies, rows, unreadable = [], [], None
         for name in self._detectors:
             try:
-                tally, row = self._one(name)
+                tally, row = self._play(name)
             except OSError as error:
                 if not tallies:
                     raise
@@ -230,7 +185,7 @@ class _Run:
             if row["samples"] or not tallies:
                 tallies.append(tally)
                 rows.append(row)
-            if self._interrupt.happened:
+            if self.interrupted:
                 break
         missing = [name for name in self._detectors
                    if name not in {tally.detector for tally in tallies if tally.complete}]
@@ -245,20 +200,12 @@ class _Run:
         if not any(row["frames_decoded"] for row in rows) and not missing:
             self._say("\nNothing was decoded. To find out what the file contains, run\n"
                       f"  mimopack wifi {recording.printable(reader.path)}")
-        written, failure = [], None
-        for paths in (self._write_capture(tallies), self._write_folder(summary, tallies)):
-            try:
-                for path in paths:
-                    written.append(path)
-            except OutputError as error:
-                failure = failure or error
-        if written:
-            self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
+        failure = self._write(summary, tallies)
         if missing:
             why = "Incomplete" if unreadable else "Interrupted"
             self._say(click.style(f"\n{why}: these detectors did not play the whole recording: "
                                   f"{', '.join(missing)}.", fg="yellow"))
-        elif self._interrupt.happened:
+        elif self.interrupted:
             self._say(click.style("\nInterrupted during the speed measurement: all frames are "
                                   "counted.", fg="yellow"))
         if unreadable is not None:
@@ -267,67 +214,76 @@ class _Run:
             refuse(str(failure))
         return summary
 
-    def _one(self, name):
+    def _play(self, name):
         """Play with one detector; return its tally and its row of the table."""
-        shown = name == self._show
+        shown, playback = name == self._show, self._playback
         lines = shown and not self._quiet
         self._say(f"\nFrames with the detector {name}:" if lines else f"Playing with {name}")
-        tally = Tally(name, self._truth, self._rate, on_frame=(
-            lambda told: self._say(frame_line(told))) if lines else None)
-        total = self._reader.num_samples
+        tally, total = Tally(name, self._truth, self._rate), self._reader.num_samples
         start = time.perf_counter()
-        counts, samples = self._playback.decode(
-            self._detectors[name], tally, self._interrupt,
-            on_progress=lambda searched: self._progress.update(
-                searched / total, f"{name}: {plural(len(tally.frames), 'frame')}"),
-            pcap_sink=self._capture.sink if shown and self._capture is not None else None,
-            views=self._views if shown else None)
+        with closing(playback.frames(
+                self._detectors[name], keep_symbols=shown and self._gallery is not None,
+                on_look=lambda searched: self._progress.update(
+                    searched / total, f"{name}: {plural(len(tally.frames), 'frame')}"))) as frames:
+            for frame in frames:
+                tally.add(frame)
+                if lines:
+                    self._say(frame_line(frame, condition=True))
+                if shown:
+                    self._outputs.write(frame)
+                    if self._gallery is not None:
+                        self._gallery.write(frame)
         seconds = time.perf_counter() - start
         self._progress.clear()
-        late = counts["frames"] - len(tally.frames)
-        if late:
-            self._warn(f"not counted: {plural(late, 'frame')} that came after the flowgraph had "
-                       "ended")
+        counts, samples = playback.counts, playback.samples
         if counts["failures"]:
             self._warn(f"{plural(counts['failures'], 'failure')} in the receiver; each lost the "
                        "samples that it was processing")
         tally.close(samples, complete=samples == total)
         timed = samples
-        if seconds < _TIMED_SECONDS and tally.complete and not self._interrupt.happened:
-            timed, seconds = self._playback.time(
-                self._detectors[name], samples * _TIMED_SECONDS / seconds, self._interrupt)
+        if seconds < _TIMED_SECONDS and tally.complete and not playback.interrupted:
+            timed, seconds = playback.time(self._detectors[name],
+                                           samples * _TIMED_SECONDS / seconds)
+        self.interrupted = playback.interrupted
         row = tally.summary()
         row |= {"samples": samples, "flowgraph_samples_per_s": timed / seconds,
                 "real_time_factor": timed / seconds / self._rate, "receiver": counts}
         return tally, row
 
-    def _write_capture(self, tallies):
-        """Complete the capture file and yield its path."""
-        if self._capture is not None:
-            capture, self._capture = self._capture, None
+    def _write(self, summary, tallies):
+        """Write all files, and print their paths; return an OutputError, or None."""
+        written, failure = [], None
+        try:
             if any(tally.detector == self._show for tally in tallies):
-                yield capture.close()
+                self._outputs.close()
             else:
-                capture.discard()
-                self._warn(f"--pcap: {capture.replacement.path} is not written, because the "
-                           f"detector {self._show} did not play")
+                self._outputs.discard()
+                self._warn(f"nothing is listed, drawn or written to --pcap: the detector "
+                           f"{self._show} did not play")
+        except OutputError as error:
+            failure = error
+        written += self._outputs.written
+        try:
+            if self._output is not None:
+                written += self._write_folder(summary, tallies)
+        except OutputError as error:
+            failure = failure or error
+        if written:
+            self._say("\nwritten: " + recording.printable(", ".join(map(str, written))))
+        return failure
 
     def _write_folder(self, summary, tallies):
-        """Write the summary and the pictures, and yield their paths."""
-        if self._output is None:
-            return
+        """Write the summary and the pictures; return their paths."""
         with naming("--output", self._output):
             path = self._output / "summary.json"
             with replace_file(path, follow=False) as file:
                 file.write(json_rows(summary) + "\n")
-            yield path
-            if self._views is not None and any(tally.frames for tally in tallies):
-                from .pictures import draw
+            if self._gallery is None or not any(tally.frames for tally in tallies):
+                return [path]
+            from .pictures import draw
 
-                shown = next((tally.frames for tally in tallies
-                              if tally.detector == self._show), [])
-                yield from draw(summary["detectors"], self._views, self._views.best(shown),
-                                self._output)
+            best = next(iter(self._gallery.best()), None)
+            return [path, *draw(summary["detectors"], best, self._output)]
 
 
 @click.command("play")
@@ -371,15 +327,16 @@ def play_command(context, path, **options):
     if (DEFAULT_OUTPUT.is_symlink()
             and context.get_parameter_source("output") is ParameterSource.DEFAULT):
         refuse(f"--output: {DEFAULT_OUTPUT} is a symbolic link: name a folder")
-    with Interrupt() as interrupt:
-        try:
-            summary = play(path, **options, interrupt=interrupt)
-            status = 0 if any(row["frames_decoded"] for row in summary["detectors"]) else 1
-        except KeyboardInterrupt:
-            Progress().clear()
-            click.echo("\nIncomplete: interrupted.", err=True)
-        except (OSError, RuntimeError, MemoryError) as error:
-            refuse(str(error) or type(error).__name__)
-        if interrupt.happened:
-            status = STATUS
-    context.exit(status)
+    try:
+        with interruptible():
+            run = _Run(path, **options)
+            summary = run.summary()
+    except KeyboardInterrupt:
+        Progress().clear()
+        click.echo("\nIncomplete: interrupted.", err=True)
+        context.exit(STATUS)
+    except (OSError, RuntimeError) as error:
+        refuse(str(error))
+    if run.interrupted:
+        context.exit(STATUS)
+    context.exit(0 if any(row["frames_decoded"] for row in summary["detectors"]) else 1)

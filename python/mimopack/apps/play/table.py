@@ -1,36 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Format the output of ``mimopack play``: a line for each frame, and the final table."""
-
-import click
+"""The final table of ``mimopack play``."""
 
 from ..wifi.words import plural
 
 _LEVELS = 8    # number of SNR columns that fit into a terminal
-
-
-def frame_line(told):
-    """Format the dictionary of a frame as a line for the terminal."""
-    number = told.get
-    words = "format unknown"
-    if told.get("format"):
-        words = (f"{told['format']} {told['mcs']:g} Mbit/s" if told["format"] == "non-ht" else
-                 f"{told['format'].upper()} MCS {told['mcs']}, "
-                 f"{plural(told['num_streams'], 'stream')}")
-    condition = number("condition_db")
-    good, count = told["num_mpdus_ok"], told["num_mpdus"]
-    if told["problem"]:
-        outcome = click.style(told["problem"], fg="yellow")
-    elif not count:
-        outcome = click.style("no MPDU", fg="yellow")
-    else:
-        share = f"{good}/{count} " if count > 1 else ""
-        outcome = "FCS " + share + click.style("ok" if good == count else "wrong",
-                                               fg="green" if good == count else "red")
-    return (f"{1e3 * told['time']:10.3f} ms  sample {told['start']:<9d} {words:<22} "
-            f"SNR {number('snr_db', 0.0):5.1f} dB  "
-            + ("" if condition is None else f"condition {condition:5.1f} dB  ")
-            + f"offset {number('cfo_hz', 0.0) / 1e3:+7.2f} kHz  {outcome}")
 
 
 def table(summary, tallies):

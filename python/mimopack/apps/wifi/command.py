@@ -5,6 +5,7 @@
 import json
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -20,70 +21,31 @@ from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
 from ..clusters import scheduler_options
-from ..interrupt import STATUS, Interrupt
+from ..interrupt import STATUS, interruptible
 from ..options import (
     ALLOW_OUTSIDE,
     BACKEND,
     ITERATIONS,
     SPEC,
+    Address,
     DetectorSpec,
     FiniteRange,
+    Format,
+    Gain,
     HeadedCommand,
+    Names,
+    Number,
     heading,
 )
 from ..progress import Progress
-from .opening import RATES, open_reader, refuse, refuse_receiver, refuse_without_blocks
-from .options import Address, Format, Gain, Names, Number
-from .outputs import (
-    CsiFile,
-    JsonFile,
-    OutputError,
-    Outputs,
-    PcapFile,
-    is_fifo,
-    make_folder,
-    naming,
-)
-from .recorded import Run
+from .outputs import OutputError, Outputs, make_folder, naming
+from .reading import RATES, open_reader, refuse, refuse_receiver, refuse_without_blocks
+from .recorded import RecordedFrames
 from .watch import Watch
 from .words import frame_line
 
 _RADIO_OPTIONS = ("gain", "bandwidth", "antenna_names", "clock_source", "time_source", "correction",
                   "duration", "record", "keep")
-
-
-def open_outputs(outputs, run, json_path, csi_path, pcap_path, full_scale_dbm, folder, warn,
-                 interrupt):
-    """Open all output files before decoding starts, and add them to ``outputs``.
-
-    Raises:
-        Refusal: a file cannot be written, or two options name the same file.
-    """
-    given = {name: path for name, path in (("--json", json_path), ("--csi", csi_path),
-                                           ("--pcap", pcap_path)) if path is not None}
-    taken = {os.path.realpath(path): "the recording" for path in run.own_files}
-    for name, path in given.items():
-        other = taken.setdefault(os.path.realpath(path), name)
-        if other != name:
-            refuse(f"{name}: {path} is the recording too" if other == "the recording"
-                   else f"{name}: {other} writes to {path} already")
-    try:
-        if folder is not None:
-            make_folder(folder)
-        for name, path in given.items():
-            if is_fifo(path):
-                warn(f"{path} waits for a reader"
-                     + f", such as wireshark -k -i {path}" * (name == "--pcap"))
-            with interrupt.allowed(), naming(name, path):
-                outputs.add(name, JsonFile(path) if name == "--json" else
-                            CsiFile(path) if name == "--csi" else
-                            PcapFile(path, run.start_time, warn, full_scale_dbm))
-    except OutputError as error:
-        outputs.discard()
-        refuse(str(error))
-    except KeyboardInterrupt:
-        outputs.discard()
-        raise
 
 
 def _check_detector(text):
@@ -232,37 +194,33 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
     option was refused, if the radio sent no sample for 5 seconds, or if samples of --duration were
     not processed for as long, 130 after Ctrl-C.
     """
-    with Interrupt() as interrupt:
-        try:
+    try:
+        with interruptible():
             if scheduler.address is not None:
                 for name, given in (("radio", radio), ("json", json_path), ("csi", csi_path),
                                     ("pcap", pcap_path), ("view", view), ("metrics", metrics)):
                     if given:
                         raise click.UsageError(f"--{name}: not with --scheduler")
-                context.exit(_on_cluster(interrupt, scheduler, paths, output, full_scale_dbm,
-                                         options))
-            if len(paths) > 1:
-                raise click.UsageError(
-                    f"got a second RECORDING, {paths[1]}: several need --scheduler, such as "
-                    "--scheduler local. If each file holds an antenna of one recording, put them "
-                    "into one file first (docs/recordings.md, One file for each antenna)")
-            make = _source(interrupt, Path(paths[0]) if paths else None, radio, options)
-            status = _run(interrupt, make, (json_path, csi_path, pcap_path), full_scale_dbm,
-                          output, pictures, quiet, Watch(view, metrics), options)
-        except KeyboardInterrupt:
-            Progress().clear()
-            click.echo("\nIncomplete: interrupted.", err=True)
-            status = STATUS
+                status = _on_cluster(scheduler, paths, output, full_scale_dbm, options)
+            else:
+                watch = Watch(view, metrics)
+                gallery = _gallery() if output is not None and pictures else None
+                source = _source(paths, radio, options, keep_symbols=gallery is not None)
+                status = _Report(source, watch, gallery, output, quiet).run(
+                    {"--json": json_path, "--csi": csi_path, "--pcap": pcap_path},
+                    full_scale_dbm, options["detector"])
+    except KeyboardInterrupt:
+        Progress().clear()
+        click.echo("\nIncomplete: interrupted.", err=True)
+        status = STATUS
     context.exit(status)
 
 
-def _on_cluster(interrupt, scheduler, paths, folder, full_scale_dbm, options):
+def _on_cluster(scheduler, paths, folder, full_scale_dbm, options):
     """Decode recordings on a cluster; return the exit status."""
     from .folder import decode_all
 
-    for name in _RADIO_OPTIONS:
-        if options.pop(name) is not None:
-            raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
+    _refuse_radio_options(options)
     if not paths or folder is None:
         raise click.UsageError("--scheduler needs a RECORDING, and --output FOLDER")
     reading = {name: options.pop(name)
@@ -274,162 +232,187 @@ def _on_cluster(interrupt, scheduler, paths, folder, full_scale_dbm, options):
         refuse_receiver(error)
     try:
         with scheduler.client() as client:
-            return decode_all(client, paths, folder, reading, options, full_scale_dbm, interrupt,
-                              Progress())
+            return decode_all(client, paths, folder, reading, options, full_scale_dbm, Progress())
     except (ValueError, ImportError, OSError) as error:
         refuse(str(error))
 
 
-def _source(interrupt, path, radio, options):
-    """Open a recording, or a radio with its options, which are removed from ``options``.
+def _refuse_radio_options(options):
+    """Remove the options of a radio from ``options``; refuse those that are given."""
+    for name in _RADIO_OPTIONS:
+        if options.pop(name) is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
 
-    Returns:
-        A function (on_frame, gallery, receiver) that makes the run; ``receiver`` holds the other
-        arguments of the receiver.
-    """
-    if (path is None) == (radio is None):
+
+def _source(paths, radio, options, keep_symbols):
+    """Return the ``FrameSource`` of a recording or a radio."""
+    if bool(paths) == (radio is not None):
         raise click.UsageError("give a RECORDING, or a radio with --radio DEVICE --frequency HZ"
-                               + ("" if path is None else ", not both"))
-    rate, datatype, channels, frequency = (
-        options.pop(name) for name in ("rate", "datatype", "channels", "frequency"))
-    allow_outside = options.pop("allow_outside")
-    given = {name: options.pop(name) for name in _RADIO_OPTIONS}
-    if radio is None:
-        for name, value in given.items():
-            if value is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} is an option of --radio")
-        with interrupt.allowed():
-            reader, sample_rate = open_reader(path, rate, datatype, channels, frequency,
-                                              allow_outside, resample=True)
-        return lambda on_frame, gallery, receiver: Run(reader, sample_rate, on_frame, gallery,
-                                                       **receiver)
+                               + (", not both" if paths else ""))
+    if len(paths) > 1:
+        raise click.UsageError(
+            f"got a second RECORDING, {paths[1]}: several need --scheduler, such as "
+            "--scheduler local. If each file holds an antenna of one recording, put them "
+            "into one file first (docs/recordings.md, One file for each antenna)")
+    options = options | {"keep_symbols": keep_symbols}
+    reading = {name: options.pop(name)
+               for name in ("rate", "datatype", "channels", "frequency", "allow_outside")}
+    try:
+        return (_recorded(Path(paths[0]), reading, options) if radio is None
+                else _received(radio, reading, options))
+    except (ValueError, ImportError) as error:
+        refuse_receiver(error)
+    except RuntimeError as error:    # GNU Radio has not made the flowgraph
+        refuse(str(error))
+
+
+def _recorded(path, reading, options):
+    _refuse_radio_options(options)
+    reader, sample_rate = open_reader(path, **reading, resample=True)
+    return RecordedFrames(reader, sample_rate, **options)
+
+
+def _received(device, reading, options):
     refuse_without_blocks("--radio")
-    from .live import Live
+    from .live import RadioFrames
     from .radio import RadioSettings, open_radio
 
-    for name, given_too in (("allow-outside", allow_outside), ("swap-iq", options.pop("swap_iq")),
-                            ("align", options.pop("align"))):
-        if given_too:
+    settings = {name: options.pop(name) for name in _RADIO_OPTIONS}
+    for name, given in (("allow-outside", reading["allow_outside"]),
+                        ("swap-iq", options.pop("swap_iq")), ("align", options.pop("align"))):
+        if given:
             raise click.UsageError(f"--{name} is an option of a RECORDING")
-    if frequency is None:
+    if reading["frequency"] is None:
         raise click.UsageError("--radio needs --frequency, such as 5.18G")
-    for name, there in (("keep", given["keep"]), ("format", datatype)):
-        if there is not None and given["record"] is None:
+    for name, given in (("keep", settings["keep"]), ("format", reading["datatype"])):
+        if given is not None and settings["record"] is None:
             raise click.UsageError(f"--{name}: with --radio, this option needs --record")
-    recorded = {name: given.pop(name) for name in ("record", "keep")}
-    seconds = given.pop("duration")
-    correction = given.pop("correction")
-    with interrupt.allowed():
-        device = open_radio(RadioSettings(
-            radio, frequency, rate or 20e6, channels or 1,
-            correction=correction is not False, **given))
-    return lambda on_frame, gallery, receiver: Live(
-        device, on_frame, gallery, seconds, datatype=datatype or "ci16_le", **recorded, **receiver)
+    recorded = {name: settings.pop(name) for name in ("record", "keep")}
+    seconds = settings.pop("duration")
+    correction = settings.pop("correction")
+    radio = open_radio(RadioSettings(
+        device, reading["frequency"], reading["rate"] or 20e6, reading["channels"] or 1,
+        correction=correction is not False, **settings))
+    return RadioFrames(radio, seconds, datatype=reading["datatype"] or "ci16_le", **recorded,
+                       **options)
 
 
-def _run(interrupt, make, paths, full_scale_dbm, folder, pictures, quiet, watch, receiver):
-    """Decode and report; return the exit status."""
-    progress = watch.progress
-    outputs = Outputs()
-    stdout_closed = False
+def _gallery():
+    from .pictures import Gallery
 
-    def say(line):
-        nonlocal stdout_closed
-        if stdout_closed:
+    return Gallery()
+
+
+class _Report:
+    """Receive the frames of a source, and report them.
+
+    Args:
+        source: ``FrameSource``.
+        watch: ``Watch``.
+        gallery: ``pictures.Gallery`` for the folder, or None.
+        folder: folder for summary.json and the pictures, or None.
+        quiet: whether to print no line per frame.
+    """
+
+    def __init__(self, source, watch, gallery, folder, quiet):
+        self._source, self._watch, self._gallery = source, watch, gallery
+        self._folder, self._quiet = folder, quiet
+        self._outputs, self._progress = Outputs(), Progress()
+        self._stdout_closed = False
+
+    def run(self, paths, full_scale_dbm, detector):
+        """Report all frames; return the exit status.
+
+        Args:
+            paths, full_scale_dbm: as for ``Outputs.open``.
+            detector: name of the detector.
+        """
+        source, outputs = self._source, self._outputs
+        self._writes_files = self._folder is not None or any(paths.values())
+        try:
+            source.introduce(self._say, self._warn)
+            if self._folder is not None:
+                make_folder(self._folder)
+            outputs.open(paths, source.own_files, source.start_time, self._warn, full_scale_dbm)
+        except BaseException as error:
+            outputs.discard()
+            source.discard()
+            if isinstance(error, (OutputError, ValueError)):
+                refuse(str(error))
+            raise
+        failure, interrupted = None, False
+        try:
+            self._receive(detector)
+        except KeyboardInterrupt:
+            interrupted = True
+        except BrokenPipeError:
+            raise
+        except (OSError, ValueError, RuntimeError) as error:
+            failure = error    # keep the frames decoded so far
+        self._progress.clear()
+        try:
+            outputs.close()
+        except OutputError as error:
+            failure = failure or error
+        except KeyboardInterrupt:    # another Ctrl-C, while a file blocks
+            outputs.discard()
+            raise
+        written = [*outputs.written, *source.written]
+        for line in source.summary.table() + source.remarks(self._progress):
+            self._say(line)
+        try:
+            written += self._write_folder()
+        except OutputError as error:
+            failure = failure or error
+        for words, files in (("written", written), ("not complete", outputs.left)):
+            if files:
+                self._say(f"\n{words}: " + recording.printable(", ".join(map(str, files))))
+        if not source.complete:
+            self._say(click.style(f"\n{source.ending(failure)}", fg="yellow"))
+        if failure is not None:
+            refuse(str(failure))
+        if interrupted:
+            return STATUS
+        return 0 if source.summary.total.mpdus_ok else 1
+
+    def _receive(self, detector):
+        """Hand each frame to everything that takes frames."""
+        takers = [self._outputs.write, self._watch.write]
+        if self._gallery is not None:
+            takers.append(self._gallery.write)
+        with self._watch.over(self._source, detector, self._say):
+            if not self._quiet and self._watch.view is None:
+                takers.append(lambda frame, time: self._say(frame_line(frame)))
+            progress = self._watch.view or self._progress
+            with closing(self._source.frames(progress)) as frames:
+                for frame, time in frames:
+                    for take in takers:
+                        take(frame, time)
+
+    def _write_folder(self):
+        """Write summary.json and the pictures; return their paths."""
+        if self._folder is None:
+            return []
+        path = self._folder / "summary.json"
+        with naming("--output", self._folder):
+            with replace_file(path, follow=False) as file:
+                file.write(json.dumps(self._source.as_json(), indent=1) + "\n")
+            return [path, *(self._gallery.draw(self._folder) if self._gallery else ())]
+
+    def _say(self, line):
+        if self._stdout_closed:
             return
-        if watch.take(line):
+        if self._watch.view is not None:
+            self._watch.view.note(line)
             return
-        progress.clear()
+        self._progress.clear()
         try:
             click.echo(line)
         except BrokenPipeError:    # such as after "| head": the files are still written
-            stdout_closed = True
-            if not any(paths) and folder is None:
+            self._stdout_closed = True
+            if not self._writes_files:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
-    def warn(text):
-        say(click.style("warning: ", fg="yellow") + recording.printable(text))
-
-    gallery = None
-    if folder is not None and pictures:
-        from .pictures import Gallery
-
-        gallery = Gallery()
-
-    def on_frame(frame, time=None):
-        outputs.write(frame, time)
-        watch.add(frame)
-        if not quiet and not watch.has_view:
-            say(frame_line(frame))
-
-    try:
-        run = make(on_frame, gallery, receiver)
-    except (ValueError, ImportError) as error:
-        refuse_receiver(error)
-    except (RuntimeError, MemoryError) as error:    # GNU Radio has not made the flowgraph
-        refuse(str(error) or type(error).__name__)
-    try:
-        run.introduce(say, warn)
-        open_outputs(outputs, run, *paths, full_scale_dbm, folder, warn, interrupt)
-    except BaseException:
-        run.discard()
-        raise
-    failure = None
-    try:
-        with watch.over(run, receiver["detector"], say):
-            run.check(interrupt, progress, warn)
-            run.decode(interrupt, progress)
-    except KeyboardInterrupt:
-        pass
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError, RuntimeError, MemoryError) as error:
-        failure = error    # keep the frames decoded so far
-    progress.clear()
-    try:
-        outputs.close()
-    except OutputError as error:
-        failure = failure or error
-    except KeyboardInterrupt:    # another Ctrl-C, while a file blocks
-        outputs.discard()
-        raise
-    for line in run.summary.table():
-        say(line)
-    written = [*outputs.written, *run.written]
-    for line in run.remarks():
-        say(line)
-    if failure is None and run.complete and not run.summary.total.mpdus_ok:
-        try:
-            for line in run.hints(interrupt, progress):
-                say(recording.printable(line))
-        except KeyboardInterrupt:
-            pass
-    if folder is not None:
-        try:
-            with naming("--output", folder):
-                for one in _write_folder(run, gallery, folder):
-                    written.append(one)
-        except OutputError as error:
-            failure = failure or error
-    if written:
-        say("\nwritten: " + recording.printable(", ".join(map(str, written))))
-    if outputs.left:
-        say("\nnot complete: " + recording.printable(", ".join(map(str, outputs.left))))
-    if not run.complete:
-        say(click.style(f"\n{run.ending(failure)}", fg="yellow"))
-    if failure is not None:
-        refuse(str(failure))
-    if interrupt.happened:
-        return STATUS
-    return 0 if run.summary.total.mpdus_ok else 1
-
-
-def _write_folder(run, gallery, folder):
-    """Write summary.json and the pictures; yield their paths."""
-    path = folder / "summary.json"
-    with replace_file(path, follow=False) as file:
-        file.write(json.dumps(run.as_json(), indent=1) + "\n")
-    yield path
-    if gallery is not None:
-        yield from gallery.draw(folder)
+    def _warn(self, text):
+        self._say(click.style("warning: ", fg="yellow") + recording.printable(text))

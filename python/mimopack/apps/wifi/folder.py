@@ -7,7 +7,7 @@ import json
 import secrets
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -17,21 +17,14 @@ from ...files import locked, replace_file
 from ...recording import files as names
 from ..interrupt import STATUS
 from ..progress import Progress
-from .opening import open_reader, refuse
-from .outputs import JsonFile, OutputError, Outputs, PcapFile, make_folder, naming
-from .recorded import Run
+from .outputs import JsonFile, OutputError, Outputs, PcapFile, make_folder
+from .reading import open_reader, refuse
+from .recorded import RecordedFrames
 from .words import plural
 
 _WHAT = "Wi-Fi frames of recordings"
 _SAVE_SECONDS = 10.0
 _COUNTS = ("frames", "frames_complete", "mpdus", "mpdus_ok")
-
-
-class _NoInterrupt:
-    """Stands for ``Interrupt`` on a worker, which Ctrl-C does not reach."""
-
-    def allowed(self):
-        return nullcontext()
 
 
 def decode(path, folder, marker, reading, receiver, full_scale_dbm):
@@ -41,7 +34,8 @@ def decode(path, folder, marker, reading, receiver, full_scale_dbm):
         path: path of the recording as the worker sees it, or a URL for fsspec.
         folder: the folder, which the worker shares with the program that started it.
         marker: name of a file that the program has put there.
-        reading, receiver: further arguments of ``open_reader`` and of ``Run``.
+        reading, receiver: further arguments of ``open_reader`` and of
+            ``RecordedFrames``.
         full_scale_dbm: as for ``PcapFile``.
 
     Returns:
@@ -63,23 +57,22 @@ def decode(path, folder, marker, reading, receiver, full_scale_dbm):
 
 def _decode(path, stem, reading, receiver, full_scale_dbm):
     reader, sample_rate = open_reader(path, **reading, resample=True)
-    interrupt, progress, outputs = _NoInterrupt(), Progress(io.StringIO()), Outputs()
-    run = Run(reader, sample_rate, outputs.write, **receiver)
+    source, outputs = RecordedFrames(reader, sample_rate, **receiver), Outputs()
+    source.introduce(lambda line: None, lambda line: None)    # among the notes too
     try:
         for option, make, suffix in (
                 ("--json", lambda path: JsonFile(path, follow=False), ".json"),
-                ("--pcap", lambda path: PcapFile(path, run.start_time, reader.notes.append,
+                ("--pcap", lambda path: PcapFile(path, source.start_time, reader.notes.append,
                                                  full_scale_dbm, follow=False), ".pcap")):
             target = stem.with_name(stem.name + suffix)
-            with naming(option, target):
-                outputs.add(option, make(target))
-        run.check(interrupt, progress, lambda text: None)    # among the notes too
-        run.decode(interrupt, progress)
+            outputs.add(option, target, make)
+        for frame, when in source.frames(Progress(io.StringIO())):
+            outputs.write(frame, when)
     except BaseException:
         outputs.discard()
         raise
     outputs.close()
-    return run.as_json() | {"written": [str(one) for one in outputs.written]}
+    return source.as_json() | {"written": [str(one) for one in outputs.written]}
 
 
 @contextmanager
@@ -134,7 +127,7 @@ def _recordings(paths):
     return found
 
 
-def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interrupt, progress):
+def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, progress):
     """Decode recordings on a cluster, and write FOLDER/summary.json; return the exit status.
 
     Recordings that the summary has as complete, with the same options, are not decoded again.
@@ -154,7 +147,7 @@ def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interru
     with locked(summary), _marker(folder) as marker:
         done = _earlier(summary, told, recordings)
         try:
-            with interrupt.allowed(), Cluster(client, _say) as crew:
+            with Cluster(client, _say) as crew:
                 _work(crew, recordings, done, (str(folder), marker, reading, receiver,
                                                full_scale_dbm), summary, told, progress)
         except KeyboardInterrupt:
@@ -165,7 +158,7 @@ def decode_all(client, paths, folder, reading, receiver, full_scale_dbm, interru
     for line in _table(recordings, done):
         click.echo(line)
     click.echo(f"\nwritten: {summary}")
-    if interrupt.happened or len(done) < len(recordings):
+    if len(done) < len(recordings):
         click.echo(f"not complete: {len(recordings) - len(done)} of {len(recordings)} recordings "
                    "are left: run the same command to continue")
         return STATUS

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import recording, wifi
 from ...wifi.synchroniser import SAMPLE_RATES
-from .opening import nearest_rate
+from .reading import nearest_rate
 from .words import plural
 
 TRIED_SAMPLES = 1 << 18    # samples tried per reading

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Receive from a radio until the user stops."""
+"""The frames that a radio receives."""
 
 import os
 import signal
@@ -15,14 +15,14 @@ from queue import Empty, SimpleQueue
 import pmt
 from gnuradio import blocks, gr
 
+from ... import blocks as mimopack
 from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
-from ..waiter import Flowgraph, Waiter
-from .opening import refuse
 from .radio import describe, naming_options
-from .summary import Summary
-from .words import duration, plural
+from .reading import refuse
+from .source import FrameSource
+from .words import plural
 
 _POLL = 0.1    # seconds
 _SILENCE = 5.0    # seconds without a sample until a radio counts as gone
@@ -30,66 +30,53 @@ _BUFFER = 1 << 20    # samples: enough for long waits for the interpreter lock
 _MOST_WAITING = 20_000    # limit of frames that wait to be reported
 
 
-class Live:
-    """Run a radio through ``wifi_receiver``, and into a recording if requested.
+class RadioFrames(FrameSource):
+    """The frames that a radio receives, through ``wifi_receiver``; it may record its samples too.
 
     Args:
         radio: radio from ``radio.open_radio``.
-        on_frame: function called with each frame and its time, (seconds, fraction) since 1970.
-        gallery: ``pictures.Gallery`` or None.
         seconds: duration in seconds of samples; None runs without end.
         record: path of a recording, or None.
         keep: seconds to keep in memory and write on request; None records everything.
         datatype: datatype of the recording.
+        keep_symbols: whether the frames have equalised points.
         options: further arguments of the receiver.
 
-    Attributes:
-        summary, counts: results so far.
-        complete: whether the run ended by itself, after ``seconds``.
-        written: paths of recordings.
-        seconds: as above.
-        on_status: function called with each status of the receiver; None at first.
-
     Raises:
-        ValueError, ImportError: as for ``wifi.Receiver``.
+        ValueError, ImportError: as for ``wifi_receiver``.
         Refusal: the recording cannot be written.
     """
 
-    def __init__(self, radio, on_frame, gallery=None, seconds=None, record=None, keep=None,
-                 datatype="ci16_le", **options):
-        from ... import blocks as mimopack
-
-        self._radio, self._on_frame, self._gallery = radio, on_frame, gallery
-        self._record, self._keep = record, keep
-        self.on_status, self.seconds = None, seconds
-        self.sample_rate, self.start_time = radio.sample_rate, None
-        self.summary, self.complete, self.written = Summary(), False, []
+    def __init__(self, radio, seconds=None, record=None, keep=None, datatype="ci16_le",
+                 keep_symbols=False, **options):
+        super().__init__(radio.sample_rate, radio.num_channels)
+        self._radio, self._keep, self._keep_symbols = radio, keep, keep_symbols
+        self.title, self.seconds = describe(radio), seconds
         self._items, self._wake = SimpleQueue(), threading.Event()
-        self._load, self._unreported = None, 0
-        self._host_start = None
-        self._top = Flowgraph("mimopack wifi")
+        self._load = self._host_start = None
+        self._top = gr.top_block("mimopack wifi")
         self._receiver = mimopack.wifi_receiver(
             radio.num_channels, radio.sample_rate, radio.frequency, overload="drop", **options)
-        self._receiver.listen(self._on_frame_found, lambda told: self._put((None, told)),
-                              symbols=gallery is not None)
+        self._receiver.listen(self._on_frame, lambda status: self._put((None, status)),
+                              symbols=keep_symbols)
         try:
-            self._sink = self._make_sink(mimopack, datatype)
+            self._sink = None if record is None else self._make_sink(record, datatype)
         except (OSError, ValueError) as error:
             words = str(error).removeprefix("path: ")
             refuse(f"--keep: {words.removeprefix('seconds: ')}" if words.startswith("seconds: ")
                    else f"--record: {words}")
-        self._recorded = (None if self._sink is None else
+        self._recorder = (None if self._sink is None else
                           self._sink.recorder if keep is None else self._sink.ring)
-        _enlarge_buffer(radio.source)
+        if self._sink is not None and keep is None:
+            self.own_files = [Path(f"{sigmf_files.base(record)}{ending}")
+                              for ending in (".sigmf-meta", ".sigmf-data")]
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
-        try:
-            self._connect()
-        except BaseException:
-            self.discard()
-            raise
+        self._connect()
 
     def _connect(self):
+        # GNU Radio keeps only the C++ part of a block: attributes keep the blocks in Python.
         radio = self._radio
+        _enlarge_buffer(radio.source)
         for channel in range(radio.num_channels):
             last = radio.source, channel
             if self._limit is not None:
@@ -102,57 +89,31 @@ class Live:
                 self._top.connect(last, (self._sink, channel))
         if self._keep is not None:
             # A basic block without connections would keep GNU Radio from ending.
-            self._written = _Written(lambda told: self._put((None, told)))
+            self._written = _Written(lambda status: self._put((None, status)))
             self._top.msg_connect(self._sink, "written", self._written, "in")
 
-    def _make_sink(self, mimopack, datatype):
-        if self._record is None:
-            return None
+    def _make_sink(self, record, datatype):
         radio = self._radio
-        told = {"datatype": datatype, "sample_rate": radio.sample_rate,
-                "frequency": radio.frequency, "description": describe(radio)}
+        settings = {"datatype": datatype, "sample_rate": radio.sample_rate,
+                    "frequency": radio.frequency, "description": describe(radio)}
         if self._keep is not None:
-            return mimopack.sigmf_ring_sink(str(self._record), radio.num_channels,
-                                            seconds=self._keep, **told)
-        return mimopack.sigmf_multichannel_sink(str(self._record), radio.num_channels,
-                                                overload="drop", **told)
-
-    @property
-    def own_files(self):
-        """Paths of the files that the run itself writes."""
-        if self._record is None or self._keep is not None:
-            return []
-        base = sigmf_files.base(self._record)
-        return [Path(f"{base}{ending}") for ending in (".sigmf-meta", ".sigmf-data")]
-
-    @property
-    def counts(self):
-        """Counts of the receiver."""
-        return self._receiver.counts()
+            return mimopack.sigmf_ring_sink(str(record), radio.num_channels, seconds=self._keep,
+                                            **settings)
+        return mimopack.sigmf_multichannel_sink(str(record), radio.num_channels, overload="drop",
+                                                **settings)
 
     @property
     def samples(self):
         """Number of samples per antenna searched so far."""
-        return self.counts["samples"]
-
-    @property
-    def num_channels(self):
-        """Number of receive antennas."""
-        return self._radio.num_channels
-
-    @property
-    def title(self):
-        """Description of the radio in one line."""
-        return describe(self._radio)
+        return self._receiver.counts()["samples"]
 
     def want_symbols(self, wanted):
         """Set whether the next frames should have equalised points."""
-        self._receiver.want_symbols(wanted or self._gallery is not None)
+        self._receiver.want_symbols(wanted or self._keep_symbols)
 
     def introduce(self, say, warn):
-        """Describe the radio and its settings."""
-        self._say, self._warn = say, warn
-        say(describe(self._radio))
+        super().introduce(say, warn)
+        say(self.title)
         for note in self._radio.notes:
             say(f"note: {recording.printable(note)}")
         if self._keep is not None:
@@ -161,56 +122,47 @@ class Live:
                 + " writes them")
 
     def discard(self):
-        """Remove the recording of a run that did not begin."""
         if self.own_files:
             self._sink.close()
             for path in self.own_files:
                 path.unlink(missing_ok=True)
 
-    def check(self, interrupt, progress, warn):
-        """Do nothing: a radio has no checksums."""
+    def frames(self, progress):
+        """Yield each frame and its time, until the end; see ``FrameSource``.
 
-    def decode(self, interrupt, progress):
-        """Receive until the end.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C was pressed. Results so far are kept.
-            RuntimeError: the radio sends no more samples.
+        After Ctrl-C or a failure, the frames in progress come first.
         """
-        with interrupt.allowed(), naming_options():
+        with naming_options():
             warning = self._radio.prepare()
         if warning:
             self._warn(warning)
+        failure = None
         with _triggers(self._trigger if self._keep is not None else None):
             try:
-                waiter = Waiter(self._top)
-            except BaseException:
-                self._end_recording()
-                raise
-            reports, ended_itself = True, False
-            try:
-                self._run(interrupt, progress, waiter.ended)
-                waiter.stop()
-                if waiter.failure:
-                    raise waiter.failure
-                ended_itself = True
-            except OSError:    # an output file cannot be written
-                reports = False
-                raise
-            finally:
-                waiter.stop()
                 try:
-                    if reports:
-                        self._take_all(progress)
-                        self.complete = ended_itself
+                    self._top.start()
+                    yield from self._until_end(progress)
+                except (KeyboardInterrupt, RuntimeError) as error:
+                    failure = error
                 finally:
-                    self._end_recording()
+                    self._top.stop()
+                    self._top.wait()
+                yield from self._arrived(progress)
+            finally:
+                self._end_recording()
+        if failure is not None:
+            raise failure
+        self.complete = True
 
-    def _run(self, interrupt, progress, ended):
+    def _until_end(self, progress):
+        """Yield frames until all samples have come, or the radio has ended.
+
+        Raises:
+            RuntimeError: the radio sends no more samples, or they are not processed.
+        """
         count, last, since = 0, None, time.monotonic()
-        while not ended.is_set() and not self._has_all():
-            with interrupt.allowed():
-                self._wake.wait(_POLL)
+        while not self._has_all():
+            self._wake.wait(_POLL)
             self._wake.clear()
             before, count = count, self._radio.source.nitems_written(0)
             now = time.monotonic()
@@ -221,8 +173,9 @@ class Live:
                 last, since = state, now
             elif now - since > _SILENCE:
                 self._give_up(count)
-            self._take_all(progress)
-            self._show(progress, count)
+            yield from self._arrived(progress)
+            load = "" if self._load is None else f", {100 * self._load:.0f} % busy"
+            progress.update(None, self._progress_text(self._duration(count)) + load)
 
     def _taken(self):
         """Return how many samples the receiver, and the recording if any, have taken or dropped."""
@@ -232,7 +185,9 @@ class Live:
 
     def _has_all(self):
         """Return whether all samples have come. The radio's block may then still wait for more."""
-        return self._limit is not None and min(self._taken()) >= self._limit
+        taken = self._taken()
+        return (self._limit is not None and min(taken) >= self._limit
+                or self._receiver.ended.is_set() and len(set(taken)) == 1)
 
     def _give_up(self, count):
         """Raise an error that says why nothing has happened for _SILENCE seconds.
@@ -245,77 +200,72 @@ class Live:
         raise RuntimeError(f"--radio: no sample came for {_SILENCE:g} s, after {count} samples: "
                            "is the device still connected?")
 
-    def _on_frame_found(self, frame, when):
+    def _on_frame(self, frame, when):
         """Take a frame, in the decoding thread."""
         self._put((frame, when))
-        if self._recorded is not None:
+        if self._recorder is not None:
             # Annotate directly: port "frames" would convert to PMT and back, in threads that are
             # busy.
             start, count, fields = recording.frame_annotation(frame.facts() | {
                 "num_mpdus": len(frame.mpdus),
                 "num_mpdus_ok": sum(mpdu.fcs_ok for mpdu in frame.mpdus)})
-            self._recorded.annotate(start, count, **fields)
+            self._recorder.annotate(start, count, **fields)
 
     def _put(self, item):
         # Limit the queue: a stalled terminal or FIFO would fill the memory.
-        if self._items.qsize() >= _MOST_WAITING:
-            self._unreported += item[0] is not None
-            return
-        self._items.put(item)
-        self._wake.set()
+        if self._items.qsize() < _MOST_WAITING:
+            self._items.put(item)
+            self._wake.set()
 
-    def _take_all(self, progress):
-        """Report the frames and statuses that the receiver has sent."""
+    def _arrived(self, progress):
+        """Yield the frames that the receiver has sent, and report its statuses."""
         with suppress(Empty):
             while True:
-                frame, told = self._items.get_nowait()
+                frame, detail = self._items.get_nowait()
                 progress.clear()
                 if frame is None:
-                    self._status(told)
-                    continue
-                self.summary.add(frame)
-                if self._gallery is not None:
-                    self._gallery.add(frame)
-                self._on_frame(frame, self._time(frame, told))
+                    self._take_status(detail)
+                else:
+                    self.summary.add(frame)
+                    yield frame, self._time(frame, detail)
 
-    def _time(self, frame, told):
+    def _time(self, frame, when):
         """Return the time (seconds, fraction) of a frame: the radio's, or else the host's."""
-        if told is not None or self._host_start is None:
-            return told
+        if when is not None or self._host_start is None:
+            return when
         whole, fraction = divmod(self._host_start, 1)
         return later((int(whole), fraction), frame.time)
 
-    def _status(self, told):
-        if "path" in told:
-            self.written.append(Path(told["path"]))
-            self._say(f"written: {recording.printable(told['path'])}")
-        if "problem" in told:
-            self._warn(f"--keep: {'incomplete' if 'path' in told else 'nothing written'}: "
-                       f"{told['problem']}")
-        if "load" not in told:
+    def _take_status(self, status):
+        """Report a status of the receiver, or what ``sigmf_ring_sink`` wrote."""
+        if "path" in status:
+            self.written.append(Path(status["path"]))
+            self._say(f"written: {recording.printable(status['path'])}")
+        if "problem" in status:
+            self._warn(f"--keep: {'incomplete' if 'path' in status else 'nothing written'}: "
+                       f"{status['problem']}")
+        if "load" not in status:
             return
-        self._load = told["load"]
-        if told["switch"]:
-            self._say(told["switch"])
+        self._load = status["load"]
+        if status["switch"]:
+            self._say(status["switch"])
         if self.on_status is not None:
-            self.on_status(told)
-        if told["gaps"]:
-            self._warn(f"the radio lost samples: {plural(told['gaps'], 'gap')} in "
-                       f"{told['seconds']:.1f} s, {told['lost']} samples per antenna")
-        if told["dropped"]:
-            self._warn(f"this machine is too slow: {told['dropped']} samples per antenna "
-                       f"dropped in {told['seconds']:.1f} s"
-                       + (f"; {100 * told['slowest_share']:.0f} % of the work is "
-                          f"{told['slowest']}" if told["slowest"] else ""))
+            self.on_status(status)
+        if status["gaps"]:
+            self._warn(f"the radio lost samples: {plural(status['gaps'], 'gap')} in "
+                       f"{status['seconds']:.1f} s, {status['lost']} samples per antenna")
+        if status["dropped"]:
+            self._warn(f"this machine is too slow: {status['dropped']} samples per antenna "
+                       f"dropped in {status['seconds']:.1f} s"
+                       + (f"; {100 * status['slowest_share']:.0f} % of the work is "
+                          f"{status['slowest']}" if status["slowest"] else ""))
 
     def _trigger(self):
         if self._sink.trigger():
             self._say("writing the last seconds")
 
     def _end_recording(self):
-        if self._sink is None:
-            return
-        if self._keep is not None:
+        if self._sink is None or self._keep is not None:
             return
         # Save frames that were reported after the sink had stopped.
         self._sink.save()
@@ -330,28 +280,25 @@ class Live:
         if self._sink.writer.path.exists():    # the disk may have taken no sample
             self.written.append(self._sink.writer.path)
 
-    def remarks(self):
-        """Return lines about the samples received and lost."""
-        counts = self.counts
-        line = (f"{duration(counts['samples'], self.sample_rate)} of "
-                f"{plural(self._radio.num_channels, 'antenna')} searched")
+    def remarks(self, progress):
+        """Return lines about the samples received and lost, and hints if no MPDU was correct."""
+        counts, total = self._receiver.counts(), self.summary.total
+        line = (f"{self._duration(counts['samples'])} of "
+                f"{plural(self.num_channels, 'antenna')} searched")
         if counts["gaps"]:
             line += (f"; {plural(counts['gaps'], 'gap')}: the radio lost {counts['lost']} samples "
                      "per antenna")
         if counts["dropped"]:
             line += (f"; {counts['dropped']} samples per antenna dropped, as this machine was "
                      "too slow")
-        return [line]
-
-    def hints(self, interrupt, progress):
-        """Return lines that say what to check if no MPDU was correct."""
-        lines = ["", f"Found {plural(self.counts['preambles'], 'preamble')} and "
-                     f"{plural(self.summary.total.frames, 'frame')}, no MPDU with a correct frame "
-                     "check sequence."]
-        if not self.summary.total.frames:
+        if total.mpdus_ok or not self.complete:
+            return [line]
+        lines = [line, "", f"Found {plural(counts['preambles'], 'preamble')} and "
+                 f"{plural(total.frames, 'frame')}, no MPDU with a correct frame check sequence."]
+        if not total.frames:
             lines.append("Is there traffic on this channel (--frequency), is the gain high enough "
                          "(--gain), and an antenna at the port (--antenna-names)?")
-        elif self.counts["dropped"] or self.counts["gaps"]:
+        elif counts["dropped"] or counts["gaps"]:
             lines.append("Samples were lost: record first (--record), and decode the recording.")
         else:
             lines.append("Is the gain (--gain) too high or too low? Do the frames have more "
@@ -362,22 +309,16 @@ class Live:
         """Return a message about a run that did not end by itself."""
         return "Stopped by an error." if failure else "Ended by Ctrl-C."
 
-    def _show(self, progress, count):
-        load = "" if self._load is None else f", {100 * self._load:.0f} % busy"
-        progress.update(None, f"{duration(count, self.sample_rate)}, "
-                              f"{plural(self.summary.total.frames, 'frame')}, "
-                              f"{self.summary.total.mpdus_ok} MPDUs with a correct FCS{load}")
-
     def as_json(self):
         """Return a dictionary for summary.json."""
-        radio, counts = self._radio, self.counts
+        radio, counts = self._radio, self._receiver.counts()
         return {"radio": radio.settings.device, "complete": self.complete,
-                "channels": radio.num_channels, "sample_rate": self.sample_rate,
+                "channels": self.num_channels, "sample_rate": self.sample_rate,
                 "frequency": radio.frequency, "samples_searched": counts["samples"],
                 "preambles": counts["preambles"],
                 **{name: counts[name] for name in ("gaps", "lost", "dropped")},
                 "detector": self._receiver.detector_in_use(),
-                "detector_switches": [asdict(one) for one in self._receiver.switches()],
+                "detector_switches": [asdict(switch) for switch in self._receiver.switches()],
                 **self.summary.as_json()}
 
 
@@ -401,12 +342,9 @@ class _Written(gr.basic_block):
         self.set_msg_handler(pmt.intern("in"), self._take)
 
     def _take(self, message):
-        told = {}
-        for name in ("path", "problem"):
-            value = pmt.dict_ref(message, pmt.intern(name), pmt.PMT_NIL)
-            if pmt.is_symbol(value):
-                told[name] = pmt.symbol_to_string(value)
-        self._function(told)
+        self._function({name: pmt.symbol_to_string(value) for name in ("path", "problem")
+                        if pmt.is_symbol(value := pmt.dict_ref(message, pmt.intern(name),
+                                                               pmt.PMT_NIL))})
 
 
 @contextmanager

@@ -83,9 +83,9 @@ class JsonFile:
         self._separator = "["
 
     def write(self, frame, time=None):
-        """Append a frame, with its time if the radio has reported it."""
-        told = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
-        self._file.write(f"{self._separator}\n{json.dumps(told, allow_nan=False)}")
+        """Append a frame, with its time if it is known."""
+        report = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
+        self._file.write(f"{self._separator}\n{json.dumps(report, allow_nan=False)}")
         self._separator = ","
 
     def close(self):
@@ -95,7 +95,7 @@ class JsonFile:
         self._replacement.finish()
         return True
 
-    def give_up(self):
+    def leave(self):
         """Leave the incomplete file; return its path, see ``Replacement.leave``."""
         with suppress(OSError):
             self._file.close()
@@ -119,7 +119,7 @@ class PcapFile:
         self._ampdus = 0
 
     def write(self, frame, time=None):
-        """Append the MPDUs of a frame, with its time if the radio has reported it."""
+        """Append the MPDUs of a frame, with its time if it is known."""
         if self._left:
             return
         try:
@@ -140,7 +140,7 @@ class PcapFile:
         self._replacement.finish()
         return not self._left
 
-    def give_up(self):
+    def leave(self):
         """Leave the incomplete file; return its path, see ``Replacement.leave``."""
         self._writer.close()
         return self._replacement.leave()
@@ -170,7 +170,7 @@ class CsiFile:
         self._writer.close()
         return True
 
-    def give_up(self):
+    def leave(self):
         """Remove the incomplete file, since it cannot be read."""
         with suppress(OSError):
             self._writer.discard()
@@ -193,9 +193,42 @@ class Outputs:
         self._failed = set()
         self.written, self.left = [], []
 
-    def add(self, option, output):
-        """Add an open file and the option that asked for it."""
-        self._files[option] = output
+    def open(self, paths, own_files, start_time, warn, full_scale_dbm=0.0):
+        """Open the files before the first frame comes.
+
+        Args:
+            paths: {option: path, or None}, of the options --json, --csi and --pcap.
+            own_files: paths of the recording's files.
+            start_time, warn, full_scale_dbm: as for ``PcapFile``.
+
+        Raises:
+            OutputError: a file cannot be written.
+            ValueError: two options name the same file.
+        """
+        taken = {os.path.realpath(path): "the recording" for path in own_files}
+        paths = {option: path for option, path in paths.items() if path is not None}
+        for option, path in paths.items():
+            other = taken.setdefault(os.path.realpath(path), option)
+            if other != option:
+                raise ValueError(f"{option}: {path} is the recording too"
+                                 if other == "the recording"
+                                 else f"{option}: {other} writes to {path} already")
+        make = {"--json": JsonFile, "--csi": CsiFile,
+                "--pcap": lambda path: PcapFile(path, start_time, warn, full_scale_dbm)}
+        for option, path in paths.items():
+            if is_fifo(path):
+                warn(f"{path} waits for a reader"
+                     + f", such as wireshark -k -i {path}" * (option == "--pcap"))
+            self.add(option, path, make[option])
+
+    def add(self, option, path, make):
+        """Open the file of an option with ``make(path)``.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        with naming(option, path):
+            self._files[option] = make(path)
 
     def write(self, frame, time=None):
         """Write a frame to every file.
@@ -233,7 +266,7 @@ class Outputs:
             except OutputError as error:
                 failure = failure or error
             if option in self._failed:
-                left = output.give_up()
+                left = output.leave()
                 if left is not None:
                     self.left.append(left)
         if failure is not None:

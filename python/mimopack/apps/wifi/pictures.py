@@ -28,7 +28,7 @@ class Gallery:
         self._moments = []    # (seconds, SNR, EVM of the worst stream)
         self._stride, self._seen = 1, 0
 
-    def add(self, frame):
+    def write(self, frame, time=None):
         """Add a frame; keep its arrays only if it is one of the best."""
         if self._seen % self._stride == 0:
             self._moments.append((frame.time, frame.snr_db,
@@ -43,14 +43,17 @@ class Gallery:
         if streams not in self._frames or _quality(frame) > _quality(self._frames[streams]):
             self._frames[streams] = frame
 
+    def best(self):
+        """Return the best frames, those with the most streams first."""
+        return [self._frames[streams] for streams in sorted(self._frames, reverse=True)]
+
     def draw(self, folder):
         """Draw all pictures into a folder; yield their paths."""
         with plt.rc_context(STYLE):
-            best = sorted(self._frames.items(), reverse=True)[:_FRAMES]
-            for number, (_, frame) in enumerate(best, 1):
-                yield save(_constellation(frame), folder / f"constellation-{number}.png",
+            for number, frame in enumerate(self.best()[:_FRAMES], 1):
+                yield save(constellation_figure(frame), folder / f"constellation-{number}.png",
                            follow=False)
-                yield save(_channel(frame), folder / f"channel-{number}.png", follow=False)
+                yield save(channel_figure(frame), folder / f"channel-{number}.png", follow=False)
             if self._moments:
                 yield save(_over_time(np.array(self._moments), self._stride),
                            folder / "quality.png", follow=False)
@@ -65,21 +68,10 @@ def _title(frame):
     return f"{format_words(frame)}, sample {frame.start}, SNR {frame.snr_db:.1f} dB"
 
 
-def _constellation(frame):
+def constellation_figure(frame):
+    """Draw the equalised points of a frame."""
     symbols = frame.symbols.reshape(-1, frame.symbols.shape[2])
-    return constellation_figure(frame.format.constellation, symbols, frame.evm_db, _title(frame))
-
-
-def constellation_figure(constellation, symbols, evm_db, title):
-    """Draw equalised points.
-
-    Args:
-        constellation: see ``wifi.FrameFormat``.
-        symbols: (n, streams) complex.
-        evm_db: error vector magnitude of each stream.
-        title: title of the picture.
-    """
-    names = constellation.split(",")
+    names = frame.format.constellation.split(",")
     points = [constellations.get(name).points for name in names]
     streams = symbols.shape[1]
     limit = 1.6 * max(np.abs(own.view(float)).max() for own in points)
@@ -90,34 +82,22 @@ def constellation_figure(constellation, symbols, evm_db, title):
         axis.plot(shown.real, shown.imag, ".", markersize=3, alpha=0.5, color=BLUE)
         own = points[stream % len(names)]
         axis.plot(own.real, own.imag, "+", markersize=7, color=ORANGE)
-        axis.set_title(f"stream {stream}, EVM {evm_db[stream]:.1f} dB")
+        axis.set_title(f"stream {stream}, EVM {frame.evm_db[stream]:.1f} dB")
         axis.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="in-phase")
     axes[0, 0].set_ylabel("quadrature")
-    figure.suptitle(f"Equalised constellation\n{title}")
+    figure.suptitle(f"Equalised constellation\n{_title(frame)}")
     return figure
 
 
-def _channel(frame):
-    channel = frame.channel
-    return channel_figure(channel.carriers, channel.matrices, channel.noise, _title(frame))
-
-
-def channel_figure(carriers, matrices, noise, title):
-    """Draw |H| over the subcarriers.
-
-    Args:
-        carriers: (n,), subcarrier indices.
-        matrices: (n, num_rx, streams).
-        noise: (num_rx,), noise power in a subcarrier.
-        title: title of the picture.
-    """
-    h = matrices
+def channel_figure(frame):
+    """Draw |H| over the subcarriers of a frame."""
+    carriers, h = frame.channel.carriers, frame.channel.matrices
     decibels = 20 * np.log10(np.maximum(np.abs(h), 1e-12))
     num_rx, streams = h.shape[1:]
     figure, axes = plt.subplots(num_rx, streams, squeeze=False, sharex=True, sharey=True,
                                 figsize=(max(2.2 * streams + 0.8, 5), 1.6 * num_rx + 1.2),
                                 layout="constrained")
-    noise = 10 * np.log10(np.maximum(noise, 1e-30))
+    noise = 10 * np.log10(np.maximum(frame.channel.noise, 1e-30))
     for i in range(num_rx):
         for j in range(streams):
             axes[i, j].plot(carriers, decibels[:, i, j], ".-", markersize=2.5,
@@ -130,7 +110,7 @@ def channel_figure(carriers, matrices, noise, title):
         axes[-1, j].set_xlabel("subcarrier")
     for i in range(num_rx):
         axes[i, 0].set_ylabel(f"antenna {i}\n|H|, dBFS")
-    figure.suptitle(f"|H| over the subcarriers; dashed: noise per subcarrier\n{title}")
+    figure.suptitle(f"|H| over the subcarriers; dashed: noise per subcarrier\n{_title(frame)}")
     return figure
 
 

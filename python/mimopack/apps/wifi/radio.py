@@ -9,7 +9,7 @@ from ...blocks import radio as radios
 from ...blocks.radio import RadioSettings
 from ...text import plural, rate_in_words
 from ...wifi.synchroniser import MAX_RX, SAMPLE_RATES
-from .opening import RATES, refuse
+from .reading import RATES, refuse
 
 __all__ = ["RadioSettings", "describe", "naming_options", "open_radio"]
 

@@ -32,21 +32,15 @@ class View:
     """Live statistics on the terminal, with the interface of ``progress.Progress``.
 
     Args:
-        title: first line.
+        source: ``FrameSource``. Points cost time, and a few frames with points are enough for a
+            picture, so the view asks for them frame by frame.
         statistics: ``wifi.statistics.Statistics``.
-        samples: function that returns the number of samples searched.
-        want_symbols: function that sets whether the next frames should have equalised points.
-            Points cost time, and a few frames with points are enough for a picture.
-        console: ``rich.console.Console``; None uses standard output.
         detector: name of the detector in use.
     """
 
-    enabled = True
-
-    def __init__(self, title, statistics, samples, want_symbols, detector, console=None):
-        self._title, self._statistics, self._samples = title, statistics, samples
-        self._want_symbols, self._detector = want_symbols, detector
-        self._console = console or Console(highlight=False)
+    def __init__(self, source, statistics, detector):
+        self._source, self._statistics, self._detector = source, statistics, detector
+        self._console = Console(highlight=False)
         self._next = self._next_losses = 0.0
         self._losses = deque(maxlen=_COMPARED)
         self._notes = deque(maxlen=1000)
@@ -71,7 +65,7 @@ class View:
     def add(self, frame):
         """Note that a frame has come and has been counted."""
         if frame.symbols is not None:
-            self._want_symbols(False)
+            self._source.want_symbols(False)
 
     def note(self, line):
         """Show a line at the bottom, and keep it when the view is closed."""
@@ -84,7 +78,7 @@ class View:
             return
         losses, began = now >= self._next_losses, time.thread_time()
         self._live.update(self._picture(losses), refresh=True)
-        self._want_symbols(True)
+        self._source.want_symbols(True)
         # Measure CPU time: on a busy machine, everything takes long.
         pause = (time.thread_time() - began) / _BUSY
         self._next = time.monotonic() + max(_INTERVAL, pause)
@@ -98,13 +92,13 @@ class View:
         return max(LEAST_HEIGHT, self._console.height)
 
     def _picture(self, losses):
-        self._statistics.advance(self._samples())
+        self._statistics.advance(self._source.samples)
         figures = self._statistics.figures(losses)
-        found = figures.losses
-        if found is not None and not any(found is one for one in self._losses):
-            self._losses.append(found)
+        latest = figures.losses
+        if latest is not None and not any(latest is known for known in self._losses):
+            self._losses.append(latest)
         note = self._notes[-1] if self._notes else ""
-        return picture(replace(figures, losses=mean_loss(self._losses)), self._title,
+        return picture(replace(figures, losses=mean_loss(self._losses)), self._source.title,
                        self._detector, note, self._height())
 
 
@@ -112,7 +106,7 @@ def mean_loss(losses):
     """Return the mean of ``LinearLoss`` objects, with the detector of the last; None if empty."""
     if not losses:
         return None
-    return replace(losses[-1], **{name: float(np.mean([getattr(one, name) for one in losses]))
+    return replace(losses[-1], **{name: float(np.mean([getattr(loss, name) for loss in losses]))
                                   for name in ("mmse_db", "zf_db", "margin_db")})
 
 

@@ -6,12 +6,10 @@ import sys
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 
-from ...wifi.airtime import BEACON_INTERVAL
-from ...wifi.statistics import Statistics
-from ..progress import Progress
-from .opening import refuse
+from .reading import refuse
 
 _ROWS = 8    # minimum number of rows in the airtime picture of a recording
+
 
 class Watch:
     """The additions of ``--view`` and ``--metrics`` to a run.
@@ -21,8 +19,7 @@ class Watch:
         metrics: address (host, port) for Prometheus, or None.
 
     Attributes:
-        has_view: as ``view``.
-        progress: replacement for ``progress.Progress``.
+        view: ``view.View`` while there is one.
 
     Raises:
         Refusal: a package is missing, standard output is not a terminal, or the port cannot be
@@ -30,13 +27,10 @@ class Watch:
     """
 
     def __init__(self, view, metrics):
-        self.has_view = view
-        self.progress = _Switch() if view else Progress()
-        self._statistics = self._view = None
+        self.view = self._statistics = self._server = None
         if view and not _is_terminal():
             refuse("--view: standard output is not a terminal")
         self._viewing = _module("view", "--view", "rich") if view else None
-        self._serving = self._server = None
         if metrics is not None:
             self._serving = _module("metrics", "--metrics", "prometheus_client")
             try:
@@ -45,49 +39,44 @@ class Watch:
                 refuse(f"--metrics: {metrics[0]}, port {metrics[1]}: {error.strerror or error}")
 
     @contextmanager
-    def over(self, run, detector, say):
-        """Watch a run while the body of the ``with`` statement decodes.
+    def over(self, source, detector, say):
+        """Watch a ``FrameSource`` in the body of the ``with`` statement.
 
         Args:
-            run: ``recorded.Run`` or ``live.Live``.
-            detector: name of the run's detector.
+            source: as above.
+            detector: name of the detector.
             say: function that prints a line.
         """
-        if not self.has_view and self._server is None:
+        if self._viewing is None and self._server is None:
             yield
             return
+        from ...wifi.airtime import BEACON_INTERVAL
+        from ...wifi.statistics import Statistics
+
         # Shorten the rows, so that a short recording fills the picture.
-        row = min(BEACON_INTERVAL, run.seconds / _ROWS) if run.seconds else BEACON_INTERVAL
-        self._statistics = Statistics(run.num_channels, run.sample_rate, row_seconds=row)
-        run.on_status = self._statistics.status
+        row = min(BEACON_INTERVAL, source.seconds / _ROWS) if source.seconds else BEACON_INTERVAL
+        self._statistics = Statistics(source.num_channels, source.sample_rate, row_seconds=row)
+        source.on_status = self._statistics.status
         with ExitStack() as stack:
             if self._server is not None:
                 say("metrics: " + stack.enter_context(self._serving.serving(
-                    self._server, self._statistics, lambda: run.samples)))
-            if self.has_view:
-                self._view = self.progress.inner = self._viewing.View(
-                    run.title, self._statistics, lambda: run.samples, run.want_symbols, detector)
+                    self._server, self._statistics, lambda: source.samples)))
+            if self._viewing is not None:
+                self.view = self._viewing.View(source, self._statistics, detector)
                 stack.callback(self._end)
-                self._view.open()
+                self.view.open()
             yield
 
     def _end(self):
-        view, self._view, self.progress.inner = self._view, None, None
+        view, self.view = self.view, None
         view.close()
 
-    def add(self, frame):
+    def write(self, frame, time=None):
         """Count a frame."""
         if self._statistics is not None:
             self._statistics.add(frame)
-        if self._view is not None:
-            self._view.add(frame)
-
-    def take(self, line):
-        """Show a line in the view; return False if there is no view."""
-        if self._view is None:
-            return False
-        self._view.note(line)
-        return True
+        if self.view is not None:
+            self.view.add(frame)
 
 
 def _module(name, option, package):
@@ -103,18 +92,3 @@ def _module(name, option, package):
 
 def _is_terminal():
     return sys.stdout.isatty()
-
-
-class _Switch:
-    """Forward progress to the view while there is one."""
-
-    enabled = True
-    inner = None
-
-    def update(self, share, text):
-        """Draw the view if an update is due."""
-        if self.inner is not None:
-            self.inner.update(share, text)
-
-    def clear(self):
-        """Do nothing: the view keeps its place."""

@@ -100,9 +100,10 @@ def _outcome(frame):
             + f"  {mpdu_words(good[0])}{more}")
 
 
-def frame_line(frame):
-    """Return a frame's line on the terminal."""
+def frame_line(frame, condition=False):
+    """Return a frame's line on the terminal, with its condition number if wanted."""
     length = "" if frame.format is None else f"{frame.format.length} bytes"
+    condition = f"condition {frame.condition_db:5.1f} dB  " if condition else ""
     return (f"{1e3 * frame.time:10.3f} ms  sample {frame.start:<9d} {format_words(frame):<33} "
-            f"{length:>11}  SNR {frame.snr_db:5.1f} dB  offset {frame.cfo_hz / 1e3:+7.2f} kHz  "
-            f"{_outcome(frame)}")
+            f"{length:>11}  SNR {frame.snr_db:5.1f} dB  {condition}"
+            f"offset {frame.cfo_hz / 1e3:+7.2f} kHz  {_outcome(frame)}")

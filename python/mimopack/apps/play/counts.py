@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 
 # Keys of each frame in summary.json.
-_TOLD = ("start", "format", "mcs", "num_streams", "bandwidth_mhz", "coding", "length", "snr_db",
+_KEYS = ("start", "format", "mcs", "num_streams", "bandwidth_mhz", "coding", "length", "snr_db",
          "condition_db", "cfo_hz", "problem", "num_mpdus", "num_mpdus_ok")
 # Two reports describe the same frame if their starts differ by at most this many seconds.
 _SAME_FRAME = 2e-6
@@ -40,31 +40,27 @@ class Tally:
         detector: name of the detector.
         truth: ``Truth``; an empty one means that the truth is unknown.
         sample_rate: samples per second.
-        on_frame: function called with the dictionary of each frame as it arrives, or None.
 
     Attributes:
         frames: list of the dictionaries of the frames that the receiver found.
         complete: whether the recording was played to its end.
     """
 
-    def __init__(self, detector, truth, sample_rate, on_frame=None):
+    def __init__(self, detector, truth, sample_rate):
         self.detector, self.frames = detector, []
         self.complete = False
-        self._truth, self._on_frame = truth, on_frame
+        self._truth = truth
         self._sent = {mpdu for frame in truth.frames for mpdu in frame.mpdus}
         self._near = round(_SAME_FRAME * sample_rate)
         self._mpdus = defaultdict(Counter)    # MPDUs with a good FCS, by the frame's start
 
-    def add_frame(self, told):
-        """Add a frame, given by its dictionary."""
-        self.frames.append({name: told.get(name) for name in _TOLD})
-        if self._on_frame:
-            self._on_frame(told)
-
-    def add_mpdu(self, info, blob):
-        """Add an MPDU, given by its dictionary and its bytes without frame check sequence."""
-        if self._truth and info["fcs_ok"]:
-            self._mpdus[info["start"]][blob + info["fcs"].to_bytes(4, "little")] += 1
+    def add(self, frame):
+        """Count a ``wifi.ReceivedFrame`` and its MPDUs."""
+        good = [mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok]
+        report = frame.facts() | {"num_mpdus": len(frame.mpdus), "num_mpdus_ok": len(good)}
+        self.frames.append({name: report[name] for name in _KEYS})
+        if self._truth:
+            self._mpdus[frame.start].update(good)
 
     def close(self, samples, complete):
         """End the tally; transmitted frames that do not end within ``samples`` do not count."""
