@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import coding, sim
 from gnuradio.mimopack.apps.machine import describe
-from gnuradio.mimopack.sim.contender import Contender
 from gnuradio.mimopack.sim.link import BLOCK
+from gnuradio.mimopack.sim.receivers import Receiver
 from gnuradio.mimopack.text import json_rows
 
 LIST_BITS = (2, 4, 6)
@@ -61,11 +61,11 @@ def link_case(code, link, receivers, snrs, arguments, first=None):
     rows = sim.Simulation(link, receivers).run(snrs, arguments.errors, arguments.max_frames)
     for snr in sorted({row["at_db"] for row in rows}):
         here = [row for row in rows if row["at_db"] == snr]
-        contenders = [Contender(link, row["detector"], threads=1) for row in here]
+        receivers_here = [Receiver(link, row["detector"], threads=1) for row in here]
         if first:
-            contenders.insert(0, Contender(first, receivers[0], threads=1))
+            receivers_here.insert(0, Receiver(first, receivers[0], threads=1))
         costs = processor_time(
-            [contender.count for contender in contenders],
+            [receiver.count for receiver in receivers_here],
             [link.frames(snr, at, BATCH // BLOCK) for at in (0, BATCH // BLOCK)])
         for row, cost in zip(here, costs[bool(first):], strict=True):
             yield {"code": code, "receiver": row["detector"] + link.code[len(code):],

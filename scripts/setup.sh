@@ -191,7 +191,6 @@ if [ $tests = yes ]; then
     need pandas pandas    # a program of docs/simulation.md
     need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
     need distributed "distributed>=2025.7"    # Dask, for simulations on a cluster
-    need dask_jobqueue dask-jobqueue    # for the example with SLURM
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
 fi
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import detectors, iterative, sim
 from gnuradio.mimopack.coding import RandomInterleaver, ldpc
-from gnuradio.mimopack.sim.contender import Contender
+from gnuradio.mimopack.sim.receivers import Receiver
 
 LDPC = "wifi:648:1/2"
 
@@ -86,7 +86,7 @@ class TestSimulation:
     def test_counts_by_hand(self):
         """The counts of a block equal those of a detector and decoder called directly."""
         frames = LINK.frames(9.0, 5)
-        counts = Contender(LINK, "mmsepic:iterations=3").count(frames)
+        counts = Receiver(LINK, "mmsepic:iterations=3").count(frames)
         code = ldpc.wifi(648, "1/2")
         received = iterative.IterativeReceiver(
             detectors.MMSEPIC(2, 2, extrinsic=True), ldpc.LdpcDecoder(code),
@@ -99,7 +99,7 @@ class TestSimulation:
 
     def test_list_bits(self):
         frames = LINK.frames(10.0, 0, 4)
-        found = [Contender(LINK, f"nway:list_bits={q}").count(frames).found.sum() for q in (0, 3)]
+        found = [Receiver(LINK, f"nway:list_bits={q}").count(frames).found.sum() for q in (0, 3)]
         assert 0 < found[0] < found[1]
 
     def test_threads_batches_and_company_do_not_matter(self):
@@ -176,23 +176,16 @@ class TestSimulation:
                                              "10 here; seed = 1 there, 2 here. Give the same"):
             sim.Simulation(sim.Link(2, 2, "qam16", LDPC, seed=2), ["mmse"],
                            decoder_iterations=10, output=path)
-        path.write_text("[1]")
-        with pytest.raises(ValueError, match="holds no results of mimopack sim"):
-            sim.Simulation(LINK, ["mmse"], output=path)
 
     @pytest.mark.parametrize("detector, arguments, message", [
         ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; use iterations=1"),
-        ("mmse:iterations=2", {}, "mmse takes no a-priori LLRs"),
         ("kbest:q=2", {}, "'kbest:q=2': kbest has no parameter 'q', allowed are k, llr_clip, "
                           "iterations, feedback_scale, list_bits, device, isa"),
-        ("nway:num_tx=2", {}, "nway has no parameter 'num_tx', allowed are"),
-        ("nway:2", {}, "got 'nway:2', where '2' is not key=value"),
         ("nwai", {}, "detector: got 'nwai', allowed are zf, mmse"),
-        ("nway:num_passes=7", {}, "num_passes: got 7, allowed are 1 to 2"),
         ("nway", {"backend": "gpu"}, "backend: got 'gpu'"),
         ("nway:list_bits=11", {}, "list_bits: got 11, allowed are 0 to 10"),
-        ("nway", {"threads": -1}, "threads: got -1"), ("nway", {"batch": 0}, "batch: got 0"),
-        ("nway", {"decoder_iterations": 0}, "iterations: got 0, allowed")])
+        ("nway", {"batch": 0}, "batch: got 0"),
+        ("nway", {"feedback_scale": float("nan")}, "feedback_scale: got nan, must be")])
     def test_refusals(self, detector, arguments, message):
         with pytest.raises(ValueError) as caught:
             sim.Simulation(LINK, [detector], **arguments)
@@ -203,15 +196,10 @@ class TestSimulation:
             sim.Simulation(LINK, [])
         with pytest.raises(ValueError, match="iterations: got 2 without a code, must be 1"):
             sim.Simulation(sim.Link(), ["nway"], iterations=2)
-        for name, value in (("decoder_iterations", "8"), ("feedback_scale", float("nan")),
-                            ("early_stop", 1)):
-            with pytest.raises(ValueError, match=f"{name}: got {value!r}, must be"):
-                sim.Simulation(sim.Link(), ["mmse"], **{name: value})
         with pytest.raises(ValueError, match="list_bits: got 2 without a code, must be 0"):
             sim.Simulation(sim.Link(), ["nway:list_bits=2"])
         simulation = sim.Simulation(sim.Link(), ["mmse"])
         for arguments, message in ((([1], 0), "errors: got 0"), (([1], 1, 0), "max_frames: got 0"),
-                                   ((["x"],), "snr: got 'x', must be a number"),
                                    (([1000],), "snr: got 1000.0, allowed are -100 to 200")):
             with pytest.raises(ValueError, match=message):
                 simulation.run(*arguments)

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Detectors of a user in plain Python, and a package that declares one."""
 
-import os
-import signal
-
 import numpy as np
 from gnuradio.mimopack import constellation
 
@@ -46,21 +43,6 @@ class OwnLoud(OwnZf):
 
     def detect(self, y, h, noise_var):
         raise ArithmeticError("too loud")
-
-
-class OwnDeadly(OwnZf):
-    """A detector that ends the process of a worker, and writes a line to a file before."""
-
-    name = "own_deadly"
-
-    def __init__(self, num_tx, num_rx, points, file=""):
-        super().__init__(num_tx, num_rx, points)
-        self.file = file
-
-    def detect(self, y, h, noise_var):
-        with open(self.file, "a") as file:
-            file.write("ended\n")
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def install(folder, entries, modules, package="some_detectors"):

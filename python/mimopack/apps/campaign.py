@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack sim campaign`` and ``mimopack sim status``."""
 
-import time
-from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -11,14 +9,11 @@ import click
 from ..checks import MOST_THREADS
 from ..files import in_use
 from ..sim.campaign import Campaign
-from ..sim.content import WHAT, check, parse
-from ..text import printable
+from ..sim.store import read_results
 from .clusters import describe_cluster, scheduler_options
-from .interrupt import interruptible
 from .machine import describe
 from .options import FiniteRange
-from .progress import showing
-from .sim import table
+from .sim import simulate, table
 
 
 @click.command("campaign")
@@ -50,7 +45,9 @@ def campaign_command(file, seconds, threads, scheduler, quiet):
             if client is not None:
                 machine["cluster"] = describe_cluster(client)
             simulations = campaign.simulations(threads, client)
-            failure = _run(campaign, simulations, machine, seconds, quiet)
+            failure = simulate(
+                [(part.name, simulations[part.name], part.run) for part in campaign.parts],
+                machine, seconds, quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     for part in campaign.parts:
@@ -64,36 +61,6 @@ def campaign_command(file, seconds, threads, scheduler, quiet):
         failure = failure or _draw(campaign, simulations)
     if failure is not None:
         raise click.ClickException(str(failure))
-
-
-def _run(campaign, simulations, machine, seconds, quiet):
-    """Run the simulations until their end or Ctrl-C; return the OSError that ended them, or None.
-    """
-    runs = []
-    start = time.perf_counter()
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        show = stack.enter_context(showing(quiet))
-        for part in campaign.parts:
-            simulation = simulations[part.name]
-            stack.enter_context(simulation.store.held())
-            runs.append({"machine": machine, "seconds": 0.0,
-                         "backend": part.simulation.get("backend", "cpu")})
-            simulation.store.runs.append(runs[-1])
-
-        def following(part, simulation):
-            return show.following(simulation, part.snrs, part.run["errors"],
-                                  part.run["max_frames"], name=part.name)
-
-        try:
-            with suppress(KeyboardInterrupt):
-                campaign.run(simulations, seconds, following, show.say)
-            for run, simulation in zip(runs, simulations.values(), strict=True):
-                run["seconds"] = round(time.perf_counter() - start, 3)
-                simulation.store.write()
-        except OSError as error:
-            return error
-    return None
 
 
 def _draw(campaign, simulations):
@@ -120,29 +87,17 @@ def status_command(file):
     try:
         if Path(file).suffix == ".toml":
             for part in Campaign(file).parts:
-                rows = _rows(part.output) if part.output.exists() else []
+                rows = read_results(part.output)["results"] if part.output.exists() else []
                 complete, begun, waiting = part.state(rows)
                 _show(part.name, part.output, rows,
                       f"{complete} points complete, {begun} begun, {waiting} not begun")
         else:
-            rows = _rows(file)
+            rows = read_results(Path(file))["results"]
             complete = sum(row["complete"] for row in rows)
             _show(file, file, rows,
                   f"{complete} points complete, {len(rows) - complete} begun")
     except (ValueError, OSError) as error:
         raise click.UsageError(str(error)) from error
-
-
-def _rows(path):
-    """Return the rows of a file of results."""
-    try:
-        content = parse(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("what") != WHAT:
-            raise ValueError("holds no results of mimopack sim")
-        check(content, {})
-    except ValueError as error:
-        raise ValueError(f"{path}: {printable(error)}") from None
-    return content["results"]
 
 
 def _show(name, path, rows, state):

@@ -45,11 +45,12 @@ class Scheduler:
 
     @contextmanager
     def _connected(self):
-        from ..cluster import connected, has_dashboard
+        from ..cluster import connected
 
         with connected(self.address, **self._tls) as client:
-            if "://" not in self.address and has_dashboard():
-                click.echo(f"dashboard: {client.dashboard_link}", err=True)
+            cluster = describe_cluster(client)
+            click.echo(f"{cluster['scheduler']}: {cluster['workers']} workers, dashboard at "
+                       f"{client.dashboard_link}", err=True)
             yield client
 
 

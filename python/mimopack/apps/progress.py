@@ -74,25 +74,21 @@ def showing(quiet):
         :class:`Points`.
     """
     if quiet:
-        yield Points(lambda: None, _print)
+        yield Points(lambda: None)
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         from rich.console import Console
         from rich.live import Live
 
         with Live(console=Console(stderr=True), auto_refresh=False, transient=True,
                   vertical_overflow="crop") as live:
-            points = Points(lambda: live.update(points.table(), refresh=True), live.console.print)
+            points = Points(lambda: live.update(points.table(), refresh=True))
             yield points
     else:
         with click.progressbar(length=_SHARES, label="simulating",
                                item_show_func=lambda item: item) as bar:
             points = Points(lambda: bar.update(int(_SHARES * points.share) - bar.pos, points.last),
-                            _print, every=0)
+                            every=0)
             yield points
-
-
-def _print(line):
-    click.echo(line, err=True)
 
 
 class Points:
@@ -100,27 +96,25 @@ class Points:
 
     Args:
         draw: function that shows the table.
-        say: function that prints a line.
         every: seconds between two calls of draw.
 
     Attributes:
         last: description of the point that has grown last.
     """
 
-    def __init__(self, draw, say, every=_TABLE_INTERVAL):
+    def __init__(self, draw, every=_TABLE_INTERVAL):
         self._draw, self._every, self._drawn = draw, every, 0.0
-        self.say = say
         self._rows = {}
         self._total = 0
         self.last = None
 
-    def following(self, simulation, snrs, errors, max_frames, seconds=None, name=""):
+    def following(self, name, simulation, snrs, errors, max_frames):
         """Return the ``progress`` function of a simulation, whose ``run`` has these arguments."""
         self._total += len(snrs) * len(simulation.detectors)
 
         def grown(detector, at_db, tally):
             row = self._rows.setdefault((name, detector, at_db), _Row(tally.frames))
-            row.update(tally, errors, max_frames, simulation.plan)
+            row.update(tally, errors, max_frames)
             self.last = (f"{name + ': ' if name else ''}{detector} at {at_db:g} dB: "
                          f"{tally.frames} frames, {tally.frame_errors} wrong")
             if time.monotonic() > self._drawn + self._every:
@@ -142,7 +136,7 @@ class Points:
         names = any(name for name, *_ in self._rows)
         for title in ["simulation"] * names + ["detector"]:
             table.add_column(title)
-        for title in ("dB", "frames", "errors", "FER", "done", "frames/s", "workers"):
+        for title in ("dB", "frames", "errors", "FER", "done", "frames/s"):
             table.add_column(title, justify="right")
         for (name, detector, at_db), row in self._rows.items():
             if row.share < 1:
@@ -157,8 +151,8 @@ class _Row:
         self._first, self._began = frames, time.monotonic()
         self.share = 0.0
 
-    def update(self, tally, errors, max_frames, plan):
-        self._frames, self._errors, self._plan = tally.frames, tally.frame_errors, plan
+    def update(self, tally, errors, max_frames):
+        self._frames, self._errors = tally.frames, tally.frame_errors
         self.share = min(1.0, max(tally.frame_errors / errors, tally.frames / max_frames))
 
     def cells(self, at_db):
@@ -166,5 +160,4 @@ class _Row:
         return (str(self._frames), str(self._errors),
                 f"{self._errors / self._frames:.2e}" if self._frames else "",
                 f"{100 * self.share:.0f} %",
-                f"{(self._frames - self._first) / spent:.0f}" if spent > 1 else "",
-                str(self._plan.workers(at_db)))
+                f"{(self._frames - self._first) / spent:.0f}" if spent > 1 else "")

@@ -4,7 +4,7 @@
 
 import os
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 # Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
 # before NumPy is loaded.
@@ -38,20 +38,35 @@ class _Values(click.ParamType):
             self.fail(str(error), param, context)
 
 
-def _simulate(simulation, run, arguments, quiet):
-    """Run the simulation until its end or Ctrl-C.
+def simulate(runs, machine, seconds, quiet):
+    """Run simulations together until their end or Ctrl-C.
 
-    ``run`` describes the run in the file. Return None, or the OSError if the file cannot be
-    written or the cluster is lost.
+    Args:
+        runs: list of (name in the table of progress, ``Simulation``, {name: argument} of its
+            ``run``).
+        machine: description for the file of results.
+
+    Returns:
+        None, or the OSError if a file cannot be written or the cluster is lost.
     """
-    simulation.store.runs.append(run)
     start = time.perf_counter()
-    with interruptible(), showing(quiet) as show:
+    with ExitStack() as stack:
+        stack.enter_context(interruptible())
+        show = stack.enter_context(showing(quiet))
+        entries = []
+        for _, simulation, _ in runs:
+            stack.enter_context(simulation.store.held())
+            entries.append({"machine": machine, "backend": simulation.backend, "seconds": 0.0})
+            simulation.store.runs.append(entries[-1])
         try:
             with suppress(KeyboardInterrupt):
-                simulation.run(*arguments, show.following(simulation, *arguments), show.say)
-            run["seconds"] = round(time.perf_counter() - start, 3)
-            simulation.store.write()
+                sim.run_together(
+                    [(simulation, arguments | {
+                        "progress": show.following(name, simulation, **arguments)})
+                     for name, simulation, arguments in runs], seconds)
+            for entry, (_, simulation, _) in zip(entries, runs, strict=True):
+                entry["seconds"] = round(time.perf_counter() - start, 3)
+                simulation.store.write()
         except OSError as error:
             return error
     return None
@@ -171,9 +186,9 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
                 machine["gpu"] = describe_gpu()
             simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
                                         early_stop, output, backend, threads, batch, client)
-            run = {"machine": machine, "backend": backend, "seconds": 0.0}
-            with simulation.store.held():
-                failure = _simulate(simulation, run, (at, errors, max_frames, seconds), quiet)
+            failure = simulate([("", simulation, {"snrs": at, "errors": errors,
+                                                  "max_frames": max_frames})],
+                               machine, seconds, quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     rows = simulation.store.rows

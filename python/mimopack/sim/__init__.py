@@ -9,8 +9,8 @@
 The command ``mimopack sim`` does the same.
 """
 
+from .counts import Tally, wilson
 from .link import Frames, Link
-from .simulation import Simulation
-from .tally import Tally, wilson
+from .simulation import Simulation, run_together
 
-__all__ = ["Frames", "Link", "Simulation", "Tally", "wilson"]
+__all__ = ["Frames", "Link", "Simulation", "Tally", "run_together", "wilson"]

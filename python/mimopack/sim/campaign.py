@@ -4,18 +4,15 @@
 
 import inspect
 import math
-import time
-from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from .. import checks
 from ..text import printable
-from .crew import carry_out
 from .link import SNR_KINDS, Link
 from .plan import MOST_FRAMES
-from .simulation import Simulation
+from .simulation import Simulation, run_together
 
 _LINK = [field.name for field in fields(Link) if field.name != "snr_kind"]
 _SIMULATION = ["detectors", *(
@@ -25,7 +22,6 @@ _RUN = {"errors": 100, "max_frames": 100_000}
 _KEYS = [*SNR_KINDS, *_LINK, *_SIMULATION, *_RUN]
 _TOP = ("title", "results", "plot", "defaults", "simulation")
 _MOST_SNRS = 10_000
-_DEEPEST = 20    # tables and lists within each other
 
 
 def snr_values(value):
@@ -36,8 +32,8 @@ def snr_values(value):
     """
     if isinstance(value, list):
         numbers = []
-        for one in value:
-            numbers += snr_values(one)
+        for entry in value:
+            numbers += snr_values(entry)
             if len(numbers) > _MOST_SNRS:
                 raise ValueError(f"the list has more than {_MOST_SNRS} values")
         return numbers
@@ -68,15 +64,13 @@ class Part:
         output: path of its file of results.
         link: arguments of ``Link``.
         simulation: arguments of ``Simulation``.
-        snrs: SNRs in dB.
-        run: further arguments of ``Simulation.run``.
+        run: {name: argument} of ``Simulation.run``.
     """
 
     name: str
     output: Any
     link: dict
     simulation: dict
-    snrs: list
     run: dict
 
     def state(self, rows):
@@ -85,20 +79,20 @@ class Part:
         A point is complete too if its detector has skipped it, because it made no frame error at a
         lower SNR.
         """
-        found = {(row["detector"], row["at_db"]): row for row in rows}
+        points = {(row["detector"], row["at_db"]): row for row in rows}
         complete = begun = 0
         for detector in self.simulation["detectors"]:
             skipped = False
-            for snr in self.snrs:
-                row = found.get((detector, snr))
+            for snr in self.run["snrs"]:
+                row = points.get((detector, snr))
                 done = row is not None and (
                     row["counts"]["frame_errors"][-1] >= self.run["errors"]
                     or row["frames"] >= self.run["max_frames"])
                 complete += done or skipped
                 begun += row is not None and not done and not skipped
                 skipped |= done and not row["counts"]["frame_errors"][-1]
-        points = len(self.simulation["detectors"]) * len(self.snrs)
-        return complete, begun, points - complete - begun
+        count = len(self.simulation["detectors"]) * len(self.run["snrs"])
+        return complete, begun, count - complete - begun
 
 
 class Campaign:
@@ -118,9 +112,11 @@ class Campaign:
     """
 
     def __init__(self, path):
+        import tomllib  # Python 3.11
+
         path = Path(path)
         try:
-            content = _parsed(path)
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
             _known(content, _TOP, "")
             defaults = content.get("defaults", {})
             _known(defaults, _KEYS, "defaults.")
@@ -148,66 +144,31 @@ class Campaign:
             ValueError, ImportError: as for ``Simulation``, with the name.
             OSError: the folder of the results cannot be made, or a file cannot be read.
         """
-        made = {}
+        simulations = {}
         for part in self.parts:
             part.output.parent.mkdir(parents=True, exist_ok=True)
             try:
-                made[part.name] = Simulation(Link(**part.link), **part.simulation, threads=threads,
-                                             output=part.output, client=client)
+                simulations[part.name] = Simulation(
+                    Link(**part.link), **part.simulation, threads=threads, output=part.output,
+                    client=client)
             except ValueError as error:
                 raise ValueError(f"{part.name}: {error}") from None
             except ImportError as error:
                 raise ImportError(f"{part.name}: {error}") from None
-        return made
+        return simulations
 
-    def run(self, simulations, seconds=None, progress=None, say=None):
+    def run(self, simulations, seconds=None):
         """Run the ``simulations()`` together until all points are complete or time is up.
 
         Args:
             simulations: {name: ``Simulation``}. Earlier ones come first; the tasks of later ones
                 fill the gaps.
-            seconds, say: as for ``Simulation.run``.
-            progress: function of a ``Part`` and its ``Simulation`` that returns the ``progress`` of
-                ``Simulation.run``.
+            seconds: as for ``Simulation.run``.
 
         Raises:
             ValueError, OSError: as for ``Simulation.run``.
         """
-        deadline = time.monotonic() + (math.inf if seconds is None else seconds)
-        with ExitStack() as stack:
-            for simulation in simulations.values():
-                stack.enter_context(simulation.store.held())
-            for part in self.parts:
-                simulation = simulations[part.name]
-                simulation.prepare(part.snrs, **part.run,
-                                   progress=progress and progress(part, simulation))
-                stack.enter_context(simulation.finishing())
-            crew = max(simulations.values(), key=lambda one: one.threads).crew(say)
-            carry_out([one.plan for one in simulations.values()], stack.enter_context(crew),
-                      deadline)
-
-
-def _parsed(path):
-    """Return the content of a TOML file.
-
-    Raises:
-        ValueError: the file is not TOML, or nested too deeply.
-    """
-    import tomllib
-
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError("is no text in UTF-8") from None
-    except RecursionError:
-        raise ValueError(f"nested too deeply, allowed are {_DEEPEST} levels") from None
-    level = [content]
-    for _ in range(_DEEPEST):
-        level = [inner for one in level if isinstance(one, (dict, list))
-                 for inner in (one.values() if isinstance(one, dict) else one)]
-    if level:
-        raise ValueError(f"nested too deeply, allowed are {_DEEPEST} levels")
-    return content
+        run_together([(simulations[part.name], part.run) for part in self.parts], seconds)
 
 
 def _known(table, allowed, place):
@@ -230,29 +191,30 @@ def _part(place, defaults, entry, folder):
             or name != Path(name).name):
         raise ValueError(f"{place}.name: got {checks.shown(name)}, must be text that can name a "
                          "file")
-    told = {**{key: value for key, value in defaults.items()
+    settings = {**{key: value for key, value in defaults.items()
                if key not in SNR_KINDS or not entry.keys() & set(SNR_KINDS)}, **entry}
-    kinds = [kind for kind in SNR_KINDS if kind in told]
+    kinds = [kind for kind in SNR_KINDS if kind in settings]
     if len(kinds) != 1:
         raise ValueError(f"{place}: give either snr or ebn0")
-    detectors = told.get("detectors")
-    if not isinstance(detectors, list) or not all(isinstance(one, str) for one in detectors):
+    detectors = settings.get("detectors")
+    if not isinstance(detectors, list) or not all(isinstance(name, str) for name in detectors):
         raise ValueError(f"{place}.detectors: got {checks.shown(detectors)}, must be a list of "
                          "texts")
     try:
-        snrs = sorted(set(snr_values(told[kinds[0]])))
+        snrs = sorted(set(snr_values(settings[kinds[0]])))
     except ValueError as error:
         raise ValueError(f"{place}.{kinds[0]}: {error}") from None
     if not snrs:
         raise ValueError(f"{place}.{kinds[0]}: got none, must be at least one")
-    for one in snrs:
-        checks.snr(f"{place}.{kinds[0]}", one)
+    for snr in snrs:
+        checks.snr(f"{place}.{kinds[0]}", snr)
     for index, detector in enumerate(detectors):
         _text(f"{place}.detectors[{index}]", detector)
-    told["detectors"] = list(dict.fromkeys(detectors))    # as ``Simulation`` does
-    _text(f"{place}.constellation", told.get("constellation", ""))    # no points
-    run = {key: checks.integer(f"{place}.{key}", told.get(key, default), 1, MOST_FRAMES)
-           for key, default in _RUN.items()}
+    settings["detectors"] = list(dict.fromkeys(detectors))    # as ``Simulation`` does
+    _text(f"{place}.constellation", settings.get("constellation", ""))    # no points
+    run = {"snrs": snrs} | {
+        key: checks.integer(f"{place}.{key}", settings.get(key, default), 1, MOST_FRAMES)
+        for key, default in _RUN.items()}
     return Part(name, folder / f"{name}.json",
-                {key: told[key] for key in _LINK if key in told} | {"snr_kind": kinds[0]},
-                {key: told[key] for key in _SIMULATION if key in told}, snrs, run)
+                {key: settings[key] for key in _LINK if key in settings} | {"snr_kind": kinds[0]},
+                {key: settings[key] for key in _SIMULATION if key in settings}, run)

@@ -9,17 +9,21 @@ computed already are dropped.
 
 import math
 import time
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import Any
 
 from ..checks import integer
+from .counts import Tally
 from .link import BLOCK
-from .tally import Tally
 
-_MARGIN = 1.2    # blocks handed out over the blocks that the error rate so far lets expect
+_MARGIN = 1.2    # blocks handed out over the blocks expected from the error rate so far
 MOST_FRAMES = 10**9    # of a point, and frame errors
 _MOST_BLOCKS = 4096    # of a task: its result is sent as one message
-_RECENT = 10.0    # seconds that a worker counts as busy with an SNR after its last result
+_AHEAD = 2    # tasks for each slot: one is computed, one waits
+_TASK_SECONDS = 2.0    # length of a task on a small cluster
+_TASKS_PER_SECOND = 100    # that a cluster's scheduler handles with ease, see docs/campaigns.md
+_WAIT = 0.5    # seconds between two looks at the clock and at the cluster
 
 
 @dataclass(eq=False)
@@ -56,7 +60,7 @@ class _Point:
         return not self.done and self.next < self.most and self._known()[0] < self._errors
 
     def missing(self):
-        """Return the number of blocks to hand out that the error rate so far lets expect."""
+        """Return the number of blocks to hand out, as expected from the error rate so far."""
         if not self.may_need_more():
             return 0
         left = self.most - self.next
@@ -106,7 +110,6 @@ class Plan:
         self.simulation = simulation
         self._progress = progress or (lambda *grown: None)
         self._pace = None    # seconds per block
-        self._seen = {}    # {SNR: {worker: time of its last result}}
         self._points = {
             snr: {label: _Point(Tally(simulation.passes[label], simulation.store.state(label, snr)),
                                 errors, most)
@@ -117,11 +120,6 @@ class Plan:
     def complete(self):
         """True if all points are complete or skipped."""
         return all(point.done for points in self._open() for point in points.values())
-
-    def workers(self, snr):
-        """Return the number of workers that have sent results for an SNR a short time ago."""
-        now = time.monotonic()
-        return sum(now - last < _RECENT for last in self._seen.get(snr, {}).values())
 
     def next_task(self, slots, seconds, eager):
         """Return the next ``Task`` to hand out, or None.
@@ -155,23 +153,22 @@ class Plan:
         count = min(count, max(batch, math.ceil(missing / slots)))    # let all workers share them
         return count if count < batch else count - count % batch
 
-    def take(self, task, found, seconds, worker):
+    def take(self, task, sums, seconds):
         """Count the result of a task, which took some seconds."""
-        snr, block, count, _ = task.arguments
+        _, block, count, _ = task.arguments
         self._pace = seconds / count
-        self._seen.setdefault(snr, {})[worker] = time.monotonic()
         for label, point in task.points.items():
-            if not point.done and point.take(block, found[label]):
-                self._note(label, snr, point)
+            if not point.done and point.take(block, sums[label]):
+                self._note(label, task.arguments[0], point)
 
     def _open(self):
-        """Return, for each SNR, {label: point} of the detectors that have not to wait for it."""
+        """Return, for each SNR, {label: point} of the detectors that may start there."""
         clear = set(self.simulation.detectors)    # with an error at each lower SNR
-        found = []
+        waiting = []
         for points in self._points.values():
-            found.append({label: points[label] for label in points if label in clear})
+            waiting.append({label: points[label] for label in points if label in clear})
             clear = {label for label in clear if points[label].tally.frame_errors}
-        return found
+        return waiting
 
     def begin(self):
         """Report what is stored, and whether it is complete now."""
@@ -186,3 +183,47 @@ class Plan:
     def _note(self, label, snr, point):
         self.simulation.keep(label, snr, point.tally, point.done)
         self._progress(label, snr, point.tally)
+
+
+def compute(plans, executor, slots, deadline=math.inf):
+    """Carry out plans until all are complete or time is up.
+
+    Args:
+        plans: list of ``Plan``. Earlier ones come first; later ones fill the gaps.
+        executor: a ``concurrent.futures.Executor``.
+        slots: number of tasks that the executor's threads compute at once, of one batch each; for a
+            cluster a function that returns the number: a task then takes seconds.
+        deadline: value of ``time.monotonic()`` after which no task is handed out.
+    """
+    pending = {}    # {future: Task}
+    try:
+        while True:
+            count = max(1, slots() if callable(slots) else slots)
+            seconds = max(_TASK_SECONDS, count / _TASKS_PER_SECOND) if callable(slots) else None
+            while len(pending) < _AHEAD * count and time.monotonic() < deadline:
+                task = _next_task(plans, count, seconds)
+                if task is None:
+                    break
+                pending[task.plan.simulation.submit(executor, task.arguments)] = task
+            if not pending:
+                return
+            for future in wait(pending, _WAIT, FIRST_COMPLETED).done:
+                task = pending.pop(future)
+                task.plan.take(task, *future.result())
+            for future in [future for future, task in pending.items() if not task.useful]:
+                future.cancel()
+                del pending[future]
+            for plan in plans:
+                plan.simulation.save()
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _next_task(plans, slots, seconds):
+    for eager in (False, True):
+        for plan in plans:
+            task = plan.next_task(slots, seconds, eager)
+            if task is not None:
+                return task
+    return None

@@ -1,73 +1,154 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulate blocks of frames, and count the errors of each detector."""
+"""Receive simulated frames, and count the errors of each detector."""
 
 import threading
-from functools import lru_cache
 
-from .contender import Contender
+import numpy as np
+
+from ..arrays import array_module, is_device_array
+from ..coding import ListDecoder
+from ..cuda.device import cupy
+from ..detectors.choosing import for_link
+from ..iterative import IterativeReceiver
+from .counts import Counts
 from .link import BLOCK
 
+# Parameters of the receiver that may follow a detector's name.
+_OF_RECEIVER = ("iterations", "feedback_scale", "list_bits")
 
-class Receivers:
-    """The detectors of a simulation. Thread-safe: each thread has detectors of its own.
 
-    A copy made with pickle has the same arguments, and makes its detectors when it needs them.
+class Receiver:
+    """A detector, and a decoder if the link has a code. Not thread-safe.
 
     Args:
         link: the ``Link``.
-        given: {label: detector}, see ``contender.labels``.
-        options: further arguments of ``Contender``.
-        batch: number of blocks for each call of a detector.
+        detector: one of:
+
+            - a text with its parameters, such as "nway:num_passes=4". It may also set three
+              parameters of the receiver: ``iterations`` and ``feedback_scale``, which override the
+              arguments below, and ``list_bits`` of a ``coding.ListDecoder`` for the last pass;
+            - an object of this package's detectors, made for the same link. A new one is made with
+              its arguments other than backend and threads;
+            - a user's object (see ``detectors.register``). It is copied with
+              ``copy.deepcopy``. If it has attributes num_tx, num_rx or constellation, they must be
+              those of the link;
+            - a class of such objects.
+
+        iterations, feedback_scale, early_stop: see ``IterativeReceiver``.
+        decoder_iterations: maximum number of decoder iterations.
+        backend: backend of the detector. With "cuda", a decoder that accepts GPU arrays also runs
+            on the GPU; with "reference", the decoder runs on the CPU.
+        threads: number of CPU threads of detector and decoder; 0 takes all cores.
+
+    Raises:
+        ValueError: an argument is invalid, or needs a code that the link does not have.
     """
 
-    def __init__(self, link, given, options, batch):
-        self._arguments = link, given, options, batch
+    def __init__(self, link, detector, iterations=1, decoder_iterations=20, feedback_scale=0.6,
+                 early_stop=True, backend="cpu", threads=0):
+        _, kind, keywords = for_link(detector, link.num_tx, link.num_rx, link.points, _OF_RECEIVER)
+        self.iterations = keywords.pop("iterations", iterations)
+        feedback_scale = keywords.pop("feedback_scale", feedback_scale)
+        list_bits = keywords.pop("list_bits", 0)
+        self._code = link.coding
+        if kind.SUPPORTS_PRIOR and not kind.HARD:
+            keywords["extrinsic"] = True
+        self._detector = kind(
+            num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
+            backend=backend, threads=threads, **keywords)
+        self._receiver, self._on_gpu = None, False
+        if link.is_coded:
+            decoder = self._decoder(decoder_iterations, backend, threads)
+            self._on_gpu = backend == "cuda" and decoder.backend == "auto"
+            self._receiver = IterativeReceiver(
+                self._detector, decoder, link.permutation, self.iterations, early_stop,
+                feedback_scale, ListDecoder(decoder, list_bits))
+        elif self.iterations != 1:
+            raise ValueError(f"iterations: got {self.iterations} without a code, must be 1")
+        elif list_bits != 0:
+            raise ValueError(f"list_bits: got {list_bits} without a code, must be 0")
+
+    def _decoder(self, iterations, backend, threads):
+        """Make the code's decoder; options in the code's name override the usual ones.
+
+        After a detector on a GPU, the decoder accepts GPU arrays.
+        """
+        usual = {"iterations": iterations, "threads": threads,
+                 "backend": "auto" if backend in ("auto", "cuda") else "cpu"}
+        return self._code.decoder(**usual | self._code.options)
+
+    def count(self, frames):
+        """Receive ``Frames`` and return their ``Counts``."""
+        n = len(frames.bits)
+        if self._receiver is None:
+            llr = self._detector.detect(frames.y, frames.h, frames.noise_var)
+            wrong = np.count_nonzero((llr.reshape(n, -1) > 0) != frames.bits, axis=1)
+            ones = np.ones(n, int)
+            return Counts(wrong[None], wrong, np.zeros(n, bool), ones, 0 * ones)
+        to_device = cupy().asarray if self._on_gpu else np.asarray
+        received = self._receiver.receive(to_device(frames.y), to_device(frames.h),
+                                          frames.noise_var, keep_history=self.iterations > 1)
+        decided = received.bits[None] if received.history is None else received.history
+        before = (received.detected > 0) != to_device(frames.words)
+        xp = array_module(before)
+        return Counts(*map(_to_host, (
+            xp.count_nonzero(decided != to_device(frames.bits), axis=2),
+            xp.count_nonzero(before, axis=1), received.found, received.iterations,
+            received.decoder_iterations)))
+
+
+def _to_host(values):
+    return values.get() if is_device_array(values) else values
+
+
+class Receivers:
+    """The receivers of a simulation. Thread-safe: each thread has receivers of its own.
+
+    A copy made with pickle has the same arguments, and makes its receivers when it needs them.
+
+    Args:
+        link: the ``Link``.
+        detectors: {label: detector}, see ``Receiver``.
+        options: further arguments of ``Receiver``.
+        batch: number of blocks for each call of a receiver.
+    """
+
+    def __init__(self, link, detectors, options, batch):
+        self._arguments = link, detectors, options, batch
         self._local, self._making = threading.local(), threading.Lock()
 
     def __reduce__(self):
         return type(self), self._arguments
 
-    def count(self, snr, block, count, wanted):
+    def count(self, snr, block, count, labels):
         """Simulate blocks of frames.
 
         Args:
             snr: SNR in dB.
             block: number of the first block.
             count: number of blocks.
-            wanted: labels of the detectors that receive the frames.
+            labels: labels of the detectors that receive the frames.
 
         Returns:
             {label: list with ``Counts.sums()`` of each block}
         """
         link, _, _, batch = self._arguments
-        found = {label: [] for label in wanted}
+        sums = {label: [] for label in labels}
         for first in range(block, block + count, batch):
             blocks = min(batch, block + count - first)
             frames = link.frames(snr, first, blocks)
-            for label in wanted:
-                counts = self.contender(label).count(frames)
-                found[label] += [counts.part(slice(at, at + BLOCK)).sums()
-                                 for at in range(0, blocks * BLOCK, BLOCK)]
-        return found
+            for label in labels:
+                counts = self.receiver(label).count(frames)
+                sums[label] += [counts.part(slice(at, at + BLOCK)).sums()
+                                for at in range(0, blocks * BLOCK, BLOCK)]
+        return sums
 
-    def contender(self, label):
-        """Return this thread's ``Contender`` for a detector."""
-        link, given, options, _ = self._arguments
-        kept = self._local.__dict__.setdefault("contenders", {})
-        if label not in kept:
+    def receiver(self, label):
+        """Return this thread's ``Receiver`` for a detector."""
+        link, detectors, options, _ = self._arguments
+        receivers = self._local.__dict__.setdefault("receivers", {})
+        if label not in receivers:
             with self._making:    # users' code need not be thread-safe
-                kept[label] = Contender(link, given[label], **options)
-        return kept[label]
-
-
-@lru_cache(maxsize=8)
-def _unpacked(packed):
-    import cloudpickle
-
-    return cloudpickle.loads(packed)
-
-
-def count_packed(packed, *arguments):
-    """Call ``Receivers.count`` of pickled receivers. The process keeps them for further calls."""
-    return _unpacked(packed).count(*arguments)
+                receivers[label] = Receiver(link, detectors[label], **options)
+        return receivers[label]

@@ -3,17 +3,17 @@
 """Run a simulation over SNRs, frames and detectors."""
 
 import time
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 
 from .. import _core
 from ..checks import choice, flag, integer, positive, thread_count
 from ..detectors.choosing import labels
 from ..detectors.parameters import BACKENDS
-from .crew import Threads, carry_out
 from .link import BLOCK
-from .plan import Plan
-from .receivers import Receivers, count_packed
+from .plan import Plan, compute
+from .receivers import Receivers
 from .store import Store
 
 # Frames per detector call: enough to fill the decoder's SIMD lanes, or a GPU.
@@ -33,11 +33,11 @@ class Simulation:
 
     Args:
         link: the ``Link``.
-        detectors: list of detectors: texts with parameters, objects or classes, see ``Contender``.
+        detectors: list of detectors: texts with parameters, objects or classes, see ``Receiver``.
             Each thread makes its own copy of an object. The attribute ``detectors`` and the results
             have a label for each: the text, or an object's name with the parameters that differ
             from their defaults.
-        iterations, decoder_iterations, feedback_scale, early_stop: see ``Contender``.
+        iterations, decoder_iterations, feedback_scale, early_stop: see ``Receiver``.
         output: path of a JSON file for the results; an existing file is continued.
         backend: backend of the detectors.
         threads: number of CPU threads; 0 takes all cores. Each thread simulates its own frames with
@@ -48,7 +48,8 @@ class Simulation:
 
     Raises:
         ValueError: an argument is invalid, or the simulation cannot continue from output: it was
-            made with other parameters, is damaged, or is no file of results.
+            made with other parameters, is damaged, or is no file of results; or the workers have
+            another version.
         ImportError: client is given, and Dask is not installed.
     """
 
@@ -59,34 +60,34 @@ class Simulation:
         self.detectors = list(self._given)
         if not self.detectors:
             raise ValueError("detectors: got none, must be at least one")
-        choice("backend", backend, BACKENDS)
+        self.backend = choice("backend", backend, BACKENDS)
         threads = thread_count(threads) or _core.max_threads()
         self.threads = threads if backend in _BATCH else min(threads, _GPU_WORKERS)
         batch = _BATCH.get(backend, _GPU_BATCH) if batch is None else integer(
             "batch", batch, 1, 2**20)
         self.batch = -(-batch // BLOCK)
         # Checked here too: a link without a code uses none of them, but the results name them.
-        told = {"iterations": integer("iterations", iterations, 1, 1000),
-                "decoder_iterations": integer("decoder_iterations", decoder_iterations, 1, 10_000),
-                "feedback_scale": positive("feedback_scale", feedback_scale),
-                "early_stop": flag("early_stop", early_stop)}
-        options = {**told, "backend": backend, "threads": max(1, threads // self.threads)}
+        settings = {"iterations": integer("iterations", iterations, 1, 1000),
+                    "decoder_iterations": integer("decoder_iterations", decoder_iterations, 1,
+                                                  10_000),
+                    "feedback_scale": positive("feedback_scale", feedback_scale),
+                    "early_stop": flag("early_stop", early_stop)}
+        options = settings | {"backend": backend, "threads": max(1, threads // self.threads)}
         receivers = Receivers(link, self._given, options, self.batch)
-        self.call = (receivers.count,)
-        self.resource = None
+        self._client, self._function, self._resources = client, (receivers.count,), {}
         if client is not None:
-            self.call = count_packed, _packed(link, self._given, options | {"threads": 1},
-                                              self.batch)
-            self.resource = "GPU" if backend == "cuda" else None
+            from ..cluster import call_packed, packed, worker_identity
+
+            count = Receivers(link, self._given, options | {"threads": 1}, self.batch).count
+            self._function = call_packed, worker_identity(client), packed(count)
+            self._resources = {"resources": {"GPU": 1}} if backend == "cuda" else {}
             # This machine only checks the arguments; it need not have a GPU.
             receivers = Receivers(link, self._given, options | {"backend": "cpu"}, self.batch)
-        self._client = client
-        self.passes = {label: receivers.contender(label).iterations for label in self.detectors}
+        self.passes = {label: receivers.receiver(label).iterations for label in self.detectors}
         self.complete = False
-        self.store = Store(output, {**asdict(link), **told, "frames_per_block": BLOCK},
-                           self.passes)
+        self.store = Store(output, {**asdict(link), **settings, "frames_per_block": BLOCK})
 
-    def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None, say=None):
+    def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
         """Continue from the stored results until all points are complete or time is up.
 
         A point is one detector at one SNR.
@@ -98,8 +99,6 @@ class Simulation:
             max_frames: number of frames that completes a point, rounded up to blocks of 16.
             seconds: approximate time limit in seconds; None for no limit.
             progress: function called with (detector, SNR, ``Tally``) after each update.
-            say: function called with a line about the cluster, such as a refused worker; None
-                warns.
 
         Returns:
             A list of dictionaries with the results of all stored points, as in the file. Afterwards
@@ -107,39 +106,43 @@ class Simulation:
 
         Raises:
             ValueError: an argument is invalid, or another run uses the output, or the output was
-                damaged in the meantime, or the cluster's workers have another version.
-            OSError: the output cannot be written, or the cluster's scheduler is lost.
+                damaged in the meantime, or a worker has another version.
+            OSError: the output cannot be written, or the cluster's scheduler is lost, or a task
+                has ended several workers.
                 ``store.rows`` has the results so far.
         """
-        deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
-        with self.store.held():
-            self.prepare(snrs, errors, max_frames, progress)
-            with self.finishing(), self.crew(say) as crew:
-                carry_out([self.plan], crew, deadline)
+        run_together([(self, {"snrs": snrs, "errors": errors, "max_frames": max_frames,
+                              "progress": progress})], seconds)
         return self.store.rows
 
-    def prepare(self, snrs, errors=100, max_frames=100_000, progress=None):
-        """Make the ``plan`` of a run, whose arguments these are, inside of ``store.held()``."""
+    @contextmanager
+    def planned(self, arguments):
+        """Context manager: the ``Plan`` of a run. At the end, the results are written."""
         self.complete, self._saved = False, time.monotonic()
-        self.plan = Plan(self, snrs, errors, max_frames, progress)
-        self.plan.begin()
+        with self.store.held():
+            plan = Plan(self, **arguments)
+            plan.begin()
+            try:
+                yield plan
+            finally:
+                self.complete = plan.complete
+                self.store.write()
 
     @contextmanager
-    def finishing(self):
-        """Context manager around the work on the plan: write the results whatever happens."""
-        try:
-            yield
-        finally:
-            self.complete = self.plan.complete
-            self.store.write()
-
-    def crew(self, say=None):
-        """Return the crew that computes: a context manager, see ``carry_out``."""
+    def executor(self):
+        """Context manager: (executor, slots), as for ``plan.compute``."""
         if self._client is None:
-            return Threads(self.threads)
-        from ..cluster import Cluster
+            with ThreadPoolExecutor(self.threads) as executor:
+                yield executor, self.threads
+            return
+        from ..cluster import cluster_executor, count_threads
 
-        return Cluster(self._client, say)
+        with cluster_executor(self._client) as executor:
+            yield executor, lambda: count_threads(self._client)
+
+    def submit(self, executor, arguments):
+        """Let an executor call ``Receivers.count``; return the future of (its result, seconds)."""
+        return executor.submit(_timed, *self._function, *arguments, **self._resources)
 
     def save(self):
         """Write the results if that was long ago."""
@@ -158,8 +161,26 @@ class Simulation:
             **tally.rates(link.coding.num_info, link.coding.num_bits)})
 
 
-def _packed(*arguments):
-    """Return pickled ``Receivers``."""
-    from ..cluster import packed
+def _timed(function, *arguments):
+    begin = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - begin
 
-    return packed(Receivers(*arguments))
+
+def run_together(runs, seconds=None):
+    """Run simulations until all their points are complete or time is up.
+
+    Args:
+        runs: list of (``Simulation``, {name: argument} of its ``run`` without seconds). Earlier
+            ones come first; the tasks of later ones fill the gaps. All have the same client.
+        seconds: approximate time limit in seconds; None for no limit.
+
+    Raises:
+        ValueError, OSError: as for ``Simulation.run``.
+    """
+    deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
+    with ExitStack() as stack:
+        plans = [stack.enter_context(simulation.planned(arguments))
+                 for simulation, arguments in runs]
+        largest = max((simulation for simulation, _ in runs), key=lambda each: each.threads)
+        compute(plans, *stack.enter_context(largest.executor()), deadline)

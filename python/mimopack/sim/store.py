@@ -2,23 +2,53 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keep results in a JSON file, from which a simulation can continue."""
 
+import hashlib
+import json
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..files import locked, regular, replace_file
 from ..text import json_rows, printable
-from .content import DATA, WHAT, check, digest, parse
+
+# Entry "what" of the file, by which a file of results is recognised.
+WHAT = "bit and frame error rates, simulated"
+DATA = "simulated"
+
+
+def _digest(content):
+    """Return the SHA-256 of a dictionary's JSON text, which spaces and the order do not affect."""
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_results(path):
+    """Return the content of a file of results. Its checksum may be missing.
+
+    Raises:
+        ValueError: the file holds something else, or is damaged.
+        OSError: the file cannot be read.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if (not isinstance(content, dict) or content.get("what") != WHAT
+                or not content.keys() >= {"parameters", "runs", "results"}):
+            raise ValueError("holds no results of mimopack sim")
+        checksum = content.pop("sha256", None)
+        if checksum is not None and checksum != _digest(content):
+            raise ValueError("the checksum sha256 is not that of the content")
+    except ValueError as error:
+        raise ValueError(f"{path}: {printable(error)}") from None
+    return content
 
 
 class Store:
     """Result rows of a simulation, kept in a file if a path is given.
 
-    An existing file is read, and checked first. A file that cannot be continued is never changed.
+    An existing file is read first. A file that cannot be continued is never changed.
 
     Args:
         path: path of the file, or None.
         parameters: dictionary of the simulation's parameters; an existing file must have the same.
-        passes: {detector: number of passes of detector and decoder}, for rows in an existing file.
 
     Raises:
         ValueError: the path is no regular file, or the file holds something else, is damaged, or
@@ -26,10 +56,10 @@ class Store:
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path, parameters, passes):
+    def __init__(self, path, parameters):
         self._path = None if path is None else Path(path)
         self.parameters, self.runs, self._rows = parameters, [], {}
-        self._passes, self._held = passes, False
+        self._held = False
         if self._path:
             self._load()
 
@@ -58,24 +88,20 @@ class Store:
         if not regular(self._path).exists():
             return
         try:
-            kept = parse(self._path.read_text(encoding="utf-8"))
-            if not isinstance(kept, dict) or kept.get("what") != WHAT:
-                raise ValueError("holds no results of mimopack sim")
-            check(kept, self._passes)
+            content = read_results(self._path)
         except ValueError as error:
-            raise ValueError(f"output: {self._path} cannot be continued: {printable(error)}. "
-                             "Restore it, or name another file") from None
-        self._compare(kept["parameters"])
-        self.runs = kept["runs"]
-        self._rows = {(row["detector"], row["at_db"]): row for row in kept["results"]}
+            raise ValueError(f"output: {error}. Restore it, or name another file") from None
+        self._compare(content["parameters"])
+        self.runs = content["runs"]
+        self._rows = {(row["detector"], row["at_db"]): row for row in content["results"]}
 
-    def _compare(self, was):
-        differ = [f"{name} = {was.get(name)!r} there, {self.parameters.get(name)!r} here"
-                  for name in sorted({*was, *self.parameters})
-                  if was.get(name) != self.parameters.get(name)]
-        if differ:
+    def _compare(self, before):
+        differences = [f"{name} = {before.get(name)!r} there, {self.parameters.get(name)!r} here"
+                       for name in sorted({*before, *self.parameters})
+                       if before.get(name) != self.parameters.get(name)]
+        if differences:
             raise ValueError(f"output: {self._path} was made with other parameters: "
-                             f"{'; '.join(differ)}. Give the same ones, or name another file")
+                             f"{'; '.join(differences)}. Give the same ones, or name another file")
 
     def state(self, detector, at_db):
         """Return the stored counts of a detector at an SNR in dB (see ``Tally.state``), or None."""
@@ -103,6 +129,6 @@ class Store:
             return
         results = {"what": WHAT, "data": DATA, "parameters": self.parameters, "runs": self.runs,
                    "results": self.rows}
-        results["sha256"] = digest(results)
+        results["sha256"] = _digest(results)
         with replace_file(self._path) as file:
             file.write(json_rows(results) + "\n")

@@ -15,7 +15,7 @@ corpus in tests/data/fuzz and over a few changed seeds.
 
 from importlib import import_module
 
-NAMES = ("alist", "ampdu", "campaign", "collection", "csi", "messages", "receiver", "results",
+NAMES = ("alist", "ampdu", "campaign", "collection", "csi", "messages", "receiver",
          "signal_fields", "signal_samples", "sigmf")
 
 

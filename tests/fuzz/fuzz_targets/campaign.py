@@ -2,20 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Campaign files: several simulations in TOML."""
 
-import json
 import math
-import zlib
-from dataclasses import replace
 from pathlib import Path
 
-from gnuradio.mimopack import constellation, detectors, sim
+from gnuradio.mimopack import constellation, detectors
 from gnuradio.mimopack.sim.campaign import Campaign
-from gnuradio.mimopack.sim.content import parse
 
 from . import contract, mutations
 
 MAX_LEN = 1024
-_PLANNED = 16    # one input in so many is also planned, which takes ten times as long
 _DETECTORS = (*(f"{name}:{parameter.name}={parameter.default}" for name in detectors.names()
                 for parameter in detectors.REGISTRY[name].PARAMETERS), *detectors.names(),
               "mmse:iterations=2", "kbest:k=8,list_bits=2", "ep:feedback_scale=0.5")
@@ -39,7 +34,6 @@ mutate = mutations.of_toml({
     "batch": (1, 16, 2**20), "errors": _COUNTS, "max_frames": _COUNTS, "threads": (1,)})
 _FOLDER = contract.folder()
 _FILE = Path(_FOLDER.name, "figure.toml")
-_RESULTS = Path(_FOLDER.name, "results")
 _HALF = """
 [defaults]
 num_tx = 2
@@ -71,22 +65,8 @@ seed = 7
 """
 
 
-def _results():
-    """Return the file of results of the part "half", and its rows."""
-    _FILE.write_text(_HALF)
-    part, = Campaign(_FILE).parts
-    simulation = sim.Simulation(sim.Link(**part.link), **part.simulation, threads=1,
-                                output=_RESULTS / "half.json")
-    rows = simulation.run(part.snrs[:1], **part.run)
-    return (_RESULTS / "half.json").read_bytes(), rows
-
-
-_RESULTS.mkdir()
-_KEPT, _ROWS = _results()
-
-
 def check(data):
-    """A file is refused by its name, or its simulations can be listed, planned and continued."""
+    """A file is refused by its name, or its simulations can be listed."""
     _FILE.write_bytes(data)
     try:
         campaign = Campaign(_FILE)
@@ -101,52 +81,15 @@ def check(data):
         assert contract.is_shown_safely(str(shown)), shown
     for part in campaign.parts:
         _check_part(part)
-    chosen = zlib.crc32(data)
-    if not chosen % 16:
-        assert repr(Campaign(_FILE).parts) == repr(campaign.parts)    # NaN equals itself there
-    if not chosen % _PLANNED:
-        _check_plan(campaign)
 
 
 def _check_part(part):
-    """Check the points of a simulation, with and without results."""
+    """Check the points of a simulation."""
     assert part.output.name == f"{part.name}.json"
-    assert 1 <= len(part.snrs) <= 10_000 and part.snrs == sorted(set(part.snrs))
-    assert all(isinstance(one, float) and math.isfinite(one) for one in part.snrs)
-    points = len(part.snrs) * len(part.simulation["detectors"])
-    assert part.state([]) == (0, 0, points)
-    told = part.state(_ROWS)
-    assert min(told) >= 0 and sum(told) == points
-
-
-def _check_plan(campaign):
-    """Make the simulations of a campaign, and plan their work without doing it.
-
-    Their files of results lie in a folder of this target, wherever the campaign wants them.
-    """
-    (_RESULTS / "half.json").write_bytes(_KEPT)
-    campaign.parts = [replace(part, output=_RESULTS / ("half.json" if part.name == "half" else
-                                                       f"{index}.json"))
-                      for index, part in enumerate(campaign.parts)]
-    try:
-        simulations = campaign.simulations(threads=1)
-    except (ValueError, ImportError) as error:
-        contract.check_error(error, *(f"{part.name}: " for part in campaign.parts))
-        assert contract.is_shown_safely(str(error)), error
-        return
-    for part in campaign.parts:
-        simulation = simulations[part.name]
-        assert simulation.detectors == part.simulation["detectors"]
-        with simulation.store.held():
-            simulation.prepare(part.snrs, **part.run)
-            task = simulation.plan.next_task(1, None, eager=False)
-            assert simulation.plan.complete if task is None else task.useful
-            simulation.store.write()
-        kept = parse(part.output.read_text())
-        assert kept["results"] == simulation.store.rows
-        assert kept["parameters"] == json.loads(json.dumps(simulation.store.parameters))
-        if part.output.name != "half.json":
-            part.output.unlink()
+    snrs = part.run["snrs"]
+    assert 1 <= len(snrs) <= 10_000 and snrs == sorted(set(snrs))
+    assert all(isinstance(snr, float) and math.isfinite(snr) for snr in snrs)
+    assert part.state([]) == (0, 0, len(snrs) * len(part.simulation["detectors"]))
 
 
 def seeds():

@@ -160,8 +160,8 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
     raw samples. For raw samples, give --rate, --format and --channels. For SigMF, these options and
     --frequency replace the metadata.
 
-    With --scheduler, there may be several, also as URLs of fsspec: a Dask cluster decodes them, and
-    writes NAME.json, NAME.pcap and summary.json to the folder of --output.
+    With --scheduler, there may be several: a Dask cluster decodes them, and writes NAME.json,
+    NAME.pcap and summary.json to the folder of --output.
 
     A radio needs --radio and --frequency. Without --rate and --antennas, it receives 20 MS/s from
     one antenna.

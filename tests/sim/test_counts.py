@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from gnuradio.mimopack import sim
-from gnuradio.mimopack.sim import tally as tallies
+from gnuradio.mimopack.sim.counts import Counts
 
 
 class TestStatistics:
@@ -23,7 +23,7 @@ class TestStatistics:
         rng = np.random.default_rng(1)
         bits = rng.integers(0, 4, (2, 48)) * rng.integers(0, 2, (2, 48))
         ones = np.ones(48, int)
-        counts = tallies.Counts(bits, 2 * bits[0], bits[1] == 3, ones, 3 * ones)
+        counts = Counts(bits, 2 * bits[0], bits[1] == 3, ones, 3 * ones)
         tally = sim.Tally(2)
         for at in range(0, 48, 16):
             tally.add(counts.part(slice(at, at + 16)))
@@ -42,5 +42,5 @@ class TestStatistics:
     def test_without_an_error(self):
         none = np.zeros((1, 64), int)
         tally = sim.Tally(1)
-        tally.add(tallies.Counts(none, none[0], none[0] == 0, none[0], none[0]))
+        tally.add(Counts(none, none[0], none[0] == 0, none[0], none[0]))
         assert tally.rates(10, 10)["ber_95"] == [[0, sim.wilson(0, 64)[1]]]

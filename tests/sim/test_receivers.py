@@ -17,23 +17,13 @@ def rates(rows):
 
 @pytest.mark.parametrize("link", [LINK, sim.Link(2, 2, "qpsk")])
 def test_objects_count_as_texts_do(link):
-    given = [detectors.MLA(2, 2, "qpsk"), OwnZf(2, 2, "qpsk"), "nway:num_passes=2",
-             detectors.NWay(2, 2, "qpsk", num_passes=1), detectors.ZF]
-    simulation = sim.Simulation(link, given, threads=2)
-    assert simulation.detectors == ["mla", "own_zf", "nway:num_passes=2", "nway:num_passes=1", "zf"]
-    found = rates(simulation.run([6, 9], 10**6, 96))
+    objects = [detectors.MLA(2, 2, "qpsk"), OwnZf(2, 2, "qpsk"), "nway:num_passes=2",
+               detectors.NWay(2, 2, "qpsk", num_passes=1), detectors.ZF]
+    simulation = sim.Simulation(link, objects, threads=2)
     texts = ["mla", "nway:num_passes=2", "nway:num_passes=1", "zf"]
     expected = rates(sim.Simulation(link, texts, threads=1).run([6, 9], 10**6, 96))
-    assert found == expected | {"own_zf": expected["zf"]}
+    assert rates(simulation.run([6, 9], 10**6, 96)) == expected | {"own_zf": expected["zf"]}
     assert expected["zf"][2] > expected["mla"][2] > 0
-
-
-def test_a_file_of_texts_continues_with_objects(tmp_path):
-    output = tmp_path / "out.json"
-    sim.Simulation(LINK, ["nway:num_passes=1"], output=output).run([5], 10**6, 16)
-    row, = sim.Simulation(LINK, [detectors.NWay(2, 2, "qpsk", num_passes=1)], output=output).run(
-        [5], 10**6, 32)
-    assert row["frames"] == 32
 
 
 class Jealous(OwnZf):
@@ -58,10 +48,9 @@ def test_each_thread_has_its_own_copy():
     original = Jealous(2, 2, "qpsk")
     original.made.clear()
     row, = sim.Simulation(LINK, [original], threads=2, batch=16).run([6], 10**6, 320)
-    assert row["frames"] == 320
-    assert not hasattr(original, "users")
+    assert row["frames"] == 320 and not hasattr(original, "users")
     used = [copy.users for copy in original.made if copy.users]
-    assert 1 <= len(used) <= 2 and set.union(*used) and len(set.union(*used)) == len(used)
+    assert 1 <= len(used) <= 2 and len(set.union(*used)) == len(used)
 
 
 def test_iterations_with_a_priori_llrs():
@@ -73,10 +62,7 @@ def test_iterations_with_a_priori_llrs():
 
 @pytest.mark.parametrize("given, message", [
     ([detectors.MLA(2, 2, "qam16")], "mla has the constellation qam16, but the link has qpsk"),
-    ([detectors.MLA(2, 4, "qpsk")], "mla has num_rx = 4, but the link has 2"),
     (["mla", detectors.MLA(2, 2, "qpsk")], "got two detectors named 'mla'"),
-    ([OwnZf(2, 2, "qpsk"), OwnZf(2, 2, "qpsk")], "got two detectors named 'own_zf'"),
-    ([OwnZf, OwnZf(2, 2, "qpsk")], "got two detectors named 'own_zf'"),
     ([3], "detector: got 3"), ("mla", "detectors: got 'mla', must be a list")])
 def test_refusals(given, message):
     with pytest.raises(ValueError) as caught:
