@@ -209,7 +209,7 @@ def kept():
 
 def keep(names):
     """Move the records of targets to the file of all kept records."""
-    from gnuradio.mimopack.crossover import processor
+    from gnuradio.mimopack.apps.machine import processor
 
     content = kept()
     for name in names:

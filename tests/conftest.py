@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 from flowgraphs import Companion
-from gnuradio.mimopack import crossover, detectors
+from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device
 from slow_detectors import SlowNWay
 from source_tree import PACKAGES, ROOT
@@ -66,13 +66,7 @@ def slow_nway(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def calibrations(request, tmp_path, monkeypatch):
-    """Keep tests away from the user's cache of measurements.
-
-    Backend "auto" takes no GPU except in tests marked gpu, so that other tests do not depend on the
-    machine's speed.
-    """
-    monkeypatch.setattr(crossover, "folder", lambda: tmp_path / "calibration")
-    monkeypatch.setattr(crossover, "_known", {})
+def no_gpu(request, monkeypatch):
+    """Let backend "auto" find no GPU, except in tests marked gpu."""
     if "gpu" not in request.keywords:
         monkeypatch.setattr(device, "count", lambda: 0)

@@ -3,128 +3,124 @@
 """The meaning of "auto", "cpu", "cuda" and "reference" for host arrays, and GPU failures."""
 
 import warnings
-from types import SimpleNamespace
 
+import fake_cuda
+import numpy as np
 import pytest
-from gnuradio.mimopack.backends import BACKENDS, Placement
+from detector_blocks import make, play
+from fake_cuda import Fake, GpuError
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.backends import BackendChoice
+from gnuradio.mimopack.cuda import device
+from simulated import problem
 
 
-class Crossover:
-    """Imitates a known crossover: a GPU that wins from a given number of items on."""
+class Work(BackendChoice):
+    """An object whose GPU may fail."""
 
-    def __init__(self, least):
-        self.least, self.asked, self.slow = least, [], []
+    def __init__(self, backend, **keywords):
+        self.error = None
+        self._set_backend(backend, **keywords)
 
-    def prefers_gpu(self, n, case, many):
-        self.asked.append((n, case, many))
-        return n >= self.least
+    def on_gpu(self):
+        if self.error:
+            raise self.error
+        return "by the GPU"
 
-    def took(self, seconds, case):
-        self.slow.append(case)
+    def work(self):
+        return self._run(lambda: "by the CPU", self.on_gpu)
 
-
-def work(placement, n, case=()):
-    return placement.run(n, lambda: "by the CPU", lambda: "by the GPU", case)
-
-
-def failing():
-    raise RuntimeError("the GPU has fallen off the bus")
+    def prepare(self):
+        return self._prepare(lambda: (lambda: None, self.on_gpu))
 
 
-class TestChoice:
-    @pytest.mark.parametrize("backend, result, last", [
-        ("cpu", "by the CPU", "cpu"), ("reference", "by the CPU", "reference"),
-        ("cuda", "by the GPU", "cuda"), ("auto", "by the CPU", "cpu")])
-    def test_without_a_crossover(self, backend, result, last):
-        placement = Placement(backend)
-        assert placement.last is None
-        assert work(placement, 10**6) == result and placement.last == last
+@pytest.fixture(autouse=True)
+def a_gpu(monkeypatch):
+    monkeypatch.setattr(device, "count", lambda: 1)
 
-    def test_auto_takes_the_faster_one(self):
-        placement = Placement("auto", Crossover(100))
-        assert [work(placement, n, ("case",)) for n in (99, 100)] == ["by the CPU", "by the GPU"]
-        assert placement.crossover.asked == [(99, ("case",), False), (100, ("case",), False)]
-        assert placement.crossover.slow == [("case",)]    # only CPU times are recorded
 
-    @pytest.mark.parametrize("backend", [b for b in BACKENDS if b != "auto"])
-    def test_others_do_not_ask(self, backend):
-        crossover = Crossover(0)
-        work(Placement(backend, crossover), 5)
-        assert crossover.asked == crossover.slow == []
+@pytest.mark.parametrize("backend, result, last", [
+    ("cpu", "by the CPU", "cpu"), ("reference", "by the CPU", "reference"),
+    ("cuda", "by the GPU", "cuda"), ("auto", "by the CPU", "cpu")])
+def test_host_arrays(backend, result, last):
+    work = Work(backend)
+    assert work.last_backend is None and work.work() == result and work.last_backend == last
 
-    @pytest.mark.parametrize("backend", BACKENDS)
-    def test_arrays_of_a_gpu_stay_there(self, backend):
-        array = type("ndarray", (), {"__module__": "cupy"})()
-        assert Placement(backend).is_on_gpu(array) == (backend in ("auto", "cuda"))
-        assert not Placement(backend).is_on_gpu(SimpleNamespace())
 
-    def test_other_backends_are_refused(self):
-        with pytest.raises(ValueError, match="backend: got 'gpu', allowed are auto, cpu, cuda, re"):
-            Placement("gpu")
-        with pytest.raises(ValueError, match="backend: got 'reference', allowed are auto, cpu$"):
-            Placement("reference", allowed=("auto", "cpu"))
+def test_gpu_arrays_stay_there_and_other_backends_are_refused():
+    array = type("ndarray", (), {"__module__": "cupy"})()
+    assert Work("auto")._is_on_gpu(array) and not Work("cpu")._is_on_gpu(array)
+    with pytest.raises(ValueError, match="backend: got 'gpu', allowed are auto, cpu, cuda, re"):
+        Work("gpu")
+    with pytest.raises(ValueError, match="backend: got 'reference', allowed are auto, cpu$"):
+        Work("reference", allowed=("auto", "cpu"))
 
-    @pytest.mark.parametrize("backend, n, started", [
-        ("cuda", 1, True), ("cpu", 500, False), ("auto", 99, False), ("auto", 100, True)])
-    def test_prepare(self, backend, n, started):
-        calls, placement = [], Placement(backend, Crossover(100))
-        placement.prepare(n, lambda: calls.append(1), ("case",))
-        assert calls == [1] * started and placement.last is None
-        if placement.crossover:
-            assert placement.crossover.asked == [(n, ("case",), True)]
+
+@pytest.mark.parametrize("wins", [True, False])
+def test_auto_takes_the_faster_one(wins, monkeypatch):
+    fake_cuda.let_gpu_win(monkeypatch, wins)
+    work = Work("auto")
+    assert f"backend auto: {'cuda' if wins else 'cpu'}; a batch takes" in work.prepare()
+    assert work.work() == ("by the GPU" if wins else "by the CPU")
+    assert Work("cuda").prepare() is Work("cpu").prepare() is None
 
 
 class TestFailure:
-    def fail(self, placement, n=100):
-        return placement.run(n, lambda: "by the CPU", failing)
+    @pytest.fixture(autouse=True)
+    def gpu_wins(self, monkeypatch):
+        fake_cuda.let_gpu_win(monkeypatch)
 
     def test_auto_warns_once_and_the_cpu_goes_on(self):
-        placement = Placement("auto", Crossover(100))
-        with pytest.warns(RuntimeWarning, match="going on with the CPU.*off the bus") as caught:
-            assert self.fail(placement) == "by the CPU"
-        assert caught[0].filename == __file__    # the calling line, outside the package
-        assert placement.last == "cpu" and placement.gpu_is_lost
+        work = Work("auto")
+        work.prepare()
+        work.error = GpuError("off the bus")
+        with pytest.warns(RuntimeWarning, match="going on with the CPU.*off the bus"):
+            assert work.work() == "by the CPU"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert self.fail(placement) == "by the CPU"
+            assert work.work() == "by the CPU" and work.last_backend == "cpu"
 
     def test_cuda_raises(self):
-        placement = Placement("cuda")
+        work = Work("cuda")
+        work.error = GpuError("off the bus")
         for _ in range(2):    # the GPU may work again
-            with pytest.raises(RuntimeError, match="off the bus"):
-                self.fail(placement)
-        assert not placement.gpu_is_lost and work(placement, 1) == "by the GPU"
+            with pytest.raises(GpuError, match="off the bus"):
+                work.work()
+        work.error = None
+        assert work.work() == "by the GPU"
 
     @pytest.mark.parametrize("backend", ["auto", "cuda"])
-    def test_a_report_takes_the_place_of_both(self, backend):
-        reports, placement = [], Placement(backend, Crossover(100))
-        placement.on_failure = reports.append
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert [self.fail(placement) for _ in range(3)] == 3 * ["by the CPU"]
-        error, = reports
-        assert "off the bus" in str(error)
+    def test_a_report_takes_the_place_of_both_and_prepare_asks_again(self, backend):
+        work, reports = Work(backend), []
+        work.on_gpu_failure = reports.append
+        work.prepare()
+        work.error = GpuError("off the bus")
+        assert [work.work() for _ in range(3)] == 3 * ["by the CPU"] and len(reports) == 1
+        work.prepare()
+        assert work.work() == "by the CPU" and len(reports) == 2
+        work.error = None
+        work.prepare()
+        assert work.work() == "by the GPU" and len(reports) == 2
 
-    def test_a_failure_of_the_cpu_is_raised(self):
-        placement = Placement("cuda")
-        placement.on_failure = lambda error: None
-        with pytest.raises(RuntimeError, match="off the bus"):
-            placement.run(1, failing, failing)
+    @pytest.mark.parametrize("error", [TypeError("ours"), RuntimeError("ours"), ValueError("ours")])
+    def test_other_errors_are_no_gpu_failures(self, error):
+        work = Work("cuda")
+        work.error, work.on_gpu_failure = error, pytest.fail
+        for call in (work.work, work.prepare):
+            with pytest.raises(type(error), match="ours"):
+                call()
 
-    def test_while_preparing(self):
-        reports, placement = [], Placement("cuda")
-        placement.on_failure = reports.append
-        placement.prepare(5, failing)
-        assert len(reports) == 1 and work(placement, 5) == "by the CPU"
 
-    @pytest.mark.parametrize("backend", ["auto", "cuda"])
-    def test_the_gpu_comes_back_when_it_is_asked_for(self, backend):
-        reports, placement = [], Placement(backend, Crossover(100))
-        placement.on_failure = reports.append
-        self.fail(placement)
-        assert work(placement, 100) == "by the CPU" and placement.gpu_is_lost
-        placement.prepare(100, failing)
-        assert work(placement, 100) == "by the CPU" and len(reports) == 2
-        placement.prepare(100, lambda: None)
-        assert work(placement, 100) == "by the GPU" and not placement.gpu_is_lost
-        assert len(reports) == 2
+@pytest.mark.parametrize("period, gpus", [(1, 0), (14, [0, 1])])
+def test_a_block_chooses_in_start_and_logs_it(period, gpus, monkeypatch, capfd):
+    fake_cuda.install(monkeypatch, 2)
+    fake_cuda.let_gpu_win(monkeypatch)
+    y, h, noise_var, _ = problem(14 * 300, 4, 4, "qam16", 18, period)
+    block = make("nway", device=gpus, noise_var=noise_var, symbols_per_channel=period)
+    expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
+    for repeat in (1, 2):
+        np.testing.assert_array_equal(play(block, y, h, period)[0], expected)
+        assert block.last_backend() == "cuda" and block.vectors() == len(y) * repeat
+        assert "backend auto: cuda; a batch takes" in "".join(capfd.readouterr())
+    assert block.erasures() == block.failures() == 0
+    assert any(what == "launch" for what, _ in Fake.log)

@@ -6,155 +6,137 @@
 - "reference" runs NumPy in double precision and takes host arrays.
 - "cuda" runs on a GPU. Arrays on a GPU stay there. Host arrays are copied to the GPU, and the
   results are copied back.
-- "auto" processes arrays on a GPU on that GPU. A batch of host arrays goes to the GPU if the GPU is
-  faster for its size, according to a measurement on this machine (``crossover``). Smaller batches
-  go to the CPU, as do all batches on a machine without a GPU.
+- "auto" processes arrays where they are: GPU arrays on their GPU, host arrays on the CPU.
+  ``prepare``, which each block calls in start(), times one batch on the CPU and on the GPU. From
+  then on, the faster one processes all host arrays.
 
-A GPU failure on a batch of host arrays is reported once: ``on_failure`` is called if it is set;
-otherwise "auto" warns and "cuda" raises the exception. After ``on_failure`` or the warning, the CPU
-processes that batch and all later ones, until ``prepare`` asks for the GPU again. A failure on
+A GPU failure on a batch of host arrays is reported once: ``on_gpu_failure`` is called if it is set;
+otherwise "auto" warns and "cuda" raises the exception. After ``on_gpu_failure`` or the warning, the
+CPU processes that batch and all later ones, until ``prepare`` asks for the GPU again. A failure on
 arrays of a GPU is always raised, because the CPU cannot read them.
 """
 
-import sys
 import time
 import warnings
 
 from .arrays import is_device_array
 from .checks import choice
-from .cuda.waiting import GpuTimeout, keep_while_busy
+from .cuda import device
+from .cuda.waiting import GpuTimeout
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")
+# A measurement repeats calls that take less than this in all, and at most three times.
+SECONDS = 0.1
 
 
-class Placement:
-    """The choice between CPU and GPU for each batch that one object processes.
-
-    Args:
-        backend: the backend that the user requested.
-        crossover: a :class:`crossover.Crossover` for the object's work, used by "auto"; None leaves
-            all host arrays to the CPU.
-        allowed: the backends that the object supports.
-        forget: a function without arguments that drops the object's GPU programs and memory. It is
-            called after a GPU failure has been reported, unless the GPU is still busy. None if
-            there is nothing to drop.
+class BackendChoice:
+    """Base class of objects that process batches on the CPU or on a GPU.
 
     Attributes:
-        backend: see above.
-        crossover: None unless the backend is "auto", and while the GPU is lost.
-        last: the backend that processed the last batch: "cpu", "cuda" or "reference"; None before
-            the first batch.
-        on_failure: a function that is called once, with the exception, when a GPU fails; or None.
-        gpu_is_lost: whether a GPU has failed. The CPU then processes all host arrays, until
-            :meth:`prepare` asks for the GPU again.
-
-    Raises:
-        ValueError: the backend is not an allowed one.
+        backend: the backend that the user requested.
+        last_backend: the backend that processed the last batch: "cpu", "cuda" or "reference"; None
+            before the first batch.
+        on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
+            arrays; or None. After the call the CPU processes that batch and all later ones. Without
+            a function, backend "auto" warns, and backend "cuda" raises the exception.
     """
 
-    def __init__(self, backend, crossover=None, allowed=BACKENDS, forget=None):
-        self.backend = choice("backend", backend, allowed)
-        self.crossover = self._crossover = crossover if backend == "auto" else None
-        self.last = self.on_failure = None
-        self.gpu_is_lost = False
-        self._forget = forget
+    backend = "cpu"
+    last_backend = on_gpu_failure = None
+    _copies_to_gpu = False    # whether a GPU processes host arrays
+    _may_copy = True          # whether backend "auto" may choose that
 
-    def is_on_gpu(self, array):
+    def _set_backend(self, backend, allowed=BACKENDS):
+        self.backend = choice("backend", backend, allowed)
+        self._copies_to_gpu = backend == "cuda"
+
+    def _is_on_gpu(self, array):
         """Return whether an array is on a GPU and is to be processed there."""
         return self.backend in ("auto", "cuda") and is_device_array(array)
 
-    def run(self, n, on_cpu, on_gpu, case=()):
+    def _run(self, on_cpu, on_gpu):
         """Process a batch of host arrays.
 
         Args:
-            n: number of items in the batch.
             on_cpu: a function without arguments that processes the batch on the CPU, or with NumPy
                 for "reference". It may be called after on_gpu has failed.
             on_gpu: the same for the GPU.
-            case: settings besides n that affect the run time, see :class:`crossover.Crossover`.
 
         Returns:
             The result of the last function called.
 
         Raises:
-            Exception: on_cpu failed; or on_gpu failed, with backend "cuda" and no ``on_failure``.
+            Exception: on_cpu failed; or on_gpu failed, and nothing reports it.
         """
-        try:
-            if self._takes_gpu(n, case):
-                result, self.last = on_gpu(), "cuda"
+        if self._copies_to_gpu:
+            try:
+                result, self.last_backend = on_gpu(), "cuda"
                 return result
-        except Exception as error:
-            self._lose(error)
-        start = time.perf_counter()
+            except Exception as error:
+                self._lose_gpu(error)
         result = on_cpu()
-        if self.crossover:
-            self.crossover.took(time.perf_counter() - start, case)
-        self.last = "reference" if self.backend == "reference" else "cpu"
+        self.last_backend = "reference" if self.backend == "reference" else "cpu"
         return result
 
-    def prepare(self, n, start_gpu, case=()):
-        """Choose the backend for batches of n items now, so that the first batch is fast.
+    def _prepare(self, make_batch):
+        """Make the GPU ready for batches of host arrays and, for "auto", choose the backend.
 
         A GPU that has failed before gets another chance. If it fails again, this is reported again.
 
         Args:
-            n: number of items in a batch.
-            start_gpu: a function without arguments, called if the GPU is to process such batches.
-            case: see ``run``.
+            make_batch: a function without arguments that makes a batch and returns two functions
+                without arguments, as for ``_run``.
+
+        Returns:
+            A sentence about the choice of "auto"; None if there was none.
         """
-        self.gpu_is_lost, self.crossover = False, self._crossover
+        self._copies_to_gpu = self.backend == "cuda"
+        chooses = self.backend == "auto" and self._may_copy and device.count()
+        if not (chooses or self._copies_to_gpu):
+            return None
         try:
-            if self._takes_gpu(n, case, many=True):
-                start_gpu()
+            on_cpu, on_gpu = make_batch()
+            on_gpu()    # compiles
+            if not chooses:
+                return None
+            cpu, gpu = seconds(on_cpu), seconds(on_gpu)
         except Exception as error:
-            self._lose(error)
+            self._lose_gpu(error)
+            return None
+        self._copies_to_gpu = gpu < cpu
+        return (f"backend auto: {'cuda' if gpu < cpu else 'cpu'}; a batch takes {1e3 * cpu:.3g} ms "
+                f"on the CPU, {1e3 * gpu:.3g} ms on the GPU")
 
-    def _takes_gpu(self, n, case, many=False):
-        if self.crossover:
-            return self.crossover.prefers_gpu(n, case, many)
-        return self.backend == "cuda" and not self.gpu_is_lost
-
-    def _lose(self, error):
+    def _lose_gpu(self, error):
         """Report a GPU failure and go on with the CPU, or raise the error again."""
-        if self.on_failure:
-            self.on_failure(error)
+        if not is_gpu_error(error):
+            raise error
+        if self.on_gpu_failure:
+            self.on_gpu_failure(error)
         elif self.backend == "auto":
             warnings.warn(f"the GPU failed, going on with the CPU: {error!r}", RuntimeWarning,
-                          stacklevel=_level_outside())
+                          stacklevel=4)
         else:
             raise error
-        self.gpu_is_lost, self.crossover = True, None
-        if isinstance(error, GpuTimeout):    # freeing memory would wait too
-            keep_while_busy(self._forget)
-        elif self._forget:
-            self._forget()
+        self._copies_to_gpu = False
+        self._forget_gpu()
+
+    def _forget_gpu(self):
+        """Drop programs and memory of a GPU that has failed."""
 
 
-class Placed:
-    """Base class of objects that keep a :class:`Placement` in ``_placement``."""
-
-    @property
-    def last_backend(self):
-        """The backend of the last batch: "cpu", "cuda" or "reference"; None before the first."""
-        return self._placement.last
-
-    @property
-    def on_gpu_failure(self):
-        """Function called once, with the exception, when a GPU fails on host arrays; or None.
-
-        After the call the CPU processes that batch and all later ones. Without a function, backend
-        "auto" warns, and backend "cuda" raises the exception.
-        """
-        return self._placement.on_failure
-
-    @on_gpu_failure.setter
-    def on_gpu_failure(self, report):
-        self._placement.on_failure = report
+def is_gpu_error(error):
+    """Return whether an exception comes from CUDA or CuPy."""
+    return isinstance(error, GpuTimeout | device.CompilerMissing) or any(
+        kind.__module__.partition(".")[0] in ("cupy", "cupy_backends")
+        for kind in type(error).__mro__)
 
 
-def _level_outside():
-    """Return the stacklevel at which a warning names the first line outside this package."""
-    package, frame, count = __name__.rpartition(".")[0], sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(package):
-        frame, count = frame.f_back, count + 1
-    return count
+def seconds(function):
+    """Return the time of a call: the shortest of three, or of fewer if calls are long."""
+    times = []
+    while len(times) < 3 and sum(times) < SECONDS:
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)

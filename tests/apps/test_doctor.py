@@ -213,19 +213,6 @@ def test_cupy_that_does_not_work_is_a_warning(tmp_path, text, name, said):
                                                                        and name == "GPU")
 
 
-def test_what_backend_auto_has_kept(tmp_path):
-    folder = tmp_path / "mimopack/calibration"
-    folder.mkdir(parents=True)
-    assert "backend auto" not in findings(XDG_CACHE_HOME=str(tmp_path))[1]
-    for name, gpu_from in (("a", 5000), ("b", None)):
-        (folder / f"{name}.json").write_text(json.dumps(
-            {"configuration": {"detector": "zf"}, "gpu_from": gpu_from}))
-    (folder / "c.json").write_text("{")
-    found = findings(XDG_CACHE_HOME=str(tmp_path))[1]["backend auto"]
-    assert found["status"] == "ok" and str(folder) in found["text"]
-    assert found["text"].startswith("2 configurations measured; the GPU is faster in 1")
-
-
 def test_shared_memory_without_a_process():
     libc = ctypes.CDLL(None)
     # A private segment of a page, which exists until it is removed.

@@ -6,6 +6,7 @@ controls; in GNU Radio Companion."""
 import time
 from functools import cache
 
+import fake_cuda
 import numpy as np
 import pmt
 import pytest
@@ -13,7 +14,7 @@ import stand_in
 from detector_blocks import Hungry, Sink, Source
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import coding, crossover
+from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc, turbo
 
 CODE = "wifi:648:1/2"
@@ -313,7 +314,7 @@ class TestDecoder:
         _, _, llr = received(name, 300)
         expected = coding.get(name).decoder(iterations=4)
         posterior = expected.decode(llr)
-        monkeypatch.setattr(crossover, "measure", lambda problem: [(16, 2.0, 1.0)])
+        fake_cuda.let_gpu_win(monkeypatch)
         batches = stand_in.install(monkeypatch, fails_at=2)
         tested = mimopack.fec_decoder(name, backend=backend, threads=1, llr_output=llr_output)
         tested.set_iterations(4)

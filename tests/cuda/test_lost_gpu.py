@@ -11,8 +11,8 @@ import fake_cuda
 import numpy as np
 import pytest
 from detector_blocks import make, play
-from fake_cuda import Fake
-from gnuradio.mimopack import crossover, detectors
+from fake_cuda import Fake, GpuError
+from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import pinning, transfer
 from simulated import problem
 
@@ -35,7 +35,7 @@ class Fault:
             self.calls += 1
             if self.calls == self.at or self.lasts and self.calls > self.at:
                 self.happened = True
-                raise RuntimeError("injected: cudaErrorDevicesUnavailable")
+                raise GpuError("injected: cudaErrorDevicesUnavailable")
             return real(*arguments, **keywords)
 
         patch.setattr(owner, name, call)
@@ -62,18 +62,17 @@ def check_all(block):
 @pytest.mark.parametrize("lasts", [False, True], ids=["fails once", "is lost"])
 @pytest.mark.parametrize("backend", ["cuda", "auto"])
 def test_a_gpu_fails_at_any_call(backend, lasts, monkeypatch, capfd):
-    monkeypatch.setattr(crossover, "measure", lambda *_: [(1, 2.0, 1.0)])
-    monkeypatch.setattr(crossover, "LEAST_ITEMS", 1)
     monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 64)
     runs = reports = 0
     for at in (*range(1, 21), *range(24, 1000, 6)):
         fake, fault = fake_cuda.install(monkeypatch), Fault(at, lasts)
         monkeypatch.setattr(pinning, "_holders", {})
         with pytest.MonkeyPatch.context() as patch:
+            fake_cuda.let_gpu_win(patch)
             watch_all(fault, fake, patch)
             try:
                 block = make("nway", backend=backend, noise_var=NOISE_VAR, **SIZES)
-            except RuntimeError as error:
+            except GpuError as error:
                 assert "injected" in str(error)
                 continue
             check_all(block)

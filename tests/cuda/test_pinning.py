@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fake_cuda import Fake
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import crossover, detectors
+from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import pinning, transfer
 from simulated import problem
 
@@ -147,7 +147,7 @@ def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
     monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 0)
     monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
     staged, most = [], []
-    copy, detect = transfer.copy, transfer.Pipeline.detect
+    copy, detect = transfer.copy, transfer.HostPipeline.run
 
     def counted(self, *arguments, **keywords):
         staged.append(0)
@@ -159,7 +159,7 @@ def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
         copy(to, source, threads)
 
     monkeypatch.setattr(transfer, "copy", noted)
-    monkeypatch.setattr(transfer.Pipeline, "detect", counted)
+    monkeypatch.setattr(transfer.HostPipeline, "run", counted)
     n = 14 * 5000
     y, h, noise_var, _ = problem(n, 4, 4, "qam16", 18, 14)
     expected = detectors.NWay(backend="cpu").detect(y, h, noise_var)
@@ -179,7 +179,7 @@ def test_a_block_pins_while_it_runs(backend, launches, gpu, monkeypatch):
         return
     assert max(most) == 3 and block.last_backend() == ("cuda" if launches < 0 else "cpu")
     assert {device for what, device in Fake.log if what in ("pin", "unpin")} == {gpu}
-    assert block._detector._placement.gpu_is_lost == (launches > 0)
+    assert block._detector._copies_to_gpu == (launches < 0)
     assert block.erasures() == block.failures() == 0
     if launches < 0:
         assert len(staged) > 3 and staged[1] > 0 and set(staged[2:]) == {0}
@@ -206,29 +206,6 @@ def test_two_blocks_share_buffers(monkeypatch):
         np.testing.assert_array_equal(np.reshape(sink.data(), expected.shape), expected)
     assert [what for what, _ in Fake.log].count("pin") >= 4    # y, h, and each block's output
     assert not Fake.registered and not pinning._holders
-
-
-def test_it_stays_pinned_when_threads_are_changed(monkeypatch):
-    """Backend "auto" then measures again, in work()."""
-    fake_cuda.install(monkeypatch)
-    monkeypatch.setattr(crossover, "_known", {})
-    monkeypatch.setattr(crossover, "measure", lambda *_: [(16, 2.0, 1.0)])
-    monkeypatch.setattr("gnuradio.mimopack.blocks.detector.BATCH_VECTORS", 14 * 500)
-    y, h, noise_var, _ = problem(14 * 5000, 4, 4, "qam16", 18, 14)
-    block = mimopack.nway_detector(noise_var=noise_var, symbols_per_channel=14)
-    held, detect = [], transfer.Pipeline.detect
-
-    def noted(self, *arguments, **keywords):
-        held.append(len(Fake.registered))
-        if len(held) == 4:
-            block.set_threads(1)
-        return detect(self, *arguments, **keywords)
-
-    monkeypatch.setattr(transfer.Pipeline, "detect", noted)
-    top = gr.top_block()
-    connect(top, block, y, h)
-    top.run()
-    assert len(held) > 6 and set(held[3:]) == {3}
 
 
 @pytest.mark.parametrize("failure", ["refused", "broken", "elsewhere"])

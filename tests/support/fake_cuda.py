@@ -7,10 +7,11 @@ too early. GPU memory is host memory, and kernels are the CPU's detectors.
 """
 
 import ctypes
+from itertools import cycle
 from types import SimpleNamespace
 
 import numpy as np
-from gnuradio.mimopack import _core
+from gnuradio.mimopack import _core, backends
 from gnuradio.mimopack.cuda import device, waiting
 from gnuradio.mimopack.cuda import program as programs
 
@@ -19,6 +20,18 @@ def _view(at, dtype, *shape):
     """Return the memory at an address as an array."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(at), dtype).reshape(shape)
+
+
+class GpuError(RuntimeError):
+    """An error of the GPU, which counts as CuPy's."""
+
+    __module__ = "cupy_backends.cuda.api.runtime"
+
+
+def let_gpu_win(monkeypatch, wins=True):
+    """Let measurements for backend "auto" say that the GPU is faster, or slower."""
+    times = cycle((2.0, 1.0) if wins else (1.0, 2.0))    # the CPU's, the GPU's
+    monkeypatch.setattr(backends, "seconds", lambda function: (function(), next(times))[1])
 
 
 class Stream:
@@ -46,7 +59,7 @@ class Stream:
         return 0
 
     def synchronize(self):
-        assert not self.hangs, "this would wait forever"
+        assert not (self.hangs and self.work), "this would wait forever"
         Fake.log.append(("wait", self.device))
         for step in self.work:
             step()
@@ -89,7 +102,7 @@ class Fake:
             alloc_pinned_memory=self.pinned_memory,
             driver=SimpleNamespace(launchKernel=self._launch),
             runtime=SimpleNamespace(
-                CUDARuntimeError=RuntimeError,
+                CUDARuntimeError=GpuError,
                 getDevice=lambda: Device.now, streamQuery=lambda stream: Stream.all[stream].query(),
                 memcpyHostToDevice=1, memcpyDeviceToHost=2, memoryTypeHost=1,
                 cudaDevAttrMultiProcessorCount=16,
@@ -109,7 +122,7 @@ class Fake:
     def _register(at, size, flags):
         if flags != 1 or any(first < at + size and at < first + length
                              for first, length in Fake.registered.items()):
-            raise RuntimeError("already mapped")
+            raise GpuError("already mapped")
         Fake.registered[at] = size
         Fake.log.append(("pin", Device.now))
 
@@ -140,7 +153,7 @@ class Fake:
         stream, arguments = Stream.all[rest[-3]], rest[-2]
         assert stream.device == Device.now
         if Fake.launches_left == 0:
-            raise RuntimeError("an illegal memory access was encountered")
+            raise GpuError("an illegal memory access was encountered")
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
@@ -175,10 +188,10 @@ def install(monkeypatch, count=1):
     monkeypatch.setattr(Stream, "all", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    for module in ("transfer", "pinning", "program", "gpus", "waiting"):
+    for module in ("transfer", "pinning", "program", "waiting"):
         monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
-    for kept in ("_streams", "_kept", "_later", "_lost"):
-        monkeypatch.setattr(waiting, kept, [])
+    monkeypatch.setattr(waiting, "_kept", [])
+    monkeypatch.setattr(waiting, "_is_hung", False)
     monkeypatch.setattr(device, "count", lambda: Fake.count)
     monkeypatch.setattr(programs.Program, "_compile", Fake.compile)
     monkeypatch.setattr(Fake, "count", count)

@@ -9,10 +9,10 @@ from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
+from fake_cuda import GpuError
 from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.backends import Placement
 from gnuradio.mimopack.coding import HardDecoder
-from gnuradio.mimopack.coding.placed_decoder import PlacedDecoder
+from gnuradio.mimopack.coding.decoder import BackendDecoder
 from gnuradio.mimopack.cuda import device
 
 
@@ -23,7 +23,7 @@ class Program:
 
     def __init__(self, decoder, batches, fails_at):
         self._decoder, self._batches, self._fails_at = copy(decoder), batches, fails_at
-        self._decoder._placement = Placement("cpu")
+        self._decoder._set_backend("cpu")
 
     def messages(self, n):
         """Kept messages are not passed on."""
@@ -33,7 +33,7 @@ class Program:
         self._batches.append(len(llr))
         if len(self._batches) == self._fails_at:
             out[:len(out) // 2] = 1    # for the returned parts
-            raise RuntimeError("the GPU has fallen off the bus")
+            raise GpuError("the GPU has fallen off the bus")
         decoder = self._decoder
         decoder.iterations = iterations
         if isinstance(decoder, HardDecoder):
@@ -43,14 +43,14 @@ class Program:
         return decoder.found, decoder.iterations_taken, decoder.erasures
 
 
-class Gpus:
-    """Replaces a detector's ``cuda.gpus.Gpus``, for host arrays."""
+class Cuda:
+    """Replaces a detector's ``CudaBackend``, for host arrays."""
 
     def __init__(self, plan, devices, candidates=1):
         self._core = _core.Detector(plan, "auto")
 
-    def detect(self, call):
-        return self._core.detect(*call)
+    def detect(self, batch):
+        return self._core.detect(*batch)
 
 
 def install(monkeypatch, fails_at=0, gpus=1):
@@ -61,16 +61,15 @@ def install(monkeypatch, fails_at=0, gpus=1):
     Returns:
         A list of the number of codewords in each of these batches.
     """
-    monkeypatch.setattr(detectors.engines, "Gpus", Gpus)
+    monkeypatch.setattr(detectors.base, "CudaBackend", Cuda)
     batches = []
     for kind in decoders():
         monkeypatch.setattr(kind, "_program", lambda self: Program(self, batches, fails_at))
     monkeypatch.setattr(device, "count", lambda: gpus)
-    monkeypatch.setattr(device, "device_name", lambda number: f"stand-in {number}")
     return batches
 
 
-def decoders(base=PlacedDecoder):
+def decoders(base=BackendDecoder):
     """Return all classes of decoders that have a program."""
     below = [kind for one in base.__subclasses__() for kind in decoders(one)]
     return [*([base] if "_program" in vars(base) else []), *below]
@@ -93,6 +92,6 @@ def receive_on_cpu(monkeypatch, sharing):
     fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Current))
     monkeypatch.setattr(sharing, "cupy", lambda: fake)
     monkeypatch.setattr(sharing, "current", lambda number: fake.cuda.Device(number))
-    monkeypatch.setattr(sharing, "Upload",
-                        lambda: lambda array, threads: (sent.append(array.shape), array)[1])
+    monkeypatch.setattr(sharing, "upload",
+                        lambda array, threads: (sent.append(array.shape), (array, None))[1])
     return sent

@@ -333,21 +333,6 @@ def check_shared_memory():
                     f"{text}; without a free segment, no flowgraph starts", "; ".join(mends))]
 
 
-def check_calibration():
-    """Report the measurements that backend "auto" has stored, if any."""
-    try:
-        folder, kept = probe(f"import json; from {PACKAGE} import crossover; "
-                             "print(json.dumps([str(crossover.folder()), crossover.kept()]))")
-    except ProbeError:
-        return []    # another check reports the cause
-    if not kept:
-        return []
-    gpu = sum(gpu_from is not None for gpu_from in kept)
-    return [Finding("backend auto", "ok",
-                    f"{len(kept)} configurations measured; the GPU is faster in {gpu} of them with "
-                    f"large batches. Delete {folder} to measure them again")]
-
-
 def check_plugins():
     """Import each detector that an installed package declares; their absence is no fault."""
     read = f"import json; from {PACKAGE}.detectors import plugins; "
@@ -376,8 +361,7 @@ def checks():
     """Return the checks of this package, in the order of the report."""
     needed = ((check_gnuradio, check_core, check_runtime, check_companion)
               if PACKAGE == "gnuradio.mimopack" else (check_arrays, check_core))
-    return (check_prefix, *needed, check_sigmf, check_gpu, check_shared_memory, check_calibration,
-            check_plugins)
+    return (check_prefix, *needed, check_sigmf, check_gpu, check_shared_memory, check_plugins)
 
 
 def needs(check):

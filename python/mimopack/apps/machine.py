@@ -12,9 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__, _core
-from ..crossover import processor
 from ..cuda.device import check_device, cupy, load_nvrtc
 from ..identity import commit
+
+
+def processor():
+    """Return the operating system's name for the CPU."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
 
 
 def _gnuradio():

@@ -15,7 +15,6 @@ except ImportError as error:
     raise ImportError("blocks need GNU Radio 3.10 and gr-mimopack as built for it "
                       f"(gnuradio.mimopack): {error}") from error
 
-from ..cuda.waiting import set_default_gpu_timeout
 from .ber_meter import ber_meter
 from .codeword_modulator import codeword_modulator
 from .detector import DETECTOR_BLOCKS
@@ -45,20 +44,6 @@ from .wifi_views import (
     wifi_symbols,
 )
 
-
-def _configure():
-    """Apply section [mimopack] of GNU Radio's configuration, unless a program has set a limit."""
-    text = import_module("gnuradio.gr").prefs().get_string("mimopack", "gpu_timeout", "")
-    if not text:
-        return
-    try:
-        set_default_gpu_timeout(float(text))
-    except ValueError:
-        raise ValueError(f"gpu_timeout in section [mimopack] of GNU Radio's configuration: got "
-                         f"{text!r}, must be a number of seconds above 0") from None
-
-
-_configure()
 # Adds zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector.
 globals().update(DETECTOR_BLOCKS)
 

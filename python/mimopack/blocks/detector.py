@@ -71,8 +71,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
 
     With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
     detects the current vectors and all later ones, until the flowgraph stops and starts again.
-    start() compiles the GPU code and, with "auto", compares the speed of GPU and CPU. This takes
-    seconds, or half a minute for the largest searches.
+    start() compiles the GPU code, which takes seconds, or half a minute for the largest searches.
+    With "auto" it then times a batch on the CPU and on the GPU, and logs which one it chooses.
 
     While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
     them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
@@ -128,8 +128,8 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._begin_batches()
         self._pinned = False
         self._apply_live()
-        self._with_threads(self._engine.prepare, self._batch * self._period, self._period,
-                           self._prior_input, self._hard_inputs)
+        self._prepare(self._batch * self._period, self._period, self._prior_input,
+                      self._hard_inputs)
         return True
 
     def stop(self):

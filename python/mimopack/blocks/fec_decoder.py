@@ -86,10 +86,10 @@ class fec_decoder(_LlrDecoding, batched_block):
     check after the last iteration is undecoded: its bits are the decoder's last decisions.
     Convolutional codes have no checks, see ``coding.ConvolutionalDecoder``.
 
-    With backend "cuda" or "auto", start() compiles the GPU code and, with "auto", compares the
-    speed of GPU and CPU. This takes seconds. A GPU failure while the flowgraph runs is logged once;
-    the CPU then decodes the current codewords and all later ones, until the flowgraph stops and
-    starts again.
+    With backend "cuda" or "auto", start() compiles the GPU code, which takes seconds. With "auto"
+    it then times a batch on the CPU and on the GPU, and logs which one it chooses. A GPU failure
+    while the flowgraph runs is logged once; the CPU then decodes the current codewords and all
+    later ones, until the flowgraph stops and starts again.
 
     Args:
         code: see ``fec_encoder``.
@@ -133,7 +133,7 @@ class fec_decoder(_LlrDecoding, batched_block):
         return n
 
     def start(self):
-        self._with_threads(self._engine.prepare, self._batch)
+        self._prepare(self._batch)
         return batched_block.start(self)
 
 

@@ -56,8 +56,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     A GPU gets each vector once, and sends back only bits. A GPU failure while the flowgraph runs is
     logged once; the CPU then receives the current codewords and all later ones, until the flowgraph
-    stops and starts again. start() compiles the GPU code and, with "auto", compares the speed of
-    GPU and CPU. This takes seconds.
+    stops and starts again. start() compiles the GPU code, which takes seconds. With "auto" it then
+    times a batch on the CPU and on the GPU, and logs which one it chooses.
 
     Args:
         num_tx, num_rx: number of transmit and of receive antennas.
@@ -190,5 +190,5 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         return {**super()._status(), "erased_vectors": self._erased_vectors}
 
     def start(self):
-        self._with_threads(self._engine.prepare, self._batch, self._period)
+        self._prepare(self._batch, self._period)
         return batched_block.start(self)

@@ -61,7 +61,7 @@ class ConvolutionalDecoder(SoftDecoder):
         self.precision = choice("precision", precision, PRECISIONS)
         super().__init__(code.num_bits, 0, iterations, early_stop=False, keep_messages=False,
                          backend=backend, device=device, threads=threads,
-                         measures=precision != "int16")
+                         may_copy=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.margin = number("margin", margin)
         if not 0 <= self.margin < np.inf:
@@ -71,9 +71,6 @@ class ConvolutionalDecoder(SoftDecoder):
                              "max-log, or backend='reference'")
         self._isa = instruction_set(isa)
         self._begin()
-
-    def configuration(self):
-        return {**super().configuration(), "precision": self.precision}
 
     def _make_core(self):
         return _core.ConvolutionalDecoder(

@@ -3,8 +3,16 @@
 """The interface of all decoders of codewords, for blocks, receivers and other decoders."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import numpy as np
+
+from ..backends import BACKENDS, BackendChoice
+from ..checks import integer, thread_count
+
+# Mean magnitude of the LLRs in a measurement. With this mean, codes of the usual rates need few
+# iterations.
+SURE = 8.0
 
 
 class Decoder(ABC):
@@ -25,7 +33,7 @@ class Decoder(ABC):
         backend: where the decoder runs, one of ``backends.BACKENDS``.
         last_backend: the backend of the last call: "cpu", "cuda" or "reference"; None before the
             first call.
-        on_gpu_failure: see ``backends.Placement``; may be set.
+        on_gpu_failure: see ``backends.BackendChoice``; may be set.
         keep_messages: whether a call continues from the decoder's messages at the end of the last
             call; ``reset`` deletes them.
         queues_only: whether ``decode`` of GPU arrays only queues work on the current stream and
@@ -84,20 +92,62 @@ class Decoder(ABC):
     def reset(self):    # noqa: B027 (most decoders keep no messages)
         """Delete the kept messages."""
 
-    def configuration(self):
-        """Return all settings that affect the speed, as a dict for JSON."""
-        return {"decoder": type(self).__name__, "num_bits": self.num_bits,
-                "iterations": self.iterations}
-
     def prepare(self, n):    # noqa: B027 (nothing to do without GPU)
         """Do the slow first steps on a GPU now, so that the first ``decode`` is fast.
 
-        These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
-        seconds the first time, and next to nothing once their results are stored.
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU for host
+        arrays: a random batch is timed on both.
 
         Args:
             n: number of codewords in a batch.
+
+        Returns:
+            A sentence about the choice; None if there was none.
         """
+
+
+class BackendDecoder(BackendChoice, Decoder):
+    """A decoder with a C++ and a GPU implementation.
+
+    A subclass has the attributes ``num_bits`` and ``isa`` and three methods. ``_program()`` makes a
+    ``cuda.decoding.DecoderProgram``; ``_on_cpu(llr)`` and ``_on_cuda(llr)`` decode host arrays.
+
+    Args:
+        iterations, backend, device, threads: see the decoders.
+        allowed: the backends that the decoder supports.
+        may_copy: whether backend "auto" may use a GPU for host arrays.
+    """
+
+    queues_only = True
+    _gpu = None
+
+    def __init__(self, iterations, backend, device, threads, allowed=BACKENDS, may_copy=True):
+        self.iterations = integer("iterations", iterations, 1, 10_000)
+        self.device = integer("device", device, 0, 1023)
+        self.threads = thread_count(threads)
+        self._set_backend(backend, allowed)
+        self._may_copy = may_copy
+        self._erased = 0
+
+    @property
+    def erasure_count(self):
+        return self._erased
+
+    def prepare(self, n):
+        def make_batch():
+            llr = np.random.default_rng(1).normal(-SURE, np.sqrt(2 * SURE), (n, self.num_bits))
+            llr = llr.astype(np.float32)    # codewords of zeros
+            return partial(self._on_cpu, llr), partial(self._on_cuda, llr)
+
+        choice = self._prepare(make_batch)
+        self.reset()    # no message of the random batch stays
+        return choice
+
+    def _gpu_program(self):
+        """Return the GPU program, made on first use."""
+        if self._gpu is None:
+            self._gpu = self._program()
+        return self._gpu
 
 
 class HardDecoder(Decoder):
@@ -133,11 +183,8 @@ class DecoderAround(Decoder):
     def reset(self):
         self.decoder.reset()
 
-    def configuration(self):
-        return {**super().configuration(), "of": self.decoder.configuration()}
-
     def prepare(self, n):
-        self.decoder.prepare(n)
+        return self.decoder.prepare(n)
 
 
 class _Foreign(Decoder):

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The common part of iterative decoders for batches of codewords."""
 
+from functools import partial
+
 import numpy as np
 
 from ..checks import array, flag
-from .placed_decoder import PlacedDecoder
+from .decoder import BackendDecoder
 
 _MOST = float(np.finfo(np.float32).max)
 
 
-class SoftDecoder(PlacedDecoder):
+class SoftDecoder(BackendDecoder):
     """A decoder with soft output that may keep its messages between calls.
 
     A subclass has these methods: ``_make_core()`` makes its C++ decoder, and ``_core_options()``
@@ -21,20 +23,20 @@ class SoftDecoder(PlacedDecoder):
         num_bits: number of bits in a codeword.
         num_messages: number of messages that the reference keeps for a codeword.
         iterations, early_stop, keep_messages, backend, device, threads: see the decoders.
-        measures: see :class:`PlacedDecoder`; False if the CPU works with another precision.
+        may_copy: see :class:`BackendDecoder`; False if the CPU works with another precision.
     """
 
     _core = None
 
     def __init__(self, num_bits, num_messages, iterations, early_stop, keep_messages, backend,
-                 device, threads, measures=True):
+                 device, threads, may_copy=True):
         self.num_bits = num_bits
         self._num_messages = num_messages
         self.early_stop = flag("early_stop", early_stop)
         self.keep_messages = flag("keep_messages", keep_messages)
         # Kept messages stay on the CPU or the GPU, so batches cannot change between the two.
         super().__init__(iterations, backend, device, threads,
-                         measures=measures and not keep_messages)
+                         may_copy=may_copy and not keep_messages)
         self.reset()
 
     def _begin(self):
@@ -70,27 +72,23 @@ class SoftDecoder(PlacedDecoder):
             Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
                 ``backends``).
         """
-        on_gpu = self._placement.is_on_gpu(llr)
+        on_gpu = self._is_on_gpu(llr)
         gpu = self.device if on_gpu else None
         llr = array("llr", llr, np.float32, ("n", self.num_bits), gpu)
         if out is not None:
             out = array("out", out, np.float32, llr.shape, gpu)
         if on_gpu:
-            return self._decode_there(llr, out)
-        if out is None:
-            out = np.empty_like(llr)
-        elif self.backend in ("auto", "cuda") and np.may_share_memory(llr, out):
+            out, self.found, self.iterations_taken, self._erased = self._gpu_program().decode(
+                llr, out, self._kept_there(len(llr)), self.iterations)
+            return out
+        if out is not None and self._copies_to_gpu and np.may_share_memory(llr, out):
             llr = llr.copy()    # if the GPU fails, the CPU needs the input again
-        return self._on_any(llr, out)
+        return self._run(partial(self._on_cpu, llr, out), partial(self._on_cuda, llr, out))
 
-    def _ways(self, llr, out=None):
-        if out is None:
-            out = np.empty_like(llr)
-        return lambda: self._decode(llr, out), lambda: self._send(llr, out)
-
-    def _decode(self, llr, out):
+    def _on_cpu(self, llr, out=None):
         """Decode host arrays on the CPU."""
         n = len(llr)
+        out = np.empty_like(llr) if out is None else out
         found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
         if self.backend != "reference":
             if self._core is None:    # backend "cuda", and the GPU has failed
@@ -113,20 +111,15 @@ class SoftDecoder(PlacedDecoder):
         self.found, self.iterations_taken = found, taken
         return out
 
-    def _decode_there(self, llr, out):
-        """Decode arrays that are on the GPU."""
-        out, self.found, self.iterations_taken, self._erased = self._gpu_program().decode(
-            llr, out, self._kept_there(len(llr)), self.iterations)
-        return out
-
-    def _send(self, llr, out):
+    def _on_cuda(self, llr, out=None):
         """Decode host arrays on the GPU."""
-        self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
+        program, out = self._gpu_program(), np.empty_like(llr) if out is None else out
+        self.found, self.iterations_taken, self._erased = program.decode_from_host(
             llr, out, self._kept_there(len(llr)), self.iterations, self.threads)
         return out
 
     def _kept_there(self, n):
-        return self._kept(n, self._gpu.messages, n) if self.keep_messages else None
+        return self._kept(n, self._gpu_program().messages, n) if self.keep_messages else None
 
     def _kept(self, n, zeros, *shape):
         """Return the messages of the last call, or zeros.

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Viterbi decoder for codewords of one length."""
 
+from functools import partial
+
 import numpy as np
 
 from ..checks import array
 from .convolutional import PUNCTURING, TAIL, ConvolutionalCode, ConvolutionalEncoder
-from .decoder import HardDecoder
-from .placed_decoder import PlacedDecoder
+from .decoder import BackendDecoder, HardDecoder
 
 BACKENDS = ("auto", "cpu", "cuda")
 
 
-class ViterbiDecoder(HardDecoder, PlacedDecoder):
+class ViterbiDecoder(HardDecoder, BackendDecoder):
     """Viterbi decoder for codewords of one length, with the interface of the soft decoders.
 
     It runs the Viterbi decoder of :class:`ConvolutionalCode`. It is several times as fast as a soft
@@ -67,17 +68,15 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
             Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
                 ``backends``).
         """
-        if self._placement.is_on_gpu(llr):
+        if self._is_on_gpu(llr):
             llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
             self.bits, self.found, self.iterations_taken, self._erased = (
                 self._gpu_program().decode(llr, None, None, 1))
             return self.bits
-        return self._on_any(array("llr", llr, np.float32, ("n", self.num_bits)))
+        llr = array("llr", llr, np.float32, ("n", self.num_bits))
+        return self._run(partial(self._on_cpu, llr), partial(self._on_cuda, llr))
 
-    def _ways(self, llr):
-        return lambda: self._decide(llr), lambda: self._send(llr)
-
-    def _decide(self, llr):
+    def _on_cpu(self, llr):
         """Decode host arrays on the CPU."""
         usable = np.isfinite(llr).all(axis=1) & llr.any(axis=1)
         bits = self._code.decode_batch(llr.ravel(), np.full(len(llr), self.num_info), self.threads)
@@ -87,7 +86,7 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
         self._erased = len(llr) - int(usable.sum())
         return self.bits
 
-    def _send(self, llr):
+    def _on_cuda(self, llr):
         """Decode host arrays on the GPU."""
         bits = np.empty((len(llr), self.num_info), np.uint8)
         self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
@@ -108,7 +107,7 @@ class ViterbiDecoder(HardDecoder, PlacedDecoder):
             ValueError, Exception: as in :meth:`decide`.
         """
         bits = self.decide(llr)
-        if self._placement.is_on_gpu(llr):
+        if self._is_on_gpu(llr):
             return self._gpu.encode(bits, self.found)
         words = self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))
         posterior = np.float32(2) * words - np.float32(1)

@@ -4,12 +4,10 @@
 
 import numpy as np
 
-from .device import Count, address, check_device, cupy, kernel, pinned_empty
-from .transfer import SLOTS, copy
-from .waiting import abandon, current, keep_while_busy, wait
+from .device import Count, check_device, cupy, kernel
+from .transfer import HostArray, HostBatch, HostPipeline
+from .waiting import current
 
-# Bytes of LLRs that are copied from the host in one part.
-PART_BYTES = 2**24
 # Largest number of blocks per launch.
 GRID = 2**31 - 1
 # Bytes of shared memory that a block gets without a request.
@@ -42,7 +40,8 @@ class DecoderProgram:
         self._more = ()               # the subclass's arguments
         self._at_once = GRID          # codewords per launch
         self._needs_messages = False
-        self._slots = None
+        self._out_bytes = 4 * num_bits    # per codeword
+        self._pipeline = None
 
     def _compile(self, text, shared):
         """Compile the program; shared is the size of a block's shared memory in bytes."""
@@ -90,18 +89,30 @@ class DecoderProgram:
             elif module.may_share_memory(llr, out):
                 llr = llr.copy()    # a block may write out while another still reads llr
             found, taken = module.empty(n, bool), module.empty(n, np.int32)
-            erased = module.cuda.alloc(8)
-            erased.memset_async(0, 8, stream)
-            for first in range(0, n, self._at_once):
-                part = slice(first, min(n, first + self._at_once))
-                count = part.stop - part.start
-                own = (messages[part] if messages is not None
-                       else self.messages(count) if self._needs_messages else np.uint64(0))
-                self._kernel((-(-count // self._words),), (self._threads,),
-                             (np.uint64(count), np.int32(iterations), llr[part], out[part], own,
-                              found[part], taken[part], np.uint64(erased.ptr), *self._more),
-                             shared_mem=self._shared)
-        return out, found, taken, Count(erased, stream)
+            counters = module.cuda.alloc(8)
+            counters.memset_async(0, 8, stream)
+            self._launch(n, iterations, *(array.data.ptr for array in (llr, out)), messages,
+                         *(array.data.ptr for array in (found, taken)), counters.ptr)
+        return out, found, taken, Count(counters, stream)
+
+    def _launch(self, n, iterations, llr, out, messages, found, taken, counters):
+        """Queue the kernels for n codewords on the current stream.
+
+        Args:
+            messages: CuPy array with a row per codeword, or None.
+            llr, out, found, taken, counters: addresses on the GPU.
+        """
+        row_bytes = (4 * self._num_bits, self._out_bytes, 1, 4)
+        for first in range(0, n, self._at_once):
+            count = min(self._at_once, n - first)
+            own = (messages[first:first + count] if messages is not None
+                   else self.messages(count) if self._needs_messages else np.uint64(0))
+            llr_at, out_at, found_at, taken_at = (
+                np.uint64(at + first * size)
+                for at, size in zip((llr, out, found, taken), row_bytes, strict=True))
+            self._kernel((-(-count // self._words),), (self._threads,),
+                         (np.uint64(count), np.int32(iterations), llr_at, out_at, own, found_at,
+                          taken_at, np.uint64(counters), *self._more), shared_mem=self._shared)
 
     def decode_from_host(self, llr, out, messages, iterations, threads):
         """Decode host arrays, in parts.
@@ -116,73 +127,22 @@ class DecoderProgram:
         """
         n = len(llr)
         found, taken = np.empty(n, bool), np.empty(n, np.int32)
-        rows = max(1, PART_BYTES // (4 * self._num_bits))
-        erased = 0
-        with self._current():
-            if self._slots is None:
-                self._slots = [_Slot() for _ in range(SLOTS)]
-            slots = self._slots
-            try:
-                for number in range(-(-n // rows) + SLOTS):
-                    slot = slots[number % SLOTS]
-                    erased += slot.finish(threads)
-                    part = slice(number * rows, min(n, (number + 1) * rows))
-                    if part.start < n:
-                        slot.send(self, llr[part],
-                                  None if messages is None else messages[part], iterations,
-                                  (out[part], found[part], taken[part]), threads)
-            except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
-                self._slots = None
-                abandon(slots, error)
-                keep_while_busy(self)    # kernels read the program's tables
-                raise
+        if not n:
+            return found, taken, 0
+
+        def launch(_gpu, part, at, stream):
+            with stream:
+                self._launch(part.stop - part.start, iterations, at["llr"], at["out"],
+                             None if messages is None else messages[part], at["found"],
+                             at["taken"], at["counters"])
+
+        if self._pipeline is None:
+            self._pipeline = HostPipeline([self.device], self._at_once)
+        results = {"out": out, "found": found, "taken": taken}
+        erased = self._pipeline.run(HostBatch(
+            n, [HostArray("llr", llr)], [HostArray(*item) for item in results.items()], launch,
+            threads))
         return found, taken, erased
 
     def _current(self):
         return current(self.device)
-
-
-class _Slot:
-    """A stream, and pinned memory for the input and the results of a part of a batch."""
-
-    def __init__(self):
-        self.stream = cupy().cuda.Stream(non_blocking=True)
-        self._here = np.empty(0, np.uint8)
-        self._under_way = None
-
-    def send(self, program, llr, messages, iterations, results, threads):
-        """Queue a part: copy LLRs to the GPU, decode, copy the results to pinned memory."""
-        module = cupy()
-        runtime, stream = module.cuda.runtime, self.stream
-        sizes = [array.nbytes for array in results]
-        ends = np.cumsum([-(-size // 16) * 16 for size in sizes])
-        room = max(int(ends[-1]), llr.nbytes)
-        if room > len(self._here):
-            self._here = pinned_empty(room, np.uint8)
-        copy(self._here[:llr.nbytes], _bytes(llr), threads)
-        with stream:
-            there = module.empty(llr.shape, np.float32)
-            runtime.memcpyAsync(there.data.ptr, address(self._here), llr.nbytes,
-                                runtime.memcpyHostToDevice, stream.ptr)
-            *arrays, erased = program.decode(there, None, messages, iterations)
-            for array, size, end in zip(arrays, sizes, ends, strict=True):
-                begin = end - -(-size // 16) * 16
-                runtime.memcpyAsync(address(self._here) + int(begin), array.data.ptr, size,
-                                    runtime.memcpyDeviceToHost, stream.ptr)
-        self._under_way = results, ends, erased
-
-    def finish(self, threads):
-        """Wait for the part, copy its results to their arrays and return the number of erasures."""
-        if self._under_way is None:
-            return 0
-        (results, ends, erased), self._under_way = self._under_way, None
-        wait(self.stream)
-        count = int(erased)
-        for array, end in zip(results, ends, strict=True):
-            begin = end - -(-array.nbytes // 16) * 16
-            copy(_bytes(array), self._here[begin:begin + array.nbytes], threads)
-        return count
-
-
-def _bytes(array):
-    return array.reshape(-1).view(np.uint8)

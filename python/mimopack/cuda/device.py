@@ -13,6 +13,10 @@ import numpy as np
 from . import source
 
 
+class CompilerMissing(RuntimeError):
+    """CuPy does not find the compiler NVRTC."""
+
+
 def cupy():
     """Return the module CuPy.
 
@@ -65,11 +69,6 @@ def check_device(device):
         raise ValueError(f"device: got {device}, allowed are 0 to {there - 1}")
 
 
-def device_name(device):
-    """Return the product name of a GPU."""
-    return cupy().cuda.runtime.getDeviceProperties(device)["name"].decode()
-
-
 @cache
 def kernel(text, name, device):
     """Compile a program and return one of its kernels; CuPy caches compiled programs on disk.
@@ -78,12 +77,21 @@ def kernel(text, name, device):
         text: text of the program.
         name: name of the kernel.
         device: index of the GPU.
+
+    Raises:
+        CompilerMissing: there is no NVRTC.
+        Exception: CuPy's, if the GPU has failed.
     """
     module = cupy()
     load_nvrtc()
     with module.cuda.Device(device):
-        return module.RawModule(code=text, options=source.OPTIONS,
-                                backend="nvrtc").get_function(name)
+        try:
+            return module.RawModule(code=text, options=source.OPTIONS,
+                                    backend="nvrtc").get_function(name)
+        except RuntimeError as error:
+            if "failed to load" in str(error):
+                raise CompilerMissing(str(error)) from error
+            raise
 
 
 class Count:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A detector's programs on one GPU: compile them, and launch them on GPU arrays."""
+"""The backend "cuda" of a detector: compile its programs, and launch them on its GPUs."""
 
 from collections import namedtuple
 from functools import lru_cache
@@ -13,7 +13,9 @@ import numpy as np
 from ..arrays import is_device_array
 from . import source
 from .device import Count, address, check_device, cupy, kernel
-from .waiting import current
+from .pinning import Pins
+from .transfer import COUNTERS_BYTES, HostArray, HostBatch, HostPipeline
+from .waiting import current, is_hung, keep
 
 # Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
@@ -21,8 +23,8 @@ SCRATCH_BYTES = 2**31
 # Number of threads per multiprocessor that keep it busy. With more vectors than threads, a thread
 # takes several vectors.
 THREADS_WANTED = 512
-# Bytes of a launch's two counters: erased vectors, and chunks of vectors that threads have taken.
-COUNTERS_BYTES = 16
+# Largest number of candidates in a part of a batch of host arrays.
+PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
 _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
 
@@ -33,7 +35,7 @@ _Compiled = namedtuple("_Compiled", "kernel function arena is_global blocks most
 
 
 class Variant(NamedTuple):
-    """The properties of a call that select its program.
+    """The properties of a batch that select its program.
 
     Attributes:
         has_prior, matrix_each, as_int8, num_hard, counts: see ``source.program``.
@@ -46,10 +48,10 @@ class Variant(NamedTuple):
     counts: bool
 
     @classmethod
-    def of(cls, call):
-        """Return the variant for a ``detectors.Call``."""
-        return cls(call.has_prior, call.per_channel == 1, call.out.dtype == np.int8,
-                   call.num_hard, call.nodes is not None)
+    def of(cls, batch):
+        """Return the variant for a ``DetectBatch``."""
+        return cls(batch.prior is not None, batch.per_channel == 1, batch.out.dtype == np.int8,
+                   batch.num_hard, batch.nodes is not None)
 
 
 class Program:
@@ -73,10 +75,6 @@ class Program:
         self._values = np.zeros(_ARGUMENTS.size // 8, np.uint64)
         self._arguments = (address(self._values)
                            + 8 * np.arange(len(self._values))).astype(np.uint64)
-
-    def current(self):
-        """Return a context in which this GPU is the current one."""
-        return current(self.device)
 
     def _compile(self, variant):
         if variant not in self._compiled:
@@ -146,17 +144,17 @@ class Program:
                  "shared_bytes": it.kernel.shared_size_bytes, "blocks_per_processor": it.blocks}
                 for it in self._compiled.values()]
 
-    def detect(self, call):
-        """Run a ``detectors.Call`` on arrays of this GPU, on the current stream without waiting.
+    def detect(self, batch):
+        """Run a ``DetectBatch`` of this GPU's arrays, on the current stream without waiting.
 
         A noise_var that applies to all vectors is on the host.
 
         Returns:
             A ``Count`` of the erased vectors.
         """
-        y, h, noise_var, prior, out, int8_scale, _, hard, nodes = call
+        y, h, noise_var, prior, out, int8_scale, _, hard, nodes = batch
         module = cupy()
-        with self.current():
+        with current(self.device):
             stream = module.cuda.get_current_stream()
             counters = module.cuda.alloc(COUNTERS_BYTES)
             counters.memset_async(0, COUNTERS_BYTES, stream)
@@ -170,7 +168,7 @@ class Program:
                     0 if array is None else array.data.ptr
                     for array in (*aligned, None if common else noise_var, target, hard, nodes))
                 self.launch(
-                    Variant.of(call), n, call.per_channel, y_at, h_at, noise_at,
+                    Variant.of(batch), n, batch.per_channel, y_at, h_at, noise_at,
                     float(noise_var[0]) if common else 0,
                     prior_at, out_at, int8_scale, hard_at, nodes_at,
                     0 if nodes is None else nodes.shape[1], counters.ptr, stream)
@@ -191,3 +189,86 @@ def _chunk(n, per_channel, threads):
 def _aligned(array):
     """Return the array, copied if misaligned, because kernels move 16 bytes at a time."""
     return array if array.data.ptr % 16 == 0 else array.copy()
+
+
+class CudaBackend:
+    """A detector's programs on its GPUs.
+
+    Arrays on a GPU are processed there; a batch of host arrays is shared among all GPUs.
+
+    Args:
+        plan: ``Detector.plan()``.
+        devices: indices of the GPUs.
+        candidates: number of candidates evaluated per vector.
+
+    Attributes:
+        programs: {index of a GPU: its :class:`Program`}
+    """
+
+    def __init__(self, plan, devices, candidates=1):
+        self._devices = devices
+        self._pins = Pins()
+        self._make(plan, candidates)
+
+    def _make(self, plan, candidates):
+        self.programs = {device: Program(plan, device) for device in self._devices}
+        self._pipeline = HostPipeline(self._devices, max(1, PART_CANDIDATES // candidates),
+                                      plan.get("streams"))
+
+    def renew(self, plan, candidates):
+        """Replace the programs by those of another plan; pinned arrays stay pinned."""
+        self._pipeline.release()
+        self._make(plan, candidates)
+
+    def detect(self, batch):
+        """Run a ``DetectBatch``.
+
+        Returns:
+            The number of erased vectors. For GPU arrays it is an object whose int() waits for the
+            GPU.
+        """
+        if is_device_array(batch.y):
+            return self.programs[batch.y.device.id].detect(batch)
+        return self._pipeline.run(self._host_batch(batch)) if batch.n else 0
+
+    def _host_batch(self, batch):
+        y, h, noise_var, prior, out, int8_scale, threads, hard, _ = batch
+        common = noise_var.size == 1
+        variant, common_noise_var = Variant.of(batch), float(noise_var[0]) if common else 0.0
+        inputs = [HostArray("y", y), HostArray("h", h, per_matrix=True)]
+        if not common:
+            inputs.append(HostArray("noise_var", noise_var))
+        if prior is not None:
+            inputs.append(HostArray("prior", prior))
+        # The kernels take all hard solutions as one array.
+        inputs += [HostArray(f"hard{i}", bits, packed=True)
+                   for i, bits in enumerate(() if hard is None else hard)]
+        programs, per_channel = list(self.programs.values()), batch.per_channel
+
+        def launch(gpu, items, at, stream):
+            n = items.stop - items.start
+            programs[gpu].launch(
+                variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
+                common_noise_var, at.get("prior", 0), at["out"], int8_scale, at.get("hard0", 0),
+                0, 0, at["counters"], stream)
+
+        return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)
+
+    def pin(self, *arrays):
+        """Pin host arrays, see ``Detector.pin``."""
+        with current(self._devices[0]):
+            return self._pins.add(*arrays)
+
+    def release(self):
+        """Free the memory that is kept between calls for host arrays, and unpin all arrays."""
+        if is_hung():    # unpinning would wait
+            keep(self._pins)
+            self._pins = Pins()
+        self._pipeline.release()
+        with current(self._devices[0]):
+            self._pins.release()
+
+    def empty(self, shape, dtype, device):
+        """Return an uninitialised CuPy array on one of the GPUs."""
+        with current(device):
+            return cupy().empty(shape, dtype)

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run programs of one or several GPUs on host arrays, in overlapping parts."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import numpy as np
 
 from .. import _core
 from .device import address, cupy, pinned_empty
-from .program import COUNTERS_BYTES, Variant
-from .waiting import abandon, gpu_timeout, wait
+from .waiting import abandon, current, gpu_timeout, wait
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
 # The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
@@ -18,76 +19,178 @@ from .waiting import abandon, gpu_timeout, wait
 PARTS = 2
 LEAST_PART_BYTES = 2**21
 LARGEST_PART_BYTES = 2**24
-PART_CANDIDATES = 2**30
 # Smallest array in pinned memory that is worth a separate copy.
 LEAST_PINNED_BYTES = 2**16
 # Number of parts in progress per GPU: one on its way to the GPU, one in processing, one on its way
 # back.
 SLOTS = 3
+# Bytes of a launch's counters: erased items, and chunks of vectors that threads have taken.
+COUNTERS_BYTES = 16
 # Largest number of threads that copy between pageable and pinned memory, and the bytes per thread
 # from which on they save time.
 COPY_THREADS = 8
 COPY_BYTES = 2**18
-# Part of an upload that is copied to pinned memory while the previous part travels.
-UPLOAD_BYTES = 2**22
 _ALIGNMENT = 256
 
 
-class Pipeline:
-    """Runs batches of host arrays on one or several GPUs, in parts.
-
-    The number of candidates in a part is limited for two reasons: nothing can interrupt a part, and
-    a GPU that drives a display limits the run time of a kernel.
+class HostArray:
+    """A host array of a batch, with one row per item, or one per matrix.
 
     Args:
-        programs: list of :class:`.program.Program`, one for each GPU.
-        candidates: number of candidates evaluated per vector.
+        name: name of the array in a launch.
+        array: C-contiguous.
+        per_matrix: whether a row belongs to a matrix, which several items share.
+        packed: whether the array follows its predecessor on the GPU without a gap.
+    """
+
+    def __init__(self, name, array, per_matrix=False, packed=False):
+        self.name, self.nbytes, self.packed = name, array.nbytes, packed
+        self._per_matrix = per_matrix
+        self._row_bytes = array.nbytes // len(array)
+        self._bytes = array.reshape(-1).view(np.uint8)
+        self._address = address(array)
+        self.pinned = not packed and is_pinned(self._address, array.nbytes)
+
+    def size(self, items, matrices):
+        """Return the size in bytes of the rows for a number of items and of matrices."""
+        return (matrices if self._per_matrix else items) * self._row_bytes
+
+    def _span(self, items, matrices):
+        rows = matrices if self._per_matrix else items
+        return rows.start * self._row_bytes, rows.stop * self._row_bytes
+
+    def rows(self, *part):
+        """Return the bytes of the rows of a part."""
+        first, end = self._span(*part)
+        return self._bytes[first:end]
+
+    def address_and_size(self, *part):
+        first, end = self._span(*part)
+        return self._address + first, end - first
+
+
+@dataclass
+class HostBatch:
+    """A batch of n items (vectors or codewords) in host arrays.
+
+    Attributes:
+        n: number of items, at least 1.
+        inputs, outputs: lists of :class:`HostArray`.
+        launch: a function that queues the work for a part. Its arguments are the index of the GPU
+            within the pipeline, the slice of items, {name of an array: address on the GPU}, and the
+            CuPy stream. The addresses also contain "counters": COUNTERS_BYTES bytes of zeros; the
+            kernel writes the number of erased items to the first 8.
+        threads: number of CPU threads that copy between pageable and pinned memory; 0 takes all
+            cores.
+        per_channel: number of items that share a matrix.
+    """
+
+    n: int
+    inputs: list
+    outputs: list
+    launch: Callable
+    threads: int = 0
+    per_channel: int = 1
+    _layouts: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        # If copies to the caller's memory were queued behind a kernel that ends too late, they
+        # would overwrite what is there by then.
+        self.writes_late = gpu_timeout() is not None
+        self.staged = [array for array in self.inputs if not array.pinned]
+        self.collected = [array for array in self.outputs if not array.pinned]
+        self.read = [array for array in self.inputs if array.pinned]
+        self.written = [array for array in self.outputs if array.pinned]
+
+    def parts(self, gpus, per_gpu, most):
+        """Return the parts of the batch as [(items, matrices)], both slices.
+
+        There is at least one part per GPU if there are enough items, and ``per_gpu`` if the batch
+        is large; a part has at most ``most`` items.
+        """
+        size = sum(array.nbytes for array in (*self.inputs, *self.outputs))
+        count = max(gpus, min(per_gpu * gpus, size // LEAST_PART_BYTES),
+                    -(-size // LARGEST_PART_BYTES), -(-self.n // most))
+        return list(_parts(self.n, self.per_channel, -(-self.n // count)))
+
+    def layout(self, items, matrices):
+        """Return the layout of a part in a slot: (places, end of results, size).
+
+        places is {name: first byte}. The slot begins with the inputs that are copied to the GPU
+        together, followed by the counters and the results that are copied back together. Arrays
+        that are copied directly come last.
+        """
+        sizes = items.stop - items.start, matrices.stop - matrices.start
+        if sizes not in self._layouts:
+            places, size = {}, 0
+
+            def put(name, length, packed=False):
+                nonlocal size
+                places[name] = size if packed else -(-size // _ALIGNMENT) * _ALIGNMENT
+                size = places[name] + length
+
+            for array in self.staged:
+                put(array.name, array.size(*sizes), array.packed)
+            put("counters", COUNTERS_BYTES)
+            for array in self.collected:
+                put(array.name, array.size(*sizes))
+            back = size
+            for array in (*self.read, *self.written):
+                put(array.name, array.size(*sizes))
+            self._layouts[sizes] = places, back, size
+        return self._layouts[sizes]
+
+
+class HostPipeline:
+    """Runs batches of host arrays on one or several GPUs, in parts.
+
+    Args:
+        devices: indices of the GPUs.
+        most: largest number of items in a part. Nothing can interrupt a part, and a GPU that drives
+            a display limits the run time of a kernel.
         streams: number of parts in progress per GPU, and of parts of a batch if it is large enough;
             None for SLOTS and PARTS.
     """
 
-    def __init__(self, programs, candidates=1, streams=None):
-        self._programs = programs
+    def __init__(self, devices, most, streams=None):
+        self._devices, self._most = devices, most
         self._streams, self._parts = streams or SLOTS, streams or PARTS
-        self._most = max(1, PART_CANDIDATES // candidates)
         self._slots = None
 
-    def detect(self, call):
-        """Run a ``detectors.Call`` on host arrays.
+    def run(self, batch):
+        """Process a batch.
 
         The parts of the batch go to the GPUs in order. Arrays in pinned memory are read and written
-        directly; the call's threads copy the others.
+        directly; the batch's threads copy the others.
 
         Returns:
-            The number of erased vectors.
+            The number of erased items.
         """
-        if not call.n:
-            return 0
-        with self._programs[0].current():    # otherwise CUDA would initialise GPU 0 too
-            return self._detect(_Batch(call))
+        with current(self._devices[0]):    # otherwise CUDA would initialise GPU 0 too
+            return self._run(batch)
 
-    def _detect(self, batch):
-        count = len(self._programs)
+    def _run(self, batch):
+        count = len(self._devices)
         parts = batch.parts(count, self._parts, self._most)
         shares = [parts[len(parts) * i // count:len(parts) * (i + 1) // count]
                   for i in range(count)]
         erased = 0
         try:
             if self._slots is None:
-                self._slots = [[_Slot(program) for _ in range(self._streams)]
-                               for program in self._programs]
+                self._slots = [[_Slot(device) for _ in range(self._streams)]
+                               for device in self._devices]
             # An allocation may wait for all kernels, so it comes before the first one.
-            size = batch.room(*parts[0])    # no part is larger
+            size = batch.layout(*parts[0])[2]    # no part is larger
             for slots, share in zip(self._slots, shares, strict=True):
                 for slot in slots[:len(share)]:
                     slot.make_room(size)
             turns = [*zip_longest(*shares), *[[None] * count] * self._streams]
             for turn, together in enumerate(turns):
-                for slots, part in zip(self._slots, together, strict=True):
-                    slot = slots[turn % self._streams]
+                for gpu, part in enumerate(together):
+                    slot = self._slots[gpu][turn % self._streams]
                     erased += slot.finish()
                     if part:
-                        slot.send(batch, *part)
+                        slot.send(batch, gpu, part)
         except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
             slots, self._slots = self._slots, None
             abandon([slot for of_gpu in slots or () for slot in of_gpu], error)
@@ -100,144 +203,37 @@ class Pipeline:
             slot.release()
 
 
-class _Rows:
-    """A host array with one row per vector, or one per matrix for h."""
-
-    def __init__(self, name, array):
-        self.name, self.nbytes = name, array.nbytes
-        self._of_matrices = name == "h"
-        self._row_bytes = array.nbytes // len(array)
-        self._address = address(array)
-        self._bytes = array.reshape(-1).view(np.uint8)
-        self.packed = name.startswith("hard")    # kernels need these without gaps
-        self.pinned = not self.packed and _is_pinned(self._address, array.nbytes)
-
-    def size(self, n, matrices):
-        """Return the size in bytes of the rows for n vectors and this number of matrices."""
-        return (matrices if self._of_matrices else n) * self._row_bytes
-
-    def _span(self, rows, matrices):
-        part = matrices if self._of_matrices else rows
-        return part.start * self._row_bytes, part.stop * self._row_bytes
-
-    def part(self, *part):
-        first, end = self._span(*part)
-        return self._bytes[first:end]
-
-    def address_and_size(self, *part):
-        first, end = self._span(*part)
-        return self._address + first, end - first
-
-
-class _Batch:
-    """The arrays of a call, and their positions within a slot."""
-
-    def __init__(self, call):
-        y, h, noise_var, prior, out, self.int8_scale, self.threads, hard, nodes = call
-        self.n, self.per_channel = call.n, call.per_channel
-        self.common_noise_var = float(noise_var[0]) if noise_var.size == 1 else 0.0
-        self.nodes_per_vector = 0 if nodes is None else nodes.shape[1]
-        self.variant = Variant.of(call)
-        # If copies to the caller's memory were queued behind a kernel that ends too late, they
-        # would overwrite what is there by then.
-        self.writes_late = gpu_timeout() is not None
-        given = {"y": y, "h": h, "noise_var": noise_var if noise_var.size > 1 else None,
-                 "prior": prior,
-                 **{f"hard{i}": array for i, array in enumerate(() if hard is None else hard)}}
-        inputs = [_Rows(*item) for item in given.items() if item[1] is not None]
-        outputs = [_Rows(*item) for item in (("nodes", nodes), ("out", out))
-                   if item[1] is not None]
-        self.staged = [rows for rows in inputs if not rows.pinned]
-        self.collected = [rows for rows in outputs if not rows.pinned]
-        self.read = [rows for rows in inputs if rows.pinned]
-        self.written = [rows for rows in outputs if rows.pinned]
-        self._bytes = sum(rows.nbytes for rows in (*inputs, *outputs))
-        self._layouts = {}
-
-    def parts(self, gpus, per_gpu, most):
-        """Return the parts of the batch as [(rows, matrices)], both slices.
-
-        There is at least one part per GPU if there are enough vectors, and ``per_gpu`` if the batch
-        is large; a part has at most ``most`` vectors.
-        """
-        count = max(gpus, min(per_gpu * gpus, self._bytes // LEAST_PART_BYTES),
-                    -(-self._bytes // LARGEST_PART_BYTES), -(-self.n // most))
-        return list(_parts(self.n, self.per_channel, -(-self.n // count)))
-
-    def room(self, rows, matrices):
-        """Return the size in bytes of a slot for a part."""
-        return self.layout(rows.stop - rows.start, matrices.stop - matrices.start)[3]
-
-    def layout(self, n, matrices):
-        """Return the layout of a part in a slot: (places, bytes to zero, end of results, size).
-
-        places is {name: first byte}. The slot begins with the inputs that are copied to the GPU
-        together, followed by the counters and the results that are copied back together. Arrays
-        that are copied directly come last.
-        """
-        if (n, matrices) not in self._layouts:
-            places, size = {}, 0
-
-            def put(name, length, packed=False):
-                nonlocal size
-                places[name] = size if packed else -(-size // _ALIGNMENT) * _ALIGNMENT
-                size = places[name] + length
-
-            for rows in self.staged:
-                put(rows.name, rows.size(n, matrices), rows.packed)
-            put("counters", COUNTERS_BYTES)
-            for rows in self.collected:
-                put(rows.name, rows.size(n, matrices))
-            back = size
-            zeros = places.get("out", back) - places["counters"]
-            for rows in (*self.read, *self.written):
-                put(rows.name, rows.size(n, matrices))
-            self._layouts[n, matrices] = places, zeros, back, size
-        return self._layouts[n, matrices]
-
-
 class _Slot:
     """A stream, with pinned host memory and GPU memory for one part of a batch."""
 
-    def __init__(self, program):
-        self._program = program
-        with program.current():
+    def __init__(self, device):
+        self._device = device
+        with current(device):
             self.stream = cupy().cuda.Stream(non_blocking=True)
-        self._size = 0
-        self._here = self._there = self._under_way = None
+        self._here = self._there = self._part = None
 
-    def send(self, batch, rows, matrices):
+    def send(self, batch, gpu, part):
         """Queue a part: copy it to the GPU, process it, copy the results back."""
-        part, stream = (rows, matrices), self.stream.ptr
-        n, count = rows.stop - rows.start, matrices.stop - matrices.start
-        places, zeros, back, _ = batch.layout(n, count)
-        runtime = cupy().cuda.runtime
+        runtime, stream = cupy().cuda.runtime, self.stream.ptr
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
-        with self._program.current():
+        places, back, _ = batch.layout(*part)
+        with current(self._device):
             here = address(self._here)
             at = {name: self._there.ptr + place for name, place in places.items()}
             for array in batch.staged:
-                place = places[array.name]
-                copy(self._here[place:place + array.size(n, count)], array.part(*part),
-                     batch.threads)
+                rows, place = array.rows(*part), places[array.name]
+                copy(self._here[place:place + len(rows)], rows, batch.threads)
             if batch.staged:
                 runtime.memcpyAsync(self._there.ptr, here, places["counters"], to_gpu, stream)
             for array in batch.read:
                 runtime.memcpyAsync(at[array.name], *array.address_and_size(*part), to_gpu, stream)
-            runtime.memsetAsync(at["counters"], 0, zeros, stream)
-            for array in batch.written:
-                if array.name == "nodes":
-                    runtime.memsetAsync(at["nodes"], 0, array.size(n, count), stream)
-            self._program.launch(
-                batch.variant, n, n // count, at["y"], at["h"], at.get("noise_var", 0),
-                batch.common_noise_var, at.get("prior", 0), at["out"], batch.int8_scale,
-                at.get("hard0", 0), at.get("nodes", 0), batch.nodes_per_vector, at["counters"],
-                self.stream)
+            runtime.memsetAsync(at["counters"], 0, COUNTERS_BYTES, stream)
+            batch.launch(gpu, part[0], at, self.stream)
             runtime.memcpyAsync(here + places["counters"], at["counters"],
                                 back - places["counters"], to_host, stream)
             if not batch.writes_late:
                 self._write(batch, part, places)
-        self._under_way = batch, part, places
+        self._part = batch, part, places
 
     def _write(self, batch, part, places):
         """Queue the copies of results straight to the caller's memory."""
@@ -249,98 +245,70 @@ class _Slot:
 
     def finish(self):
         """Wait for the part, copy its results to their arrays and return the number of erasures."""
-        if self._under_way is None:
+        if self._part is None:
             return 0
-        (batch, part, places), self._under_way = self._under_way, None
+        (batch, part, places), self._part = self._part, None
         wait(self.stream)
         if batch.written and batch.writes_late:
-            with self._program.current():
+            with current(self._device):
                 self._write(batch, part, places)
             self.stream.synchronize()    # nothing takes these copies back
         for array in batch.collected:
-            destination, place = array.part(*part), places[array.name]
-            copy(destination, self._here[place:place + len(destination)], batch.threads)
+            rows, place = array.rows(*part), places[array.name]
+            copy(rows, self._here[place:place + len(rows)], batch.threads)
         return int(self._here[places["counters"]:][:8].view(np.uint64)[0])
 
     def release(self):
         """Free the slot's memory; no part may be in progress."""
-        self._size = 0
         self._here = self._there = None
-        with suppress(Exception), self._program.current():    # the GPU may have failed
+        with suppress(Exception), current(self._device):    # the GPU may have failed
             cupy().get_default_memory_pool().free_all_blocks(self.stream)
             cupy().get_default_pinned_memory_pool().free_all_blocks()
 
     def make_room(self, size):
         """Allocate memory of at least this size; no part may be in progress."""
-        if size > self._size:
-            self._size = 0
+        if self._here is None or size > len(self._here):
             self._here = self._there = None
             # CuPy reuses memory per stream; others may still use theirs.
-            with self._program.current(), self.stream:
+            with current(self._device), self.stream:
                 self._there = cupy().cuda.alloc(size)
             self._here = pinned_empty(size, np.uint8)
-            self._size = size
 
 
-class Upload:
-    """Copies host arrays to the current GPU through its own pinned memory."""
+def upload(array, threads=0):
+    """Copy a host array to the current GPU, on the current stream.
 
-    def __init__(self):
-        self._halves = None
+    Args:
+        array: C-contiguous host array.
+        threads: number of CPU threads that copy to pinned memory; 0 takes all cores.
 
-    def __call__(self, array, threads=0):
-        """Copy an array to the GPU, on the current stream.
-
-        The call may return before the copy is complete. Until then, an array in pinned memory must
-        not change.
-
-        Args:
-            array: C-contiguous host array.
-            threads: number of CPU threads that copy to pinned memory; 0 takes all cores.
-
-        Returns:
-            A CuPy array of the same shape and type.
-        """
-        module = cupy()
-        runtime, stream = module.cuda.runtime, module.cuda.get_current_stream()
-        there = module.empty(array.shape, array.dtype)
-        if not array.size:
-            return there
-        if _is_pinned(address(array), array.nbytes):
-            runtime.memcpyAsync(there.data.ptr, address(array), array.nbytes,
-                                runtime.memcpyHostToDevice, stream.ptr)
-            return there
-        if self._halves is None:
-            self._halves = [(pinned_empty(UPLOAD_BYTES, np.uint8),
-                             module.cuda.Event(disable_timing=True)) for _ in range(2)]
-        source = array.reshape(-1).view(np.uint8)
-        for first in range(0, len(source), UPLOAD_BYTES):
-            here, sent = self._halves[first // UPLOAD_BYTES % 2]
-            part = source[first:first + UPLOAD_BYTES]
-            if gpu_timeout() is not None:
-                wait(stream)
-            sent.synchronize()    # the previous contents have arrived
-            copy(here[:len(part)], part, threads)
-            runtime.memcpyAsync(there.data.ptr + first, address(here), len(part),
-                                runtime.memcpyHostToDevice, stream.ptr)
-            sent.record(stream)
-        return there
+    Returns:
+        (the CuPy array, pinned memory). The caller keeps the pinned memory until the stream has
+        read it.
+    """
+    module, here = cupy(), array
+    if array.size and not is_pinned(address(array), array.nbytes):
+        here = pinned_empty(array.shape, array.dtype)
+        copy(here.reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8), threads)
+    there = module.empty(array.shape, array.dtype)
+    if array.size:
+        module.cuda.runtime.memcpyAsync(
+            there.data.ptr, address(here), array.nbytes,
+            module.cuda.runtime.memcpyHostToDevice, module.cuda.get_current_stream().ptr)
+    return there, here
 
 
 def copy(to, source, threads):
     """Copy bytes, to[...] = source; up to ``threads`` threads share the copy if this saves time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
-        try:
+        with suppress(_core.ThreadsRefused):
             _core.copy(to, source, count)
-        except _core.ThreadsRefused:
-            pass
-        else:
             return
     np.copyto(to, source)
 
 
-def _is_pinned(at, size):
+def is_pinned(at, size):
     """Return whether a GPU can access this host memory directly.
 
     Small arrays return False, because copying them costs little.
@@ -353,17 +321,17 @@ def _is_pinned(at, size):
 
 
 def _parts(n, per_channel, most):
-    """Yield parts of about ``most`` vectors as (rows, matrices), both slices.
+    """Yield parts of about ``most`` items as (items, matrices), both slices.
 
-    A part consists of all vectors of one or several matrices, or of some vectors of one matrix.
+    A part consists of all items of one or several matrices, or of some items of one matrix.
     """
     if per_channel <= most:
         step = most // per_channel * per_channel
         for first in range(0, n, step):
-            rows = slice(first, min(first + step, n))
-            yield rows, slice(first // per_channel, rows.stop // per_channel)
+            items = slice(first, min(first + step, n))
+            yield items, slice(first // per_channel, items.stop // per_channel)
         return
     for matrix in range(n // per_channel):
         end = (matrix + 1) * per_channel
-        for first in range(matrix * per_channel, end, max(most, 1)):
-            yield slice(first, min(first + max(most, 1), end)), slice(matrix, matrix + 1)
+        for first in range(matrix * per_channel, end, most):
+            yield slice(first, min(first + most, end)), slice(matrix, matrix + 1)

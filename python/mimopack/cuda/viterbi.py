@@ -45,7 +45,7 @@ class ViterbiProgram(DecoderProgram):
     def __init__(self, num_info, num_bits, kept, device):
         words = decisions(num_info)
         super().__init__(device, num_bits, words, 32 * WORDS, WORDS)
-        self._num_info = num_info
+        self._num_info = self._out_bytes = num_info
         program = text(num_info, num_bits, kept)
         self._compile(program, 0)
         self._encode = kernel(program, "encode", device)

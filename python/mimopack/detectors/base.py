@@ -3,23 +3,24 @@
 """The base class of all detectors: argument checks, choice of backend, erasures."""
 
 import inspect
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
+from .. import _core
 from .. import constellation as constellations
 from .. import reference as references
 from ..arrays import is_device_array
-from ..backends import Placed, Placement
+from ..backends import BackendChoice
 from ..checks import array, choice, flag, instruction_set, integer, positive, shown, thread_count
-from ..cuda import device
-from . import calibration
-from .call import Call
-from .engines import Engines
-from .parameters import BACKENDS, COMMON, LLR_TYPES, PRIOR
+from ..cuda.device import pinned_empty
+from ..cuda.program import CudaBackend
+from .batch import DetectBatch, random_batch
+from .parameters import COMMON, LLR_TYPES, PRIOR
 
 
-class Detector(Placed):
+class Detector(BackendChoice):
     """A soft MIMO detector, the base class of all detectors.
 
     Model: y = H x + n with y in C^nr, H in C^(nr x nt) and n ~ CN(0, noise_var I). Each x_i is one
@@ -42,7 +43,7 @@ class Detector(Placed):
             arrays. The CPU then processes that batch and all later ones, until ``prepare`` asks for
             the GPU again. If it is None, backend "auto" warns instead, and backend "cuda" raises
             the exception.
-        pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. Backend "auto" then
+        pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. ``prepare`` then
             compares CPU and GPU on arrays in pinned memory.
 
     Raises:
@@ -69,7 +70,7 @@ class Detector(Placed):
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
     MAX_TX = 16
     MAX_RX = 256
-    _engines = None             # until the detector is complete
+    _is_complete = False        # whether the constructor has ended
     # Whether the time per vector varies. If it does, GPU threads that finish early take the next
     # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
     # distribution).
@@ -108,7 +109,7 @@ class Detector(Placed):
                 f"constellation: got {self.constellation.name}, but {self.name} works per axis and "
                 "needs BPSK or square QAM with Gray labels on each axis (bpsk, qpsk, qam16, qam64, "
                 f"qam256, wlan_qpsk, ...); {_names_for_any_constellation()} take any constellation")
-        self.backend = choice("backend", backend, BACKENDS)
+        self._set_backend(backend)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
         self.threads = threads
@@ -118,21 +119,23 @@ class Detector(Placed):
         if self.extrinsic and self.HARD:
             raise ValueError(f"extrinsic: {self.name} has hard output, which has no a-priori part "
                              "to subtract")
-        instruction_set(isa)
+        self._asked_isa = instruction_set(isa)
         self.device = _device("device", device)
         self._set_own(own)
         self.given = own | ({} if isa == "auto" else {"isa": isa})
         self.pins_buffers = False
         self._erased = 0
-        self._engines = self._make_engines(isa)
-        self._placement = Placement(
-            self.backend, None if self.IN_PYTHON else calibration.crossover(self, self._engines),
-            forget=self._engines.forget_gpus)
-        # Report a missing compiled module, CuPy or GPU now instead of in the first call.
+        self._core = self._cuda = None
+        self._is_outdated = False    # whether the GPU programs are those of earlier parameters
+        self._is_complete = True
+        self._start()
+
+    def _start(self):
+        """Report a missing compiled module, CuPy or GPU now instead of in the first call."""
         if self.backend in ("auto", "cpu"):
-            self._engines.core()
+            self._cpu_backend()
         elif self.backend == "cuda":
-            self._engines.gpus()
+            self._cuda_backend()
 
     def __repr__(self):
         own = "".join(f", {p.name}={getattr(self, p.name)!r}" for p in self.PARAMETERS)
@@ -141,7 +144,7 @@ class Detector(Placed):
                 f"backend={self.backend!r}, isa={self.isa!r})")
 
     def __reduce__(self):
-        # Compiled engines cannot be copied. Pickle and copy make a new detector.
+        # Compiled code cannot be copied. Pickle and copy make a new detector.
         return partial(type(self), self.num_tx, self.num_rx, self.constellation,
                        backend=self.backend, threads=self.threads, device=self.device,
                        llr_type=self.llr_dtype.name, llr_scale=self.llr_scale,
@@ -156,7 +159,7 @@ class Detector(Placed):
             ValueError: the value is not allowed.
         """
         draft = object.__new__(type(self))
-        vars(draft).update(vars(self), _engines=None)
+        vars(draft).update(vars(self), _is_complete=False)
         draft._set_own({**self.given, name: value})
         return {p.name: getattr(draft, p.name) for p in self.PARAMETERS}
 
@@ -209,7 +212,7 @@ class Detector(Placed):
     @property
     def isa(self):
         """The CPU instruction set in use; None if the CPU is not used."""
-        return self._engines.isa
+        return self._core.isa if self._core else None
 
     def detect(self, y, h, noise_var, prior=None, out=None):
         """Compute the LLRs of a batch of received vectors.
@@ -240,7 +243,7 @@ class Detector(Placed):
             KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. ``out`` is then
                 written in part. A long search for a single vector runs to its end first.
         """
-        return self._detect(self._call(y, h, noise_var, prior, out))
+        return self._detect(self._batch(y, h, noise_var, prior, out))
 
     def checked(self, y, h, noise_var, prior):
         """Check the arguments of ``detect``.
@@ -265,8 +268,8 @@ class Detector(Placed):
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector), gpu)
         return y, h, noise_var, prior
 
-    def _call(self, y, h, noise_var, prior, out, **extras):
-        """Return the arguments of ``detect`` as a :class:`Call`.
+    def _batch(self, y, h, noise_var, prior, out, **extras):
+        """Return the arguments of ``detect`` as a :class:`DetectBatch`.
 
         extras are hard and nodes, already checked.
         """
@@ -278,24 +281,69 @@ class Detector(Placed):
             if gpu is None and not out.flags.writeable:
                 raise ValueError("out: got a read-only array, must be writable")
         elif gpu is not None:
-            out = self._engines.gpus().empty(shape, self.llr_dtype, gpu)
+            out = self._cuda_backend().empty(shape, self.llr_dtype, gpu)
         else:
             out = np.empty(shape, self.llr_dtype)
-        return Call(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
+        return DetectBatch(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
 
-    def _detect(self, call):
-        """Run a call and return its out."""
-        placement, engines = self._placement, self._engines
-        if placement.is_on_gpu(call.y):
-            self._erased, placement.last = engines.on_gpus(call), "cuda"
-            return call.out
-        if call.nodes is not None and self.backend == "auto":    # counting needs no speed
-            self._erased, placement.last = engines.on_host(call), "cpu"
-            return call.out
-        self._erased = placement.run(
-            call.n, lambda: engines.on_host(call), lambda: engines.on_gpus(call),
-            calibration.case(self, call.per_channel, call.has_prior, call.num_hard))
-        return call.out
+    def _detect(self, batch):
+        """Run a batch and return its out."""
+        if is_device_array(batch.y):
+            self._erased, self.last_backend = self._on_cuda(batch), "cuda"
+        else:
+            self._erased = self._run(partial(self._on_cpu, batch), partial(self._on_cuda, batch))
+        return batch.out
+
+    def _on_cpu(self, batch):
+        """Run a batch in C++, or in NumPy for backend "reference"; return the erasures."""
+        if self.backend != "reference":
+            return self._cpu_backend().detect(*batch)
+        llr, erased = references.run(
+            self.reference, batch.y, batch.h, batch.noise_var, self.constellation, batch.prior,
+            hard=batch.hard, needs_rank=self.NEEDS_RANK)
+        return self._write(batch, llr, erased)
+
+    def _on_cuda(self, batch):
+        """Run a batch on the GPUs; return the erasures, see ``CudaBackend.detect``."""
+        return self._cuda_backend().detect(batch)
+
+    def _write(self, batch, llr, erased):
+        """Write LLRs to ``batch.out``: extrinsic and int8 if the parameters ask for that.
+
+        Args:
+            batch: :class:`DetectBatch`.
+            llr: (n, nt*m) float64, a-posteriori LLRs, 0 for erased vectors; may be overwritten.
+            erased: (n,) bool.
+
+        Returns:
+            The number of erased vectors.
+        """
+        if self.extrinsic and batch.prior is not None:
+            llr[~erased] -= batch.prior[~erased]
+        if batch.out.dtype == np.int8:
+            llr = np.clip(np.rint(llr * batch.llr_scale), -127, 127)
+        batch.out[...] = llr
+        return int(erased.sum())
+
+    def _cpu_backend(self):
+        """Return the C++ detector, made on first use."""
+        if self._core is None:
+            self._core = _core.Detector(self.plan(), self._asked_isa)
+        return self._core
+
+    def _cuda_backend(self):
+        """Return the programs on the detector's GPUs, made on first use."""
+        if self._cuda is None:
+            self._cuda = CudaBackend(self.plan(), self.devices, self.candidates)
+        elif self._is_outdated:
+            self._cuda.renew(self.plan(), self.candidates)
+        self._is_outdated = False
+        return self._cuda
+
+    def _forget_gpu(self):
+        with suppress(Exception):    # every call fails on a GPU that has failed
+            self.release()
+        self._cuda = None
 
     @property
     def core(self):
@@ -305,36 +353,41 @@ class Detector(Placed):
         """
         own = type(self)
         plain = own.detect is Detector.detect and own._detect is Detector._detect
-        always = self.backend == "cpu" or self.backend == "auto" and (
-            self._placement.gpu_is_lost or not device.count())
-        return self._engines.core() if plain and always and self.llr_dtype == np.float32 else None
+        on_cpu = self.backend in ("auto", "cpu") and not self._copies_to_gpu
+        return self._cpu_backend() if plain and on_cpu and self.llr_dtype == np.float32 else None
 
     @property
     def gpus(self):
-        """The GPU programs (``cuda.gpus.Gpus``), for measurements; None without a GPU backend."""
-        return self._engines.gpus() if self.backend in ("auto", "cuda") else None
+        """The :class:`CudaBackend`, for measurements; None without a GPU backend."""
+        return self._cuda_backend() if self.backend in ("auto", "cuda") else None
 
     def prepare(self, n, per_channel=1, has_prior=False, num_hard=0):
         """Do the slow first steps on a GPU now, so that the first ``detect`` is fast.
 
-        These steps are compiling and, for backend "auto", choosing between CPU and GPU. They take
-        seconds the first time, and next to nothing once their results are stored.
-
-        A GPU that has failed before gets another chance.
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU for host
+        arrays: a random batch is timed on both. A GPU that has failed before gets another chance.
 
         Args:
             n: number of vectors in a batch.
             per_channel: T, the number of vectors that share a matrix.
             has_prior: whether the batches have a-priori LLRs.
             num_hard: number of hard solutions per vector, for ``BitFlip``.
-        """
-        def start():
-            period = min(per_channel, 2)    # one program serves every period above 1
-            self._engines.on_gpus(calibration.problem(self, period * len(self.devices), period,
-                                                      has_prior, num_hard))
 
-        self._placement.prepare(n, start,
-                                calibration.case(self, per_channel, has_prior, num_hard))
+        Returns:
+            A sentence about the choice; None if there was none.
+        """
+        def make_batch():
+            period = per_channel
+            if self.backend == "cuda":    # compiling takes few vectors
+                period = min(per_channel, 2)    # one program serves every period above 1
+            size = period * max(len(self.devices), n // period if self.backend == "auto" else 1)
+            batch = random_batch(self, size, period, has_prior, num_hard)
+            if self.pins_buffers and self.backend == "auto":
+                batch = batch._replace(**{name: _pinned(getattr(batch, name))
+                                          for name in ("y", "h", "prior", "out")})
+            return partial(self._on_cpu, batch), partial(self._on_cuda, batch)
+
+        return self._prepare(make_batch)
 
     def pin(self, *arrays):
         """Pin the GNU Radio buffers that contain these host arrays, until ``release``.
@@ -344,14 +397,15 @@ class Detector(Placed):
         Returns:
             Whether all the arrays are pinned now.
         """
-        return self._engines.pin(*arrays)
+        return self._cuda.pin(*arrays) if self._cuda else False
 
     def release(self):
         """Free the GPU buffers and unpin all arrays; compiled programs stay.
 
         The next ``detect`` allocates new buffers.
         """
-        self._engines.release()
+        if self._cuda:
+            self._cuda.release()
 
     def _gpu_of(self, y):
         """Return the index of the GPU that all arrays must be on; None for host arrays."""
@@ -370,9 +424,6 @@ class Detector(Placed):
         if not (getattr(noise_var, "ndim", 0) or isinstance(noise_var, (list, tuple))):
             return np.array([positive("noise_var", noise_var)], np.float32)
         return array("noise_var", noise_var, np.float32, (n,), gpu)
-
-    def _make_engines(self, isa):
-        return Engines(self, isa)
 
     def _complete(self):
         """Set the attributes that depend on several parameters.
@@ -471,14 +522,23 @@ def _live(parameter):
 
     def set_value(self, value):
         own = vars(self)
-        if self._engines is None:
+        if not self._is_complete:
             own[name] = value
         elif value != self.given.get(name, own[name]):
             own.update(self.changed(name, value))
             self.given = {**self.given, name: value}
-            self._engines.renew()
+            self._core, self._is_outdated = None, True
 
     return property(lambda self: vars(self)[name], set_value, doc=parameter.doc)
+
+
+def _pinned(values):
+    """Return a copy of a host array in pinned memory; None for None."""
+    if values is None:
+        return None
+    copy = pinned_empty(values.shape, values.dtype)
+    copy[...] = values
+    return copy
 
 
 def _in_grid(own, side, own_scale):

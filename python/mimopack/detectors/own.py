@@ -15,7 +15,6 @@ import numpy as np
 from ..checks import LARGEST, SMALLEST
 from ..reference.batch import rank_tolerance
 from .base import Detector
-from .engines import Engines, write
 from .parameters import COMMON, PRIOR, Parameter
 
 _LARGEST = np.finfo(np.float32).max
@@ -32,25 +31,54 @@ class Own(Detector):
     """
 
     IN_PYTHON = True
+    _may_copy = False    # to a GPU
     MAX_TX = 64
     OF = None    # function that makes the user's object
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
         super().__init__(num_tx, num_rx, constellation, **keywords)
 
-    def _make_engines(self, isa):
+    def _start(self):
         if self.backend == "cuda":
             raise ValueError(f"backend: got 'cuda', but {self.name} runs in Python, allowed are "
                              "auto, cpu, reference")
         given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
         with _naming(self.name):
-            own = type(self).OF(self.num_tx, self.num_rx, self.constellation, **given)
-        return _PythonEngines(self, isa, own)
+            self._own = type(self).OF(self.num_tx, self.num_rx, self.constellation, **given)
 
-    @property
-    def gpus(self):
-        """None: there is no program for GPUs."""
-        return None
+    core = gpus = property(lambda self: None, doc="None: there are no kernels.")
+
+    def _on_cpu(self, batch):
+        """Run a batch with the user's object; return the number of erased vectors."""
+        if not batch.n:
+            return 0
+        erased, y, h, noise_var, prior = _detectable(batch)
+        known = {} if prior is None else {"prior": prior}
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):    # erased below
+            with _naming(f"{self.name}.detect"):
+                result = self._own.detect(y, h, noise_var, **known)
+            llr = self._checked_result(result, batch.out.shape)
+            erased |= ~(np.abs(llr) <= _LARGEST).all(axis=1)
+        return self._write(batch, np.where(erased[:, None], 0, llr), erased)
+
+    def _checked_result(self, result, shape):
+        """Return the result of the user's ``detect`` as an array.
+
+        Raises:
+            ValueError: it is no array of real numbers, or has the wrong shape.
+        """
+        try:
+            llr = np.asarray(result)
+        except ValueError:    # lists of different lengths
+            llr = np.asarray(None)
+        if llr.dtype.kind not in "biuf":
+            kind = llr.dtype if isinstance(result, np.ndarray) else type(result).__name__
+            raise ValueError(f"{self.name}.detect: returned {kind}, must return real LLRs of shape "
+                             f"{shape}")
+        if llr.shape != shape:
+            raise ValueError(f"{self.name}.detect: returned shape {llr.shape}, must return "
+                             f"{shape}: (number of vectors, num_tx * bits per symbol)")
+        return llr.astype(np.float64, copy=False)
 
 
 @contextmanager
@@ -62,72 +90,27 @@ def _naming(what):
         raise ValueError(f"{what}: failed with {error!r}") from error
 
 
-class _PythonEngines(Engines):
-    """The only implementation of an :class:`Own`: the user's object."""
-
-    def __init__(self, detector, isa, own):
-        super().__init__(detector, isa)
-        self._own = own
-
-    def core(self):
-        """Return None: there is no C++ detector."""
-        return None
-
-    def on_host(self, call):
-        """Run a :class:`.call.Call` with the user's object; return the number of erased vectors."""
-        if not call.n:
-            return 0
-        erased, y, h, noise_var, prior = _detectable(call)
-        known = {} if prior is None else {"prior": prior}
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):    # erased below
-            with _naming(f"{self._detector.name}.detect"):
-                found = self._own.detect(y, h, noise_var, **known)
-            llr = self._checked(found, call.out.shape)
-            erased |= ~(np.abs(llr) <= _LARGEST).all(axis=1)
-        return write(self._detector, call, np.where(erased[:, None], 0, llr), erased)
-
-    def _checked(self, found, shape):
-        """Return the result of the user's ``detect`` as an array.
-
-        Raises:
-            ValueError: it is no array of real numbers, or has the wrong shape.
-        """
-        name = self._detector.name
-        try:
-            llr = np.asarray(found)
-        except ValueError:    # lists of different lengths
-            llr = np.asarray(None)
-        if llr.dtype.kind not in "biuf":
-            kind = llr.dtype if isinstance(found, np.ndarray) else type(found).__name__
-            raise ValueError(f"{name}.detect: returned {kind}, must return real LLRs of shape "
-                             f"{shape}")
-        if llr.shape != shape:
-            raise ValueError(f"{name}.detect: returned shape {llr.shape}, must return {shape}: "
-                             "(number of vectors, num_tx * bits per symbol)")
-        return llr.astype(np.float64, copy=False)
-
-
-def _detectable(call):
+def _detectable(batch):
     """Return (erased, y, h, noise_var, prior) for a user's ``detect``.
 
     ``erased`` marks the vectors that no detector can detect. Harmless values replace theirs, since
     one singular matrix makes NumPy refuse a whole batch. The arrays are read-only and C-contiguous,
     as the detectors of this package want them.
     """
-    noise_var = np.ascontiguousarray(np.broadcast_to(call.noise_var, call.n))
-    good = _full_rank(call.h)
-    erased = ~(np.isfinite(call.y).all(axis=1) & (noise_var > np.float32(SMALLEST))
-               & (noise_var < np.float32(LARGEST)) & good.repeat(call.per_channel))
-    if call.prior is not None:
-        erased |= ~np.isfinite(call.prior).all(axis=1)
-    arrays = [call.y, call.h, noise_var, call.prior]
+    noise_var = np.ascontiguousarray(np.broadcast_to(batch.noise_var, batch.n))
+    good = _full_rank(batch.h)
+    erased = ~(np.isfinite(batch.y).all(axis=1) & (noise_var > np.float32(SMALLEST))
+               & (noise_var < np.float32(LARGEST)) & good.repeat(batch.per_channel))
+    if batch.prior is not None:
+        erased |= ~np.isfinite(batch.prior).all(axis=1)
+    arrays = [batch.y, batch.h, noise_var, batch.prior]
     if erased.any():
-        identity = np.eye(*call.h.shape[1:], dtype=call.h.dtype)
+        identity = np.eye(*batch.h.shape[1:], dtype=batch.h.dtype)
         arrays = [array if array is None else np.where(
             mask.reshape(-1, *[1] * (array.ndim - 1)), harmless, array)
             for array, mask, harmless in zip(
                 arrays, (erased, ~good, erased, erased),
-                (call.y.dtype.type(0), identity, np.float32(1), np.float32(0)), strict=True)]
+                (batch.y.dtype.type(0), identity, np.float32(1), np.float32(0)), strict=True)]
     arrays = [array if array is None else array.view() for array in arrays]
     for array in arrays:
         if array is not None:

@@ -5,6 +5,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..backends import BACKENDS
 from ..checks import choice, integer, limit, positive, share
 
 # Conditions that correspond to the checks of floats.
@@ -87,7 +88,6 @@ class Parameter:
         return list(value) if self.kind == "ints" else value
 
 
-BACKENDS = ("auto", "cpu", "cuda", "reference")
 LLR_TYPES = ("float32", "int8")
 
 # Parameters of all detectors.
@@ -101,8 +101,8 @@ COMMON = (
               "['qam64', 'qpsk'], of square QAM and BPSK."),
     Parameter("backend", "Backend", "auto", "enum",
               "cpu: C++ with SIMD and OpenMP; cuda: an NVIDIA GPU, through CuPy; reference: NumPy "
-              "in double precision, slow; auto: cuda for batches for which the GPU is faster, as "
-              "measured on this machine; otherwise cpu.", BACKENDS),
+              "in double precision, slow; auto: arrays are processed where they lie, and a block "
+              "takes the faster of cpu and cuda, by a short measurement in start().", BACKENDS),
     Parameter("threads", "Threads", 0, "int",
               "Number of CPU threads; 0 takes all cores."),
     Parameter("device", "GPU", 0, "device",

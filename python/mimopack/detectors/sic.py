@@ -94,7 +94,7 @@ class BitFlip(_Cancelling):
             if gpu is None and hard.size and hard.max() > 1:    # max() on a GPU would wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
-        return self._detect(self._call(y, h, noise_var, prior, out, **extras))
+        return self._detect(self._batch(y, h, noise_var, prior, out, **extras))
 
     def reference(self, y, h, noise_var, constellation, hard=None, **prior):
         starts = {}

@@ -7,6 +7,9 @@ import operator
 import numpy as np
 
 from .. import reference
+from ..arrays import array_module, is_device_array
+from ..cuda.device import cupy
+from ..cuda.waiting import current
 from .base import Detector
 from .parameters import Parameter
 
@@ -59,18 +62,21 @@ class _Sphere(Detector):
         return self._count(y, h, noise_var, prior, 1)[:, 0]
 
     def _count(self, y, h, noise_var, prior, width):
-        if self.backend != "reference":
-            shape = (len(y) if getattr(y, "ndim", 0) else 0, width)
-            gpu = self._gpu_of(y)
-            nodes = (np.zeros(shape, np.uint32) if gpu is None
-                     else self._engines.gpus().zeros(shape, np.uint32, gpu))
-            self._detect(self._call(y, h, noise_var, prior, None, nodes=nodes))
-            return nodes
-        y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
-        visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation, prior,
-                                        width=width)
-        self._erased = int(erased.sum())
-        return visited.astype(np.uint32)
+        if self.backend == "reference":
+            y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
+            visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation,
+                                            prior, width=width)
+            self._erased = int(erased.sum())
+            return visited.astype(np.uint32)
+        batch = self._batch(y, h, noise_var, prior, None)
+        if self.backend == "cuda" and not is_device_array(y):
+            with current(self.devices[0]):
+                return self._count(*(cupy().asarray(values) if np.ndim(values) else values
+                                     for values in (y, h, noise_var, prior)), width).get()
+        nodes = array_module(y).zeros((batch.n, width), np.uint32)
+        batch = batch._replace(nodes=nodes)
+        self._erased = self._on_cuda(batch) if is_device_array(y) else self._on_cpu(batch)
+        return nodes
 
     def _visited(self, y, h, noise_var, constellation, prior=None):
         tree = reference.sphere.RealTree(y, h, constellation, noise_var, prior, self.ordering)

@@ -4,25 +4,21 @@
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 import numpy as np
 
 from .. import _core, channel
-from ..backends import Placed, Placement
+from ..backends import BackendChoice
 from ..checks import thread_count
-from ..crossover import Crossover
 from ..cuda.device import cupy
-from ..cuda.transfer import Upload
+from ..cuda.transfer import upload
 from ..cuda.waiting import current
 from .batch import Batch
 
 # Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
 LEAST_CODEWORDS = 16
-# Limits of the measurements for backend "auto": the largest size of the host arrays, and an SNR at
-# which 4x4 detectors make few errors.
-LARGEST_BYTES = 2**26
+# SNR of the measurement for backend "auto", at which 4x4 detectors make few errors.
 SNR_DB, SNR_DB_PER_BIT = 12, 3
 
 
@@ -43,7 +39,7 @@ class Decided:
     erased: int
 
 
-class SharedReceiver(Placed):
+class SharedReceiver(BackendChoice):
     """Several iterative receivers that process parts of a batch at the same time.
 
     On the CPU each receiver has one thread. The receivers wait for each other only at the end of a
@@ -70,12 +66,11 @@ class SharedReceiver(Placed):
             raise ValueError(f"devices: got {devices!r}, must be a list of numbers of GPUs, or "
                              "None for the CPU")
         self._make, self._devices = make, devices or ()
-        self._placement = Placement(
-            backend or ("cuda" if devices else "cpu"),
-            Crossover("receiver", devices, self._configuration, self._problem) if devices else None)
+        self._set_backend(backend or ("cuda" if devices else "cpu"))
+        self._may_copy = bool(devices)
         self._here, self._there = [], []
         self._pool = None
-        if self._placement.backend == "cuda":
+        if self.backend == "cuda":
             self._start_gpus()
         else:
             self._add(self._here)
@@ -109,13 +104,17 @@ class SharedReceiver(Placed):
     def prepare(self, n, per_channel=1):
         """Do the slow first steps on a GPU now, so that the first ``receive`` is fast.
 
-        These steps are compiling and, for backend "auto", choosing between CPU and GPU.
+        These steps are compiling and, for backend "auto", choosing between CPU and GPU: a random
+        batch is timed on both.
 
         Args:
             n: number of codewords in a batch.
             per_channel: number of vectors that share a matrix.
+
+        Returns:
+            A sentence about the choice; None if there was none.
         """
-        self._placement.prepare(n, self._start_gpus, self._case(per_channel))
+        return self._prepare(lambda: self._ways(self._random_batch(n, per_channel), n))
 
     def receive(self, y, h, noise_var, keep_history=False):
         """Receive a batch of host arrays and return :class:`Decided`.
@@ -127,8 +126,7 @@ class SharedReceiver(Placed):
         whole = Batch(y, h, noise_var, self.layout.vectors)
         # Check the arguments here: an invalid one must not count as a GPU failure.
         self.receiver.detector.checked(y, h, noise_var, None)
-        return self._placement.run(n, *self._ways(whole, n, keep_history),
-                                   self._case(len(y) // max(1, len(h))))
+        return self._run(*self._ways(whole, n, keep_history))
 
     def _ways(self, whole, n, keep_history=False):
         """Return two functions that receive a batch, on the CPU and on the GPUs."""
@@ -174,7 +172,7 @@ class SharedReceiver(Placed):
 
     def _start_gpus(self):
         if not self._there:
-            self._uploads, there = [Upload() for _ in self._devices], []
+            there = []
             for device in self._devices:
                 self._add(there, device)
             self._there = there    # all or none: a GPU may be in use by another process
@@ -190,42 +188,25 @@ class SharedReceiver(Placed):
                                                    keep_history), np.asarray)
 
     def _receive_there(self, number, batch, keep_history):
-        receiver, xp, upload = self._there[number], cupy(), self._uploads[number]
+        receiver = self._there[number]
         with current(self._devices[number]):
-            arrays = [upload(array, self._threads)
-                      if isinstance(array, np.ndarray) and array.ndim else array
-                      for array in (batch.y, batch.h, batch.noise_var)]
-            return _decided(receiver.receive(*arrays, keep_history), xp.asnumpy)
+            # The pinned copies live until the results are here.
+            arrays, _pinned = zip(*(
+                upload(array, self._threads) if np.ndim(array) else (array, None)
+                for array in (batch.y, batch.h, batch.noise_var)), strict=True)
+            return _decided(receiver.receive(*arrays, keep_history), cupy().asnumpy)
 
-    def _case(self, per_channel):
-        return gcd(per_channel, self.layout.vectors), self.iterations, self._threads
-
-    def _problem(self, n, per_channel, iterations, threads):
-        """Return two functions for ``crossover`` that receive n codewords of zeros.
-
-        The SNR is high enough that few codewords are wrong.
-        """
+    def _random_batch(self, n, per_channel):
+        """Return n codewords of zeros; the SNR is high enough that few are wrong."""
         detector, vectors = self.receiver.detector, n * self.layout.vectors
-        matrices = vectors // per_channel
-        numbers = vectors * detector.num_rx + matrices * detector.num_rx * detector.num_tx
-        if 8 * numbers > LARGEST_BYTES:
-            return None
         rng, nt = np.random.default_rng(1), detector.num_tx
         snr_db = SNR_DB + SNR_DB_PER_BIT * detector.constellation.bits_per_symbol
         noise_var = nt * 10 ** (-snr_db / 10)
-        h = channel.flat_rayleigh(matrices, detector.num_rx, nt, rng)
+        h = channel.flat_rayleigh(vectors // per_channel, detector.num_rx, nt, rng)
         zeros = np.array([points.points[0] for points in detector.layers])
         y = (h @ zeros).repeat(per_channel, axis=0)
         y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)
-        return self._ways(Batch(y, h, noise_var, self.layout.vectors), n)
-
-    def _configuration(self, per_channel, iterations, threads):
-        """Return everything else that affects the run time, for ``crossover``."""
-        receiver = self._here[0]
-        return {"detector": repr(receiver.detector), "of": receiver.decoder.configuration(),
-                "early_stop": receiver.early_stop, "vectors": self.layout.vectors,
-                "vectors_per_matrix": per_channel, "iterations": iterations,
-                "threads": threads or _core.max_threads()}
+        return Batch(y, h, noise_var, self.layout.vectors)
 
 
 def _in_steps(n, step):

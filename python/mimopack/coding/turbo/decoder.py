@@ -67,7 +67,7 @@ class TurboDecoder(SoftDecoder):
         self.size = turbo_size(size)
         self.precision = choice("precision", precision, PRECISIONS)
         super().__init__(3 * (size + NUM_TAIL + 1), size, iterations, early_stop, keep_messages,
-                         backend, device, threads, measures=precision != "int16")
+                         backend, device, threads, may_copy=precision != "int16")
         self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.extrinsic_scale = positive("extrinsic_scale", extrinsic_scale)
         self._interleaver = qpp_interleaver(size)
@@ -79,9 +79,6 @@ class TurboDecoder(SoftDecoder):
                              "precision='int16' are numbers up to 1")
         self._isa = instruction_set(isa)
         self._begin()
-
-    def configuration(self):
-        return {**super().configuration(), "precision": self.precision}
 
     def _make_core(self):
         return _core.TurboDecoder(interleaver=self._interleaver.tolist(),
