@@ -37,10 +37,10 @@ class detectors_headless(gr.top_block):
         self.connect(self.source, self.mapper, self.channel)
         self.detectors, self.meters = {}, {}
         for text in names:
-            _, kind, own = detectors.recipe(text)
-            make = getattr(mimopack, f"{kind.name}_detector")
+            factory = detectors.look_up(text)
+            make = getattr(mimopack, f"{factory.kind.name}_detector")
             # A tag from the channel gives the detectors the noise power.
-            detector = make(num_tx, num_rx, constellation, **own)
+            detector = make(num_tx, num_rx, constellation, **factory.keywords)
             meter = mimopack.ber_meter(num_bits, passes=1, average=1, received_type="float32")
             for port in range(2):
                 self.connect((self.channel, port), (detector, port))

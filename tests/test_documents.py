@@ -17,7 +17,7 @@ import own_detectors
 import pytest
 from documents import DOCUMENTS, blocks, commands, complaint, imports, indented_code
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.detectors import plugins
+from gnuradio.mimopack.detectors import lookup
 from source_tree import PACKAGES, ROOT
 
 LANGUAGES = {"sh", "python", "toml", "json", "text"}
@@ -84,7 +84,7 @@ def give(page, folder, traffic):
         if first.startswith("# ") and first.endswith((".py", ".toml")):
             (folder / first[2:]).write_text(block.code)    # that the reader is told to save
         elif block.language == "toml":
-            assert f'"{plugins.GROUP}"' in block.code    # pip would install the package
+            assert f'"{lookup.GROUP}"' in block.code    # pip would install the package
             entries = re.findall(r'(?m)^(\w+ = )"(\w+:\w+)"$', block.code)
             own_detectors.install(folder / "packages", map("".join, entries), {})
 

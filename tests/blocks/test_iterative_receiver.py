@@ -458,7 +458,7 @@ class TestCompanion:
         np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))
 
     @pytest.mark.parametrize("name, wrong, said", [
-        ("iterative_receiver", {"detector": "zf"}, "recipe(detector).kind.SUPPORTS_PRIOR"),
+        ("iterative_receiver", {"detector": "zf"}, "look_up(detector).kind.takes_feedback"),
         ("iterative_receiver", {"detector_options": "{'passes': 2}"}, "**detector_options"),
         ("iterative_receiver", {"symbols_per_channel": "5"}, "% symbols_per_channel == 0"),
         ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),

@@ -202,7 +202,7 @@ def changed_at(samples, at, name, value, **parameters):
 def test_detector_changes_while_it_runs(first, then):
     samples, sent = mixed(count=10)
     ports = changed_at(samples, sent[5].start - 200, "detector", then, detector=first)
-    a, b = (one if isinstance(one, str) else detectors.recipe(one).label for one in (first, then))
+    a, b = (one if isinstance(one, str) else detectors.look_up(one).label for one in (first, then))
     # Frames 1, 2, 4, 6, 7 and 9 have two streams. A single stream always uses MMSE.
     assert [info["detector"] for info in ports["frames"].values()] \
         == ["mmse", a, a, "mmse", a, "mmse", b, b, "mmse", b]

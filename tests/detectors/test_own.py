@@ -21,6 +21,10 @@ def registered():
         del detectors.REGISTRY[kind.name]
 
 
+def adapted(kind):
+    return detectors.look_up(kind).kind
+
+
 def class_with(**attributes):
     return type("Mine", (OwnZf,), {"name": "mine", **attributes})
 
@@ -80,7 +84,7 @@ def test_the_callers_arrays_are_safe():
 
     y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
     with pytest.raises(ValueError, match="mine.detect: failed with .*read-only"):
-        detectors.adapted(class_with(detect=detect))(2, 2, "qpsk").detect(y, h, noise_var)
+        adapted(class_with(detect=detect))(2, 2, "qpsk").detect(y, h, noise_var)
     assert y.all()
 
 
@@ -97,7 +101,7 @@ def test_a_class_may_hold_a_detector_of_this_package():
             return self.inner.detect(y, h, noise_var)
 
     y, h, noise_var, _ = problem(300, 2, 3, "qam16", 12, 3)
-    wrapper, mmse = detectors.adapted(Wrapper)(2, 3, "qam16"), detectors.MMSE(2, 3, "qam16")
+    wrapper, mmse = adapted(Wrapper)(2, 3, "qam16"), detectors.MMSE(2, 3, "qam16")
     expected = mmse.detect(y, h, noise_var)
     np.testing.assert_array_equal(wrapper.detect(y, h, noise_var), expected)
     block = make_detector_block(Wrapper)(2, 3, noise_var=noise_var, symbols_per_channel=3)
@@ -113,7 +117,7 @@ def test_a_class_may_hold_a_detector_of_this_package():
     ([[1], [2, 3]], "mine.detect: returned list, must return real LLRs")])
 def test_wrong_results(result, message):
     y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
-    det = detectors.adapted(class_with(detect=lambda self, y, h, noise_var: result))(2, 2, "qpsk")
+    det = adapted(class_with(detect=lambda self, y, h, noise_var: result))(2, 2, "qpsk")
     with pytest.raises(ValueError, match=message):
         det.detect(y, h, noise_var)
 
@@ -123,12 +127,12 @@ def test_exceptions_name_the_detector():
         raise KeyError("table")
 
     y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
-    det = detectors.adapted(class_with(
+    det = adapted(class_with(
         detect=lambda self, y, h, noise_var: fail(self)))(2, 2, "qpsk")
     with pytest.raises(ValueError, match=r"mine.detect: failed with KeyError\('table'\)"):
         det.detect(y, h, noise_var)
     with pytest.raises(ValueError, match=r"mine: failed with KeyError\('table'\)"):
-        detectors.adapted(class_with(
+        adapted(class_with(
             __init__=lambda self, num_tx, num_rx, points: fail(self)))(2, 2, "qpsk")
 
 
@@ -139,7 +143,7 @@ def test_results_that_are_not_finite_are_erased():
         return llr
 
     y, h, noise_var, _ = problem(10, 2, 2, "qpsk", 12)
-    det = detectors.adapted(class_with(detect=detect))(2, 2, "qpsk")
+    det = adapted(class_with(detect=detect))(2, 2, "qpsk")
     assert np.flatnonzero(~det.detect(y, h, noise_var).any(axis=1)).tolist() == [2, 5]
     assert det.erasures == 2
 

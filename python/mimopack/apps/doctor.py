@@ -335,10 +335,10 @@ def check_shared_memory():
 
 def check_plugins():
     """Import each detector that an installed package declares; their absence is no fault."""
-    read = f"import json; from {PACKAGE}.detectors import plugins; "
+    read = f"import json; from {PACKAGE}.detectors import lookup; "
     try:
-        found = probe(f"{read}print(json.dumps([[one.name, plugins.describe(one)] "
-                      "for one in plugins.declared()]))")
+        found = probe(f"{read}print(json.dumps([[entry.name, lookup.describe(entry)] "
+                      "for entry in lookup.entry_points()]))")
     except ProbeError:
         return []    # another check reports the cause
     findings = []

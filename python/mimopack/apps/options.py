@@ -14,7 +14,7 @@ from ..recording import DATATYPES, get_datatype
 
 ALLOW_OUTSIDE = ("Open files in other folders if names in the metadata of a SigMF RECORDING or "
                  "symbolic links lead there. Use it only for recordings that you trust.")
-BACKEND = ("auto (the CPU, or a GPU where that is faster), cpu, cuda (an NVIDIA GPU) or reference "
+BACKEND = ("auto (the CPU), cpu, cuda (an NVIDIA GPU) or reference "
            "(slow NumPy code, for comparison).")
 ITERATIONS = ("Maximum number of iterations between detector and decoder, for frames with several "
               "streams that the first iteration does not decode.")

@@ -282,7 +282,7 @@ def _make(detector):
 
 def make_detector_block(detector):
     """Return the block class of a detector class, as ``detectors.register`` takes it."""
-    return _make(detectors.adapted(detector))
+    return _make(detectors.look_up(detector).kind)
 
 
 # {name of the block: its class} for each registered detector.

@@ -7,7 +7,7 @@ import numpy as np
 from .. import coding
 from ..backends import BACKENDS
 from ..checks import choice, flag, integer
-from ..detectors.choosing import for_link
+from ..detectors import look_up
 from ..iterative import IterativeReceiver, SharedReceiver
 from .codeword_modulator import interleaver
 from .decoding import Decoding, options_dict
@@ -100,12 +100,13 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
                  threads=0):
         self._code = coding.get(code)
-        _, kind, given = for_link(detector, num_tx, num_rx, constellation)
-        known = [*(one.name for one in kind.all_parameters()), "isa"]
-        of_detector = {**given, **options_dict("detector_options", detector_options, known,
-                                               OF_DETECTOR)}
-        if kind.SUPPORTS_PRIOR and not kind.HARD:
-            of_detector = {**of_detector, "extrinsic": True}
+        factory = look_up(detector)
+        kind = factory.kind
+        known = [*(parameter.name for parameter in kind.all_parameters()), "isa"]
+        of_detector = factory.keywords | options_dict("detector_options", detector_options, known,
+                                                      OF_DETECTOR)
+        if kind.takes_feedback():
+            of_detector["extrinsic"] = True
         of_decoder = options_dict("decoder_options", decoder_options, self._code.option_names,
                                   OF_DECODER)
         if decoder_iterations is not None:
@@ -117,10 +118,9 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         def make_receiver(*device):
             own = {**of_detector, **({"device": device[0]} if device else {})}
             where = "cuda" if device else "reference" if backend == "reference" else "cpu"
-            found = kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend=where,
-                         **own)
-            decoder = self._code.decoder(device=found.devices[0], backend=where, **of_decoder)
-            return IterativeReceiver(found, decoder, permutation, iterations, early_stop,
+            made = factory.make(num_tx, num_rx, constellation, backend=where, **own)
+            decoder = self._code.decoder(device=made.devices[0], backend=where, **of_decoder)
+            return IterativeReceiver(made, decoder, permutation, iterations, early_stop,
                                      feedback_scale)
 
         device = of_detector.get("device", 0)

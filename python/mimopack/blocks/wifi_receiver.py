@@ -11,10 +11,8 @@ from gnuradio import gr
 from .. import wifi
 from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
-from ..cuda import device
-from ..detectors import registered
-from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, ladder, strongest
-from ..wifi.frame_detectors import label_of, shared_out
+from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, check_name, ladder, strongest
+from ..wifi.frame_detectors import label_of
 from .message_stream import Listening, message_outlet
 from .settings import Controlled
 from .streams import BlockLog
@@ -172,11 +170,10 @@ class wifi_receiver(sample_block):
             5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: name of the MIMO detector, with parameters if wanted, as in "kbest:k=8"; or
-            "auto"; or a class, an object or a function, see ``wifi.Receiver``. A class is then
-            registered (see ``detectors.register``) and known by its name. With overload="drop",
-            "auto" uses the strongest of mla, nway and mmse that keeps up with the samples, and
-            decides each second by the load, see ``wifi.auto_detector.AutoDetector``. With
-            overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
+            "auto"; or a class, an object or a function, see ``wifi.Receiver``. With
+            overload="drop", "auto" uses the strongest of mla, nway and mmse that keeps up with the
+            samples, and decides each second by the load, see ``wifi.auto_detector.AutoDetector``.
+            With overload="wait", "auto" uses mla, as no samples can be lost. nway replaces mla for
             frames in which mla would search more than 8192 candidates per vector (4x4 16-QAM: 2 *
             16^3 = 8192, as mla slices a layer). Setting another detector, by method or message,
             ends "auto".
@@ -210,12 +207,12 @@ class wifi_receiver(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
-        detector = registered(detector, also=(AUTO,))
+        check_name(detector)
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
             iterations=iterations, threshold=threshold, threads=threads,
-            clock=_clock(backend, threads))
+            clock=_clock(backend))
         sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
             engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
             buffer_seconds))
@@ -305,7 +302,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
 
     def set_detector(self, detector):
         """Use another detector, or "auto", from the next samples on."""
-        detector = registered(detector, also=(AUTO,))
+        check_name(detector)
         if detector != AUTO:
             DetectorChoice.set_detector(self, detector)
         elif self._detector != AUTO:
@@ -374,15 +371,14 @@ class _ReceiverSink(DetectorChoice, SampleSink):
                             self.timeline.time(frame.start))
 
 
-def _clock(backend, threads):
+def _clock(backend):
     """Return the clock of a receiver's stages.
 
     The time of a stage is CPU time of the thread. Time spent waiting for the interpreter lock or a
     processor would count for a random stage. With a GPU it is wall-clock time, since a thread that
     waits for a GPU sleeps.
     """
-    may_use_gpu = shared_out(backend, threads)[0] in ("auto", "cuda")
-    return time.perf_counter if may_use_gpu and device.count() else time.thread_time
+    return time.perf_counter if backend == "cuda" else time.thread_time
 
 
 def _counts_of(engine):
@@ -479,7 +475,6 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        detector = registered(detector)
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)

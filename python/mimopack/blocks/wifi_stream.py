@@ -12,7 +12,6 @@ import pmt
 
 from .. import _runtime
 from ..checks import choice, number, positive
-from ..detectors import registered
 from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..text import rate_in_words
@@ -342,7 +341,6 @@ class DetectorChoice:
 
     def set_detector(self, detector):
         """Use another detector from the next samples on."""
-        detector = registered(detector)
         # Refuse it here: the engine in the other thread could not tell the caller.
         if not is_function(detector):
             FrameDetectors(detector, self._iterations)

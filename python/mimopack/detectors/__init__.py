@@ -14,13 +14,12 @@ numbers 000 to 004 stand for papers; docs/references.md lists them.
 from ..cuda.waiting import GpuTimeout, gpu_timeout, set_gpu_timeout
 from .base import Detector
 from .breadth_first import KBest, Trellis
-from .choosing import Registry, adapted, find, names, recipe, registered
 from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
+from .lookup import Registry, compile_module, find, look_up, names, register
 from .nway import FPFSD, NWay
-from .outside import compile_module, register
 from .sic import ZFSIC, BitFlip
 from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
@@ -43,8 +42,8 @@ def create(name, **parameters):
             a parameter has a forbidden value.
         TypeError: the detector does not have one of the keyword arguments.
     """
-    _, kind, keywords = recipe(name)
-    return kind(**keywords | parameters)
+    factory = look_up(name)
+    return factory.kind(**factory.keywords | parameters)
 
 
 def hard_decisions(llr):
@@ -54,5 +53,5 @@ def hard_decisions(llr):
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
            "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "GpuTimeout", "KBest", "NWay",
-           "SoftSphere", "Trellis", "adapted", "compile_module", "create", "find", "gpu_timeout",
-           "hard_decisions", "names", "recipe", "register", "registered", "set_gpu_timeout"]
+           "SoftSphere", "Trellis", "compile_module", "create", "find", "gpu_timeout",
+           "hard_decisions", "look_up", "names", "register", "set_gpu_timeout"]

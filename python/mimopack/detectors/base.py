@@ -512,8 +512,12 @@ class Detector(BackendChoice):
     @classmethod
     def all_parameters(cls):
         """Return the parameters of the detector: those of all detectors first, its own last."""
-        soft_prior = cls.SUPPORTS_PRIOR and not cls.HARD
-        return (*COMMON, *(PRIOR if soft_prior else ()), *cls.PARAMETERS)
+        return (*COMMON, *(PRIOR if cls.takes_feedback() else ()), *cls.PARAMETERS)
+
+    @classmethod
+    def takes_feedback(cls):
+        """Return whether the detector can iterate with a decoder."""
+        return cls.SUPPORTS_PRIOR and not cls.HARD
 
 
 def _live(parameter):
@@ -560,7 +564,7 @@ def _in_grid(own, side, own_scale):
 
 
 def label(name, parameters):
-    """Return a name and its parameters as one text, in the form that ``choosing.recipe`` takes."""
+    """Return a name and its parameters as one text, in the form that ``look_up`` takes."""
     return ":".join([name, ",".join(f"{key}={value}" for key, value in parameters.items())]
                     if parameters else [name])
 

@@ -13,7 +13,7 @@ from ..coding.decoder import as_decoder
 from ..coding.list_decoder import ListDecoder
 from ..cuda.waiting import settle
 from ..detectors import ZFSIC, BitFlip, hard_decisions
-from ..detectors.choosing import as_detector
+from ..detectors.lookup import as_detector
 from .batch import Batch, take_rows
 from .graphs import Graphs
 from .layout import CodewordLayout
@@ -281,7 +281,7 @@ class IterativeReceiver:
 
 def _check_feedback(detector):
     """Raise ValueError if the detector cannot use a decoder's LLRs."""
-    if not detector.SUPPORTS_PRIOR or detector.HARD:
+    if not detector.takes_feedback():
         raise ValueError(f"detector: {detector.name} "
                          + ("has hard output" if detector.HARD else "takes no a-priori LLRs")
                          + "; use iterations=1, or a detector with a-priori LLRs and soft output "

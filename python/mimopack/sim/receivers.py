@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import array_module, is_device_array
 from ..coding import ListDecoder
 from ..cuda.device import cupy
-from ..detectors.choosing import for_link
+from ..detectors import look_up
 from ..iterative import IterativeReceiver
 from .counts import Counts
 from .link import BLOCK
@@ -47,16 +47,14 @@ class Receiver:
 
     def __init__(self, link, detector, iterations=1, decoder_iterations=20, feedback_scale=0.6,
                  early_stop=True, backend="cpu", threads=0):
-        _, kind, keywords = for_link(detector, link.num_tx, link.num_rx, link.points, _OF_RECEIVER)
-        self.iterations = keywords.pop("iterations", iterations)
-        feedback_scale = keywords.pop("feedback_scale", feedback_scale)
-        list_bits = keywords.pop("list_bits", 0)
+        factory = look_up(detector, _OF_RECEIVER)
+        self.iterations = factory.extra.get("iterations", iterations)
+        feedback_scale = factory.extra.get("feedback_scale", feedback_scale)
+        list_bits = factory.extra.get("list_bits", 0)
         self._code = link.coding
-        if kind.SUPPORTS_PRIOR and not kind.HARD:
-            keywords["extrinsic"] = True
-        self._detector = kind(
-            num_tx=link.num_tx, num_rx=link.num_rx, constellation=link.points,
-            backend=backend, threads=threads, **keywords)
+        self._detector = factory.make(
+            link.num_tx, link.num_rx, link.points, backend=backend, threads=threads,
+            **({"extrinsic": True} if factory.kind.takes_feedback() else {}))
         self._receiver, self._on_gpu = None, False
         if link.is_coded:
             decoder = self._decoder(decoder_iterations, backend, threads)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from .. import _core
 from ..checks import choice, flag, integer, positive, thread_count
-from ..detectors.choosing import labels
+from ..detectors.lookup import labels
 from ..detectors.parameters import BACKENDS
 from .link import BLOCK
 from .plan import Plan, compute
@@ -17,7 +17,7 @@ from .receivers import Receivers
 from .store import Store
 
 # Frames per detector call: enough to fill the decoder's SIMD lanes, or a GPU.
-_BATCH = {"cpu": 64, "reference": 16}
+_BATCH = {"auto": 64, "cpu": 64, "reference": 16}
 _GPU_BATCH = 1024
 _GPU_WORKERS = 4    # some make frames while others wait for the GPU
 _SAVE_SECONDS = 10.0
@@ -41,7 +41,7 @@ class Simulation:
         output: path of a JSON file for the results; an existing file is continued.
         backend: backend of the detectors.
         threads: number of CPU threads; 0 takes all cores. Each thread simulates its own frames with
-            its own receivers. With backends "auto" and "cuda" at most four threads do so.
+            its own receivers. With backend "cuda" at most four threads do so.
         batch: frames per call, rounded up to blocks of 16; None takes 64, or 1024 on a GPU.
         client: ``distributed.Client`` of a Dask cluster whose workers simulate, or None for
             threads of this process. Backend "cuda" needs workers with the resource GPU.

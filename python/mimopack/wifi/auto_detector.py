@@ -197,6 +197,12 @@ class _Second:
                    detection / demodulation if demodulation > 1e-3 * told["seconds"] else None)
 
 
+def check_name(detector):
+    """Raise ValueError if a text is neither AUTO nor begins with a detector's name."""
+    if isinstance(detector, str) and detector != AUTO:
+        detectors.find(detector.replace(",", ":").partition(":")[0], also=(AUTO,))
+
+
 def ladder(iterations=1):
     """Return the names of the detectors to choose from: a tuple, strongest first.
 

@@ -3,12 +3,12 @@
 """Make the MIMO detectors of a receiver, for the size of each frame."""
 
 import os
+from dataclasses import replace
 from itertools import product
 
 from .. import detectors
 from ..checks import integer, positive, thread_count
-from ..constellation import of_layers
-from ..detectors.choosing import check_fit, check_tells, recipe
+from ..detectors.lookup import check_tells, look_up
 from .iterations import FEEDBACK_SCALE
 
 # Parameters of the receiver that may follow a detector's name.
@@ -29,9 +29,7 @@ def shared_out(backend, threads):
     threads = thread_count(threads) or len(os.sched_getaffinity(0))
     if backend == "cuda":
         threads = 1
-    elif backend == "auto" and threads > 1:
-        backend = "cpu"
-    return backend, threads, int(threads > 1)
+    return "cpu" if backend == "auto" else backend, threads, int(threads > 1)
 
 
 class FrameDetectors:
@@ -56,20 +54,24 @@ class FrameDetectors:
     """
 
     def __init__(self, detector, iterations=1, backend="auto", threads=0):
-        self.label, self._kind, keywords = recipe(detector, OF_RECEIVER)
-        self.iterations = integer("iterations", keywords.pop("iterations", iterations), 1, 1000)
+        factory = look_up(detector, OF_RECEIVER)
+        self.label = factory.label
+        self.iterations = integer("iterations", factory.extra.get("iterations", iterations), 1,
+                                  1000)
         self.feedback_scale = positive("feedback_scale",
-                                       keywords.pop("feedback_scale", FEEDBACK_SCALE))
-        self._keywords = {key: keywords[key] for key in keywords if key not in _SET_HERE}
+                                       factory.extra.get("feedback_scale", FEEDBACK_SCALE))
+        keywords = {key: value for key, value in factory.keywords.items() if key not in _SET_HERE}
         self._common = {"backend": backend, "threads": threads}
-        self._sized = None
-        if not isinstance(detector, str | type | detectors.Detector):
+        if isinstance(detector, detectors.Detector):    # only its parameters count
+            factory = replace(factory, example=None)
+        self._factory = replace(factory, keywords=keywords)
+        if factory.example is not None:
             check_tells(detector, "constellation")
-            self._sized = detector
-        elif self._keywords:
+        elif keywords:
             self._check_parameters()
-        if self.iterations > 1 and not iterates(self._kind):
-            allowed = ", ".join(name for name, kind in detectors.REGISTRY.items() if iterates(kind))
+        if self.iterations > 1 and not factory.kind.takes_feedback():
+            allowed = ", ".join(name for name, kind in detectors.REGISTRY.items()
+                                if kind.takes_feedback())
             raise ValueError(f"detector: got {self.label!r}, which takes no a-priori LLRs; with "
                              f"iterations = {self.iterations} allowed are {allowed}")
 
@@ -85,21 +87,17 @@ class FrameDetectors:
         Raises:
             ValueError: the detector does not support this size.
         """
-        kind, keywords = self._kind, self._keywords
+        options = self._common | options
         if unknowns == 1:
-            kind, keywords = detectors.MMSE, {}
-        elif self._sized is not None:
-            check_fit(self._sized, unknowns, rows, of_layers(constellation, unknowns))
-        return kind(num_tx=unknowns, num_rx=rows, constellation=constellation, **self._common,
-                    **keywords, **options)
+            return detectors.MMSE(num_tx=1, num_rx=rows, constellation=constellation, **options)
+        return self._factory.make(unknowns, rows, constellation, **options)
 
     def _check_parameters(self):
         """Raise the error about a parameter that is wrong for all frames."""
         refusal = None
         for size, constellation in product(_SIZES, _CONSTELLATIONS):
             try:
-                self._kind(num_tx=size, num_rx=size, constellation=constellation, threads=1,
-                           backend="cpu", **self._keywords)
+                self._factory.make(size, size, constellation, threads=1, backend="cpu")
             except ValueError as error:
                 refusal = refusal or error
             else:
@@ -120,12 +118,7 @@ def label_of(detector):
         return detector
     if is_function(detector):
         return getattr(detector, "__name__", type(detector).__name__)
-    return recipe(detector).label
-
-
-def iterates(kind):
-    """Return whether a detector's class can iterate with the decoder."""
-    return kind.SUPPORTS_PRIOR and not kind.HARD
+    return look_up(detector).label
 
 
 def can_iterate(detector):
@@ -137,4 +130,4 @@ def can_iterate(detector):
     Raises:
         ValueError: this is no detector.
     """
-    return iterates(recipe(detector, OF_RECEIVER).kind)
+    return look_up(detector, OF_RECEIVER).kind.takes_feedback()

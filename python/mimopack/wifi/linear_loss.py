@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 
 from .. import constellation as constellations
-from ..detectors import recipe
+from ..detectors import look_up
 from .points import space_time_blocks
 
 # Linear detectors whose loss is computed.
@@ -150,9 +150,7 @@ def _matrices(f, state):
 @lru_cache(maxsize=64)
 def _detector(name, num_tx, num_rx, constellation):
     try:
-        _, kind, keywords = recipe(name)
-        return kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation, backend="cpu",
-                    threads=1, **keywords)
+        return look_up(name).make(num_tx, num_rx, constellation, backend="cpu", threads=1)
     except ValueError:
         return None    # such as more candidates than the detector allows
 

@@ -52,8 +52,8 @@ class Receiver:
             A space-time block code has two unknowns per stream and two rows per antenna. A
             duplicate frame has one row per copy and antenna. MMSE replaces all but functions for a
             single unknown, and MLA those that do not support BPSK.
-        backend: backend of the detectors, "auto", "cpu", "cuda" or "reference". A function chooses
-            it itself.
+        backend: backend of the detectors, "auto" (the CPU), "cpu", "cuda" or "reference". A
+            function chooses it itself.
         whitening: "antennas" divides each antenna by its own noise. "covariance" also whitens noise
             that is correlated between antennas, such as interference.
         smoothing: whether to smooth channel estimates over the delay spread.
@@ -70,8 +70,8 @@ class Receiver:
         threads: number of threads that search samples and decode frames, up to
             ``checks.MOST_THREADS``; 0 uses all cores. Frames are returned in the order of the
             stream in any case. Use more than 1 if frames occupy most of the time. With 1, a
-            detector uses all cores for large batches. With more, backend "auto" means "cpu", and
-            "cuda" reduces them to 1: a GPU needs larger batches than several threads get.
+            detector uses all cores for large batches. Backend "cuda" reduces them to 1: a GPU needs
+            larger batches than several threads get.
         clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
             ``seconds``; None leaves ``seconds`` empty.
 

@@ -58,7 +58,7 @@ _suite = heading("Suites")
 
 
 @click.command("bench", cls=HeadedCommand)
-@_setting("--detector", "names", multiple=True, type=DetectorSpec(detectors.recipe),
+@_setting("--detector", "names", multiple=True, type=DetectorSpec(detectors.look_up),
           metavar=SPEC,
           help=f"Detector to measure: {', '.join(detectors.names())}; its parameters may follow, "
                "as in kbest:k=8. May be given several times. Default: all.")

@@ -34,10 +34,11 @@ def make_cases(names, backends, setting, isas=("auto",), threads=0):
     made, refused = [], []
     for name in names:
         passes = sorted({n for n in (1, 2, setting.num_tx) if n <= setting.num_tx})
-        _, kind, given = detectors.recipe(name)
-        variants = [{"num_passes": n} for n in passes] if name == "nway" else [given]
+        factory = detectors.look_up(name)
+        variants = [{"num_passes": n} for n in passes] if name == "nway" else [
+            factory.keywords]
         for parameters in variants:
-            case = Case(kind.name, parameters, setting)
+            case = Case(factory.kind.name, parameters, setting)
             for backend in backends:
                 for isa in isas if backend == "cpu" else ("auto",):
                     try:

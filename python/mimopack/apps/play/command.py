@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from ... import detectors as registry
 from ... import recording
-from ...detectors.choosing import labels, recipe
+from ...detectors.lookup import labels, look_up
 from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...text import json_rows
@@ -113,7 +113,7 @@ class _Run:
             named = labels(detectors) or labels(
                 ITERATING_DETECTORS if self._iterations > 1 else DEFAULT_DETECTORS)
             name = list(named)[-1] if show is None else show
-            name = name if isinstance(name, str) else recipe(name).label
+            name = name if isinstance(name, str) else look_up(name).label
         except ValueError as error:
             refuse(str(error))
         if name not in named:

@@ -15,7 +15,7 @@ from ... import recording
 from ...checks import MOST_THREADS
 from ...detectors.parameters import BACKENDS
 from ...files import replace_file
-from ...wifi.auto_detector import AUTO, LADDER
+from ...wifi.auto_detector import AUTO, LADDER, check_name
 from ...wifi.frame_detectors import FrameDetectors
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
@@ -50,7 +50,8 @@ _RADIO_OPTIONS = ("gain", "bandwidth", "antenna_names", "clock_source", "time_so
 
 def _check_detector(text):
     """Raise ValueError for a text that is no detector with parameters, nor "auto"."""
-    if registry.registered(text, also=(AUTO,)) != AUTO:
+    check_name(text)
+    if text != AUTO:
         FrameDetectors(text)
 
 
