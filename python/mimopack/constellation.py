@@ -211,8 +211,8 @@ def of_layers(spec, num_tx):
         return get(spec)
     layers = Layers(get(part.strip() if isinstance(part, str) else part) for part in spec)
     if len(layers) != num_tx:
-        raise ValueError(f"constellation: got a list of {len(layers)}, must have one for each of "
-                         f"the num_tx = {num_tx} layers")
+        raise ValueError(f"constellation: got a list of {len(layers)}, must have {num_tx}, one "
+                         "for each of the num_tx layers")
     first = layers[0]
     if all(np.array_equal(points.points, first.points) for points in layers):
         return first

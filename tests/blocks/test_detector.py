@@ -11,8 +11,7 @@ import pytest
 from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.detectors import engines
+from gnuradio.mimopack import detectors
 from simulated import problem
 from suites.flowgraph import repeat_into
 
@@ -206,44 +205,6 @@ def test_erasures_are_counted_and_reported():
     assert messages.values()[0].keys() == {"vectors", "erasures", "failures",
                                           "refused_settings"}
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
-
-
-class FailingGpu:
-    """Stand-in for a GPU: detects on the CPU, and fails after some calls."""
-
-    calls_left = 0
-
-    def __init__(self, plan, devices, candidates):
-        self._core = _core.Detector(plan)
-
-    def detect(self, call):
-        if FailingGpu.calls_left == 0:
-            raise RuntimeError("the GPU has fallen off the bus")
-        FailingGpu.calls_left -= 1
-        return self._core.detect(*call)
-
-    def pin(self, *arrays):
-        return True
-
-    def unpin(self):
-        pass
-
-    def release(self):
-        pass
-
-
-@pytest.mark.parametrize("calls", [0, 1, 7])
-def test_a_gpu_that_fails_is_replaced_by_the_cpu(calls, monkeypatch, capfd):
-    monkeypatch.setattr(engines, "Gpus", FailingGpu)
-    FailingGpu.calls_left = calls
-    y, h, noise_var, _ = problem(3001, 4, 4, "qam16", 18)
-    block = make("nway", backend="cuda", noise_var=noise_var, num_passes=2, threads=1)
-    llr, _ = play(block, y, h, step=100)
-    np.testing.assert_array_equal(llr, detectors.NWay(num_passes=2).detect(y, h, noise_var))
-    assert block.vectors() == 3001 and block.erasures() == block.failures() == 0
-    assert FailingGpu.calls_left == 0
-    said = "".join(capfd.readouterr())
-    assert said.count("the GPU failed, going on with the CPU") == 1 and "off the bus" in said
 
 
 def test_a_failing_detector_erases_and_goes_on():

@@ -277,7 +277,6 @@ class TestDecoders:
         decoder.prepare(100)
         decoder.threads = 1
         assert (decoder.threads, decoder.backend, decoder.last_backend) == (1, "auto", "cpu")
-        assert decoder.configuration()["num_bits"] == decoder.num_bits
 
     @pytest.mark.parametrize("has_bits", [True, False])
     def test_other_objects(self, has_bits):

@@ -99,7 +99,7 @@ def test_linear_detectors_stop_at_64():
     ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
     ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
     ({"constellation": [1, 1j, -1, -1j]}, "but nway works per axis and needs BPSK or square QAM"),
-    ({"constellation": "qam64,qpsk"}, "a list of 2, must have one for each of the num_tx = 4"),
+    ({"constellation": "qam64,qpsk"}, "a list of 2, must have 4, one for each of the num_tx"),
 ])
 def test_nway(arguments, message):
     with pytest.raises(ValueError, match=message):

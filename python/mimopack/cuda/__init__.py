@@ -3,10 +3,10 @@
 """Detectors and decoders on NVIDIA GPUs: the kernels of lib/, run through CuPy.
 
 - ``source`` writes a detector's programs and needs neither CuPy nor a GPU.
-- ``program`` compiles and launches them on one GPU.
+- ``program`` compiles and launches them: the backend "cuda" of a detector.
+- ``decoding`` is the same for decoders.
 - ``transfer`` copies host arrays to a GPU and back in parts.
 - ``waiting`` waits for GPUs, but not forever.
 - ``pinning`` pins GNU Radio's buffers, which makes a copy of them unnecessary.
-- ``gpus`` combines these for all GPUs of a detector.
 - ``device`` finds GPUs, compiles kernels and allocates pinned memory for the other modules.
 """
