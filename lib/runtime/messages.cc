@@ -281,66 +281,25 @@ py::dict to_python_dict(pmt_t told, const py::dict& names)
     return found;
 }
 
-/* Keys of the PDU of an MPDU, interned once */
-struct pdu_keys {
-    const pmt_t snr = pmt::intern("snr"), freq = pmt::intern("freq"),
-                freq_offset = pmt::intern("freq_offset"), time = pmt::intern("time"),
-                start = pmt::intern("start"), antenna_snr = pmt::intern("antenna_snr_db"),
-                level = pmt::intern("level_dbfs"), noise = pmt::intern("noise_dbfs"),
-                rx_time = pmt::intern("rx_time"),
-                frame_bytes = pmt::intern("frame_bytes"), fcs_ok = pmt::intern("fcs_ok"),
+/* Keys that belong to an MPDU and not to its frame, interned once */
+struct mpdu_keys {
+    const pmt_t frame_bytes = pmt::intern("frame_bytes"), fcs_ok = pmt::intern("fcs_ok"),
                 fcs = pmt::intern("fcs"), ampdu_index = pmt::intern("ampdu_index"),
                 ampdu_count = pmt::intern("ampdu_count"),
                 ampdu_reference = pmt::intern("ampdu_reference");
 };
 
-using moment = std::optional<std::pair<uint64_t, double>>;
 using mpdu_place = std::tuple<int64_t, int64_t, bool>;
-
-/* Put the values of a frame before a dictionary. */
-pmt_t with_frame(pmt_t onto,
-                 const std::tuple<double, double, double, double, int64_t>& numbers,
-                 const std::array<std::vector<float>, 3>& antennas,
-                 const moment& time)
-{
-    static const pdu_keys keys;
-    const auto put = [&](const pmt_t& key, pmt_t value) {
-        onto = pmt::acons(key, std::move(value), onto);
-    };
-    const auto floats = [](const std::vector<float>& v) {
-        return pmt::init_f32vector(v.size(), v);
-    };
-    const auto [snr, freq, freq_offset, seconds, start] = numbers;
-    put(keys.snr, pmt::from_double(snr));
-    put(keys.freq, pmt::from_double(freq));
-    put(keys.freq_offset, pmt::from_double(freq_offset));
-    put(keys.time,
-        pmt::from_double(time ? static_cast<double>(time->first) + time->second
-                              : seconds));
-    put(keys.start, pmt::from_long(start));
-    put(keys.antenna_snr, floats(antennas[0]));
-    put(keys.level, floats(antennas[1]));
-    put(keys.noise, floats(antennas[2]));
-    if (time)
-        put(keys.rx_time,
-            pmt::make_tuple(pmt::from_uint64(time->first),
-                            pmt::from_double(time->second)));
-    return onto;
-}
 
 std::vector<pmt_t>
 mpdus_to_pdus(std::string_view psdu,
               const std::vector<mpdu_place>& places,
               bool bad_fcs,
               const std::optional<uint64_t>& ampdu_reference,
-              const std::tuple<double, double, double, double, int64_t>& numbers,
-              const std::array<std::vector<float>, 3>& antennas,
-              const moment& time,
               const pmt_t& onto)
 {
-    static const pdu_keys keys;
+    static const mpdu_keys keys;
     constexpr int64_t fcs_bytes = 4;
-    const pmt_t common = with_frame(onto, numbers, antennas, time);
     std::vector<pmt_t> pdus;
     for (size_t i = 0; i < places.size(); ++i) {
         const auto [offset, length, fcs_ok] = places[i];
@@ -350,7 +309,7 @@ mpdus_to_pdus(std::string_view psdu,
             length > int64_t(psdu.size()) - offset)
             throw py::value_error("places: an MPDU lies outside the PSDU");
         const auto* data = reinterpret_cast<const uint8_t*>(psdu.data()) + offset;
-        pmt_t told = common;
+        pmt_t told = onto;
         const auto put = [&](const pmt_t& key, pmt_t value) {
             told = pmt::acons(key, std::move(value), told);
         };
@@ -522,9 +481,6 @@ void bind_mpdus(py::module_& m)
           py::kw_only(),
           py::arg("bad_fcs"),
           py::arg("ampdu_reference").none(true),
-          py::arg("numbers"),
-          py::arg("antennas"),
-          py::arg("time").none(true),
           py::arg("onto").none(false),
           R"(Return the PDUs of a frame's MPDUs, with the keys of wifi.pdu.frame_to_pdus.
 
@@ -533,10 +489,7 @@ Args:
     places: list of (offset, length, whether the FCS is correct), one for each MPDU.
     bad_fcs: whether to include MPDUs with a wrong FCS.
     ampdu_reference: number of the A-MPDU, or None if the frame is not aggregated.
-    numbers: values of the keys snr, freq, freq_offset, time and start.
-    antennas: values of the keys antenna_snr_db, level_dbfs and noise_dbfs.
-    time: (seconds, fraction) for the keys time and rx_time, or None.
-    onto: PMT dictionary with the keys of the frame's format.
+    onto: PMT dictionary with the keys of the frame, which the PDUs share.
 
 Raises:
     ValueError: an MPDU lies outside the PSDU.)");

@@ -271,8 +271,7 @@ def test_nothing_is_kept_of_what_was_converted():
 def test_mpdus_must_lie_in_their_psdu(place):
     def pdus(places):
         return _runtime.mpdus_to_pdus(
-            bytes(10), places, bad_fcs=False, ampdu_reference=None, numbers=(1, 2, 3, 4, 5),
-            antennas=((), (), ()), time=None, onto=pmt.make_dict())
+            bytes(10), places, bad_fcs=False, ampdu_reference=None, onto=pmt.make_dict())
 
     assert len(pdus([(0, 10, True), (10, 0, True), (3, 5, False)])) == 2
     with pytest.raises(ValueError, match="outside the PSDU"):

@@ -8,8 +8,9 @@ import numpy as np
 import pmt
 
 from .. import _runtime
-from ..wifi.pdu import KEYS, of_format
+from ..wifi.pdu import KEYS, of_format, of_frame
 from .fec_encoder import pdu_parts
+from .wifi_pmt import times
 
 # gr-ieee802-11 sends two keys as uint64, and other blocks may expect that type.
 _KINDS = KEYS | dict.fromkeys(("frame_bytes", "encoding"), np.uint64) | {"rx_time": pmt.pmt_base}
@@ -41,12 +42,11 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, time=None):
     # A PMT dictionary is a linked list. The MPDUs of a frame share the tail with the keys of the
     # frame. Frames of one format share the tail with the keys of the format.
     f = frame.format
+    onto = _runtime.to_pmt_dict(of_frame(frame) | times(time), _KINDS,
+                                onto=_of_format(f, frame.sample_rate_scale))
     return _runtime.mpdus_to_pdus(
-        *frame.packed, bad_fcs=bad_fcs,
-        ampdu_reference=ampdu_reference if f is not None and f.aggregated else None,
-        numbers=(frame.snr_db, frame.frequency or 0.0, frame.cfo_hz, frame.time, frame.start),
-        antennas=(frame.antenna_snr_db, frame.level_dbfs, frame.noise_dbfs), time=time,
-        onto=_of_format(f, frame.sample_rate_scale))
+        *frame.packed, bad_fcs=bad_fcs, onto=onto,
+        ampdu_reference=ampdu_reference if f is not None and f.aggregated else None)
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ from ..text import rate_in_words
 from ..wifi import formats
 from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
+from ..wifi.fields import fields_of, report_with_counts
 from ..wifi.frame import FrameVectors, ReceivedFrame
 from ..wifi.headers import Header
 from ..wifi.preamble import Preamble
@@ -27,8 +28,7 @@ _FIELD = "format_"    # prefix of the arguments of a format
 _OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
                                          for field in fields(kind))))
 _ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
-_MAY_BE_ANNOUNCED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
-                     "length")
+_MAY_BE_ANNOUNCED = [field.name for field in fields_of("announced")]
 
 
 def frame_to_pmt(frame, **extra):
@@ -37,10 +37,7 @@ def frame_to_pmt(frame, **extra):
     The keys are those of ``ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. ``extra`` adds or
     replaces keys.
     """
-    told = frame.facts()
-    told["num_mpdus"] = len(frame.mpdus)
-    told["num_mpdus_ok"] = sum([mpdu.fcs_ok for mpdu in frame.mpdus])
-    return to_pmt_dict(told | extra)
+    return to_pmt_dict(report_with_counts(frame) | extra)
 
 
 def csi_to_pmt(frame, **extra):
@@ -109,10 +106,7 @@ def found_to_pmt(found, sample_rate, **extra):
 
 
 # Attributes of a ReceivedFrame in the tag of its vectors, and their types.
-_OF_FRAME = {"start": int, "num_samples": int, "sample_rate": float, "cfo_hz": float,
-             "snr_db": float, "antenna_snr_db": tuple, "level_dbfs": tuple, "noise_dbfs": tuple,
-             "centre_hz": float, "sampling_offset_ppm": float, "condition_db": float,
-             "evm_db": tuple}
+_OF_FRAME = {field.name: field.kind for field in fields_of("tag")}
 _OF_VECTORS = dict.fromkeys((*_OF_FRAME, *_OF_FORMAT, "frequency", "num_vectors", "nested",
                              "sig_b"))
 

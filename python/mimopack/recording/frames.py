@@ -9,11 +9,6 @@ from ..checks import integer, number
 
 _PREFIX = "mimopack:"
 _MPDUS, _SNR = _PREFIX + "mpdus", _PREFIX + "snr_db"
-# Facts about a received frame that its annotation keeps.
-_RECEIVED = ("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi", "coding",
-             "length", "aggregated", "problem", "cfo_hz", "snr_db", "evm_db", "condition_db",
-             "detector", "complete", "num_mpdus", "num_mpdus_ok")
-
 
 @dataclass(frozen=True)
 class TrueFrame:
@@ -81,7 +76,10 @@ def frame_annotation(told):
     if _is_number(frequency) and _is_number(bandwidth):
         fields |= {"freq_lower_edge": frequency - 5e5 * bandwidth,
                    "freq_upper_edge": frequency + 5e5 * bandwidth}
-    for name in _RECEIVED:
+    # Import it here: reading and writing need no receiver.
+    from ..wifi.fields import fields_of
+
+    for name in (field.name for field in fields_of("annotation")):
         value = told.get(name)
         if isinstance(value, (bool, str)) or _is_number(value):
             # read_frames reads "mimopack:snr_db" as the true SNR.

@@ -5,6 +5,8 @@
 import json
 from pathlib import Path
 
+from ..wifi.fields import fields_of
+
 # {name: the option or file whose content the schema describes}
 NAMES = {"bench": "mimopack bench --output", "play": "summary.json of mimopack play",
          "sim": "mimopack sim --output", "wifi": "mimopack wifi --json"}
@@ -12,9 +14,22 @@ NAMES = {"bench": "mimopack bench --output", "play": "summary.json of mimopack p
 
 def load(name):
     """Return a schema, one of ``NAMES``, as a dictionary."""
-    schema = _read(name)
+    schema = _complete(_read(name))
     if '"#/$defs/machine"' in json.dumps(schema):
         schema["$defs"] = {"machine": _read("machine")}
+    return schema
+
+
+def _complete(schema):
+    """Add the facts of a frame to an object whose key $fields names an output of the table."""
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: _complete(value) for key, value in schema.items()}
+    if "$fields" in schema:
+        fields = fields_of(schema.pop("$fields"))
+        schema["properties"] = ({field.name: field.schema() for field in fields}
+                                | schema["properties"])
+        schema["required"] = [field.name for field in fields] + schema["required"]
     return schema
 
 

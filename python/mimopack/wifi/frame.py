@@ -4,21 +4,14 @@
 
 import math
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 
 import numpy as np
 
+from .fields import report
 from .formats import FrameFormat
 
 # Problem of a frame whose samples are not complete.
 TRUNCATED = "truncated: the samples end before the frame does"
-# Fields that only frames of one format announce, by format.
-_OWN = {"ht": ("aggregated", "greenfield"),
-        "vht": ("aggregated", "beamformed", "group_id", "partial_aid")}
-_NOT_KNOWN = dict.fromkeys(("format", "mcs", "num_streams", "stbc", "bandwidth_mhz", "short_gi",
-                            "coding", "length", "aggregated", "greenfield", "beamformed",
-                            "group_id", "partial_aid"))
-
 
 @dataclass(frozen=True)
 class ChannelState:
@@ -189,17 +182,7 @@ class ReceivedFrame:
 
     def facts(self):
         """Return the dictionary of :meth:`as_json` without the keys psdu and mpdus."""
-        return {
-            "start": self.start, "time": self.time, "num_samples": self.num_samples,
-            **_NOT_KNOWN, **(self.announced if self.format is None
-                             else _of_format(self.format, self.sample_rate_scale)),
-            "problem": self.problem, "cfo_hz": _json(self.cfo_hz),
-            "sampling_offset_ppm": _json(self.sampling_offset_ppm), "snr_db": _json(self.snr_db),
-            "antenna_snr_db": _json(self.antenna_snr_db), "level_dbfs": _json(self.level_dbfs),
-            "noise_dbfs": _json(self.noise_dbfs), "condition_db": _json(self.condition_db),
-            "evm_db": _json(self.evm_db), "detector": self.detector,
-            "scrambler_seed": self.scrambler_seed, "frequency": self.frequency,
-            "complete": self.complete}
+        return report(self)
 
     @property
     def sample_rate_scale(self):
@@ -237,23 +220,3 @@ class FrameVectors:
     noise_var: float = math.nan
     nested: bool = False
     sig_b: bytes = b""
-
-
-@lru_cache(maxsize=1024)
-def _of_format(f, scale):
-    """Return the entries of :meth:`ReceivedFrame.facts` for a format.
-
-    ``scale`` is the sample rate over the nominal one.
-    """
-    # The MCS of a non-HT frame is its rate in Mbit/s, which a narrow channel divides.
-    mcs = f.mcs if f.name != "non-ht" or scale == 1 else f.mcs * scale
-    return {"format": f.name, "mcs": mcs, "num_streams": f.num_streams, "stbc": f.stbc,
-            "bandwidth_mhz": f.bandwidth_mhz * scale, "short_gi": f.short_gi, "coding": f.coding,
-            "length": f.length, **{name: getattr(f, name) for name in _OWN.get(f.name, ())}}
-
-
-def _json(value):
-    """Round a number for JSON, or each element of a tuple; nan and infinities become None."""
-    if type(value) is tuple:
-        return [round(float(one), 3) if math.isfinite(one) else None for one in value]
-    return round(float(value), 3) if math.isfinite(value) else None

@@ -9,21 +9,22 @@ import stat
 import struct
 import time as clock
 from contextlib import suppress
-from dataclasses import dataclass, fields
 
-from ..checks import choice, flag, integer, number
+from ..checks import choice, integer, number
+from .fields import ENCODINGS, fields_of
 from .formats.non_ht import RATES
 from .frame import ReceivedFrame
 from .mac import FCS
-from .pdu import DLT, ENCODINGS, frame_to_pdus
+from .pdu import frame_to_pdus
 
 LINKTYPE = 127    # LINKTYPE_IEEE802_11_RADIOTAP
 SNAPLEN = 262144    # maximum length of a record in bytes
-MAX_ANTENNAS = 256    # a radiotap header numbers antennas with one byte
 MAX_TIME = 2.0**32    # latest time of a record, seconds since 1970
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # in the VHT field; the MCS field has the first two
 _NEEDED = ("mcs", "bandwidth_mhz", "num_streams", "stbc", "short_gi", "coding", "greenfield")
+_AMPDU_KEYS = ("ampdu_reference", "ampdu_index", "ampdu_count")
+_FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 
 # Numbers of the radiotap fields. _ALIGNMENT lists the fields that need alignment.
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
@@ -33,135 +34,35 @@ _ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2}
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
 
 
-@dataclass(frozen=True)
-class Radio:
-    """Facts about an MPDU for its radiotap header.
+def check_pdu(info):
+    """Raise ValueError if the dictionary of a PDU has a value out of range.
 
-    Attributes:
-        time: seconds from the first sample of the stream to the first sample of the frame; None if
-            unknown.
-        has_fcs: whether the MPDU ends with its FCS.
-        fcs_ok: whether the FCS is correct.
-        frequency: centre frequency of the channel in Hz; None if unknown.
-        format: "non-ht", "ht" or "vht". None if unknown; the header then states no rate or MCS.
-        mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s at 20 MHz.
-        bandwidth_mhz: bandwidth of the channel in MHz: 20, 40 or 80, or 10 or 5 in the narrow
-            channels of 802.11p.
-        num_streams: N_SS, number of spatial streams.
-        stbc: N_STS - N_SS.
-        short_gi, greenfield: see ``FrameFormat``.
-        coding: "bcc" or "ldpc".
-        group_id, partial_aid, beamformed, extra_symbol: see ``VHT``; None if unknown.
-        ampdu: (reference, index, count) of an MPDU in an A-MPDU: number of the A-MPDU, position of
-            the MPDU in it, and number of its MPDUs. Else None.
-        level_dbfs, noise_dbfs: signal and noise power of each antenna in dBFS; nan or infinite if
-            unknown.
-
-    Raises:
-        ValueError: an attribute is not as above.
+    PDUs of gr-ieee802-11 pass too. Unknown keys are ignored.
     """
-
-    time: float | None = None
-    has_fcs: bool = False
-    fcs_ok: bool = True
-    frequency: float | None = None
-    format: str | None = None
-    mcs: int = 6
-    bandwidth_mhz: float = 20.0
-    num_streams: int = 1
-    stbc: int = 0
-    short_gi: bool = False
-    greenfield: bool = False
-    coding: str = "bcc"
-    group_id: int | None = None
-    partial_aid: int | None = None
-    beamformed: bool | None = None
-    extra_symbol: bool | None = None
-    ampdu: tuple | None = None
-    level_dbfs: tuple = ()
-    noise_dbfs: tuple = ()
-
-    def __post_init__(self):
-        for name, largest in (("time", MAX_TIME), ("frequency", 1e15)):
-            value = getattr(self, name)
-            if value is not None and not -largest < number(name, value) < largest:
-                raise ValueError(f"{name}: got {value}, allowed are -{largest:g} to {largest:g}")
-        for name in ("has_fcs", "fcs_ok", "short_gi", "greenfield", "beamformed", "extra_symbol"):
-            value = getattr(self, name)
-            if value is not None:
-                flag(name, value)
-        choice("format", self.format, (None, "non-ht", "ht", "vht"))
-        choice("coding", self.coding, ("bcc", "ldpc"))
-        if self.format == "non-ht":
-            choice("mcs", self.mcs, tuple(RATES))
-        else:
-            integer("mcs", self.mcs, 0, 15 if self.format == "vht" else 127)
-        if not 0 < number("bandwidth_mhz", self.bandwidth_mhz) <= 160:
-            raise ValueError(f"bandwidth_mhz: got {self.bandwidth_mhz}, allowed are 0 to 160")
-        if self.format in ("ht", "vht"):
-            choice("bandwidth_mhz", self.nominal_bandwidth_mhz,
-                   (20, 40) if self.format == "ht" else tuple(_BANDWIDTHS))
-        integer("num_streams", self.num_streams, 1, 8)
-        integer("stbc", self.stbc, 0, 4 if self.format == "vht" else 3)
-        for name, largest in (("group_id", 63), ("partial_aid", 511)):
-            value = getattr(self, name)
-            if value is not None:
-                integer(name, value, 0, largest)
-        if self.ampdu is not None:
-            reference, index, count = self.ampdu
-            integer("ampdu reference", reference, 0, 2**32 - 1)
-            integer("ampdu index", index, 0, integer("ampdu count", count, 1, 2**31) - 1)
-        for name in ("level_dbfs", "noise_dbfs"):
-            values = getattr(self, name)
-            if len(values) > MAX_ANTENNAS:
-                raise ValueError(f"{name}: got {len(values)} antennas, allowed are 0 to "
-                                 f"{MAX_ANTENNAS}")
-            for value in values:
-                number(name, value)
-
-    @property
-    def clock(self):
-        """Clock rate / nominal clock rate: 0.5 in a 10 MHz channel, 0.25 in a 5 MHz channel."""
-        return min(1.0, self.bandwidth_mhz / 20)
-
-    @property
-    def nominal_bandwidth_mhz(self):
-        """Bandwidth of the format in MHz: 20 for channels of 20 MHz or less."""
-        return max(20, self.bandwidth_mhz)
-
-    @classmethod
-    def from_pdu(cls, info):
-        """Return the facts in the dictionary of a PDU, see :func:`pdu.frame_to_pdus`.
-
-        PDUs of gr-ieee802-11 work too: if ``format`` is missing, ``encoding`` gives the rate of a
-        non-HT frame at 20 MHz. Unknown keys are ignored.
-
-        Raises:
-            ValueError: a value is out of range, ``dlt`` is not 105, or ``format`` is present while
-                a key that every format has is missing.
-        """
-        choice("dlt", info.get("dlt", DLT), (DLT,))
-        missing = [name for name in _NEEDED if name not in info]
-        if "format" in info and missing:
-            raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
-        known = {field.name: info[field.name] for field in fields(cls)
-                 if field.name in info and field.name not in ("ampdu", "has_fcs", "frequency")}
-        if "format" not in info and "encoding" in info:
-            encoding = integer("encoding", info["encoding"], 0, len(ENCODINGS) - 1)
-            known |= {"format": "non-ht", "mcs": ENCODINGS[encoding]}
-        if "fcs" in info:
-            integer("fcs", info["fcs"], 0, 2**32 - 1)
-        ampdu = tuple(info.get(f"ampdu_{name}") for name in ("reference", "index", "count"))
-        return cls(**known, has_fcs="fcs" in info, frequency=info.get("freq"),
-                   ampdu=None if None in ampdu else ampdu)
-
-    @classmethod
-    def from_frame(cls, frame, index=0, ampdu_reference=0):
-        """Return the facts about MPDU number ``index`` of a :class:`frame.ReceivedFrame`."""
-        return cls.from_pdu(frame_to_pdus(frame, ampdu_reference)[index][0])
+    for name in info.keys() & _FIELDS.keys():
+        _FIELDS[name].check(info[name])
+    name = info.get("format")
+    missing = [key for key in _NEEDED if key not in info]
+    if name is not None and missing:
+        raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
+    if name == "non-ht":
+        choice("mcs", info["mcs"], tuple(RATES))
+    elif name is not None:
+        integer("mcs", info["mcs"], 0, 15 if name == "vht" else 127)
+        integer("stbc", info["stbc"], 0, 4 if name == "vht" else 3)
+        choice("bandwidth_mhz", _nominal(info), (20, 40) if name == "ht" else tuple(_BANDWIDTHS))
+    if info.get("bandwidth_mhz", 20) <= 0:
+        raise ValueError(f"bandwidth_mhz: got {info['bandwidth_mhz']}, must be above 0")
+    if all(key in info for key in _AMPDU_KEYS):
+        integer("ampdu_index", info["ampdu_index"], 0, info["ampdu_count"] - 1)
 
 
-def radiotap(radio, dbm_full_scale=0.0):
+def _nominal(info):
+    """Return the bandwidth of the format in MHz: 20 for channels of 20 MHz or less."""
+    return max(20, info["bandwidth_mhz"])
+
+
+def radiotap(info, dbm_full_scale=0.0):
     """Return the radiotap header of an MPDU as bytes (https://www.radiotap.org).
 
     The header has the following fields, as far as their values are known:
@@ -185,29 +86,40 @@ def radiotap(radio, dbm_full_scale=0.0):
     and limited to -128..127.
 
     Args:
-        radio: :class:`Radio`.
+        info: dictionary of a PDU, see :func:`pdu.frame_to_pdus`; every key is optional, but
+            ``format`` needs the other keys of a format. A PDU of gr-ieee802-11 without ``format``
+            is a non-HT frame of the rate ``encoding``.
         dbm_full_scale: power at the antenna, in dBm, of a constant signal of magnitude 1.
+
+    Raises:
+        ValueError: a value is out of range.
     """
-    powers = _powers(radio, _offset(dbm_full_scale))
-    main = {_FLAGS: _flags(radio)}
-    if radio.time is not None:
-        main[_TSFT] = struct.pack("<Q", _whole(radio.time, 10**6))
-    if radio.format == "non-ht":
-        main[_RATE] = bytes([math.ceil(2 * radio.mcs * radio.clock)])
-    elif radio.format == "ht":
-        main[_MCS] = _mcs(radio)
-    elif radio.format == "vht":
-        main[_VHT] = _vht(radio)
-    if radio.frequency is not None and 1 <= round(radio.frequency / 1e6) < 1 << 16:
-        main[_CHANNEL] = _channel(radio)
-    if radio.ampdu is not None:
-        reference, index, count = radio.ampdu
-        last_known, last = 0x0004, 0x0008 * (index == count - 1)
-        main[_AMPDU] = struct.pack("<IHBB", reference, last_known | last, 0, 0)
+    check_pdu(info)
+    name, mcs, frequency = info.get("format"), info.get("mcs"), info.get("freq")
+    if name is None and "encoding" in info:
+        name, mcs = "non-ht", ENCODINGS[info["encoding"]]
+    powers = _powers(info, _offset(dbm_full_scale))
+    main = {_FLAGS: bytes([0x10 * ("fcs" in info) | 0x40 * (not info.get("fcs_ok", True))
+                           | 0x80 * info.get("short_gi", False)])}
+    if "time" in info:
+        main[_TSFT] = struct.pack("<Q", _whole(info["time"], 10**6))
+    if name == "non-ht":
+        clock_rate = min(1.0, info.get("bandwidth_mhz", 20) / 20)
+        main[_RATE] = bytes([math.ceil(2 * mcs * clock_rate)])
+    elif name == "ht":
+        main[_MCS] = _mcs(info)
+    elif name == "vht":
+        main[_VHT] = _vht(info)
+    if frequency is not None and 1 <= round(frequency / 1e6) < 1 << 16:
+        main[_CHANNEL] = _channel(frequency, info.get("bandwidth_mhz"))
+    if all(key in info for key in _AMPDU_KEYS):
+        last_known, last = 0x0004, 0x0008 * (info["ampdu_index"] == info["ampdu_count"] - 1)
+        main[_AMPDU] = struct.pack("<IHBB", info["ampdu_reference"], last_known | last, 0, 0)
     if len(powers) == 1:
         return _header([main | powers[0]])
     if powers:
-        levels = [level if math.isfinite(level) else -math.inf for level in radio.level_dbfs]
+        levels = [level if math.isfinite(level) else -math.inf
+                  for level in info.get("level_dbfs", ())]
         strongest = powers[levels.index(max(levels)) if levels else 0]
         main |= {bit: value for bit, value in strongest.items() if bit != _ANTENNA}
     return _header([main, *powers])
@@ -225,47 +137,44 @@ def _header(namespaces):
     return bytes(header)
 
 
-def _flags(radio):
-    return bytes([0x10 * radio.has_fcs | 0x40 * (not radio.fcs_ok) | 0x80 * radio.short_gi])
-
-
-def _channel(radio):
+def _channel(frequency, bandwidth_mhz):
     flags = 0x0040    # OFDM
-    if 2e9 <= radio.frequency < 3e9:
+    if 2e9 <= frequency < 3e9:
         flags |= 0x0080
-    elif 4e9 <= radio.frequency < 8e9:
+    elif 4e9 <= frequency < 8e9:
         flags |= 0x0100
-    flags |= {10: 0x4000, 5: 0x8000}.get(radio.bandwidth_mhz, 0)
-    return struct.pack("<HH", round(radio.frequency / 1e6), flags)
+    flags |= {10: 0x4000, 5: 0x8000}.get(bandwidth_mhz, 0)
+    return struct.pack("<HH", round(frequency / 1e6), flags)
 
 
-def _mcs(radio):
+def _mcs(info):
     # Bandwidth, index, guard interval, format, code, STBC, and extension streams. The latter are
     # always 0, but Wireshark needs them to compute the duration.
     known = 0x7F
-    flags = (_BANDWIDTHS[radio.nominal_bandwidth_mhz] | radio.short_gi << 2
-             | radio.greenfield << 3 | (radio.coding == "ldpc") << 4 | radio.stbc << 5)
-    return bytes([known, flags, radio.mcs])
+    flags = (_BANDWIDTHS[_nominal(info)] | info["short_gi"] << 2 | info["greenfield"] << 3
+             | (info["coding"] == "ldpc") << 4 | info["stbc"] << 5)
+    return bytes([known, flags, info["mcs"]])
 
 
-def _vht(radio):
+def _vht(info):
     known = 0x0001 | 0x0004 | 0x0040    # STBC, guard interval, bandwidth
-    for bit, value in ((0x0010, radio.extra_symbol), (0x0020, radio.beamformed),
-                       (0x0080, radio.group_id), (0x0100, radio.partial_aid)):
-        known |= 0 if value is None else bit
-    flags = (bool(radio.stbc) | radio.short_gi << 2 | bool(radio.extra_symbol) << 4
-             | bool(radio.beamformed) << 5)
-    return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[radio.nominal_bandwidth_mhz],
-                       radio.mcs << 4 | radio.num_streams, 0, 0, 0, radio.coding == "ldpc",
-                       radio.group_id or 0, radio.partial_aid or 0)
+    for bit, name in ((0x0010, "extra_symbol"), (0x0020, "beamformed"), (0x0080, "group_id"),
+                      (0x0100, "partial_aid")):
+        known |= bit * (name in info)
+    flags = (bool(info["stbc"]) | info["short_gi"] << 2 | info.get("extra_symbol", False) << 4
+             | info.get("beamformed", False) << 5)
+    return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[_nominal(info)],
+                       info["mcs"] << 4 | info["num_streams"], 0, 0, 0, info["coding"] == "ldpc",
+                       info.get("group_id", 0), info.get("partial_aid", 0))
 
 
-def _powers(radio, offset):
+def _powers(info, offset):
     """Return the fields of signal, noise and number for each antenna."""
+    levels, noises = info.get("level_dbfs", ()), info.get("noise_dbfs", ())
     powers = []
-    for antenna in range(max(len(radio.level_dbfs), len(radio.noise_dbfs))):
+    for antenna in range(max(len(levels), len(noises))):
         power = {_ANTENNA: bytes([antenna])}
-        for bit, values in ((_SIGNAL, radio.level_dbfs), (_NOISE, radio.noise_dbfs)):
+        for bit, values in ((_SIGNAL, levels), (_NOISE, noises)):
             if antenna < len(values) and math.isfinite(values[antenna]):
                 dbm = max(-128, min(127, round(values[antenna] + offset)))
                 power[bit] = struct.pack("b", dbm)
@@ -400,14 +309,14 @@ class PcapWriter:
     def _record(self, info, blob, time):
         if not isinstance(blob, (bytes, bytearray)):
             raise ValueError(f"blob: got {type(blob).__name__}, must be bytes")
-        radio = Radio.from_pdu(info)
-        fcs = info["fcs"].to_bytes(FCS, "little") if radio.has_fcs else b""
-        data = radiotap(radio, self._dbm_full_scale) + blob + fcs
+        header = radiotap(info, self._dbm_full_scale)
+        fcs = info["fcs"].to_bytes(FCS, "little") if "fcs" in info else b""
+        data = header + blob + fcs
         if len(data) > SNAPLEN:
             raise ValueError(f"blob: got {len(blob)} bytes, allowed are 0 to "
                              f"{SNAPLEN - len(data) + len(blob)}")
         epoch = 0.0 if time is None else number("time", time)
-        since = radio.time or 0.0
+        since = info.get("time", 0.0)
         if not (0 <= epoch and epoch + since < MAX_TIME):
             raise ValueError(f"time: got {epoch} plus {since} seconds, the sum must be 0 to 2^32")
         stamp = _whole(epoch, 10**9) + _whole(since, 10**9)

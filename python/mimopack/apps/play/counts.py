@@ -5,9 +5,8 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 
-# Keys of each frame in summary.json.
-_KEYS = ("start", "format", "mcs", "num_streams", "bandwidth_mhz", "coding", "length", "snr_db",
-         "condition_db", "cfo_hz", "problem", "num_mpdus", "num_mpdus_ok")
+from ...wifi.fields import fields_of, report_with_counts
+
 # Two reports describe the same frame if their starts differ by at most this many seconds.
 _SAME_FRAME = 2e-6
 
@@ -57,8 +56,8 @@ class Tally:
     def add(self, frame):
         """Count a ``wifi.ReceivedFrame`` and its MPDUs."""
         good = [mpdu.data for mpdu in frame.mpdus if mpdu.fcs_ok]
-        report = frame.facts() | {"num_mpdus": len(frame.mpdus), "num_mpdus_ok": len(good)}
-        self.frames.append({name: report[name] for name in _KEYS})
+        report = report_with_counts(frame)
+        self.frames.append({field.name: report[field.name] for field in fields_of("play")})
         if self._truth:
             self._mpdus[frame.start].update(good)
 

@@ -19,6 +19,7 @@ from ... import blocks as mimopack
 from ... import recording
 from ...recording import files as sigmf_files
 from ...recording.timeline import later
+from ...wifi.fields import report_with_counts
 from .radio import describe, naming_options
 from .reading import refuse
 from .source import FrameSource
@@ -206,9 +207,7 @@ class RadioFrames(FrameSource):
         if self._recorder is not None:
             # Annotate directly: port "frames" would convert to PMT and back, in threads that are
             # busy.
-            start, count, fields = recording.frame_annotation(frame.facts() | {
-                "num_mpdus": len(frame.mpdus),
-                "num_mpdus_ok": sum(mpdu.fcs_ok for mpdu in frame.mpdus)})
+            start, count, fields = recording.frame_annotation(report_with_counts(frame))
             self._recorder.annotate(start, count, **fields)
 
     def _put(self, item):

@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The facts of a received frame: one table, from which all outputs are made.
+
+A new fact is a row in ``FIELDS``: its attribute in ``ReceivedFrame``, or in the frame formats, then
+appears in the outputs that the row names. These are the JSON of ``mimopack wifi`` and its schema,
+the messages and tags of the blocks, files of channel matrices, annotations of recordings, and
+``mimopack play``. Only a radiotap header has a layout of its own (``pcap.py``).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..checks import choice, flag, integer, number
+from .formats.non_ht import RATES
+
+DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a radio header
+# Rates in Mbit/s, indexed by key "encoding" of gr-ieee802-11.
+ENCODINGS = tuple(RATES)
+MAX_ANTENNAS = 256    # a radiotap header numbers antennas with one byte
+
+
+@dataclass(frozen=True)
+class Field:
+    """A fact of a frame, its format or one of its MPDUs.
+
+    Attributes:
+        name: key in all outputs, and attribute of ``ReceivedFrame`` or ``FrameFormat``.
+        kind: type of the value; tuple: floats, one for each antenna or stream.
+        text: meaning and unit.
+        outputs: words of
+            report: JSON, and port ``frames`` of the blocks;
+            pdu: PDUs of MPDUs;
+            csi: files of channel matrices, and port ``csi``;
+            annotation: annotations of recordings;
+            play: frames in summary.json of ``mimopack play``;
+            tag: what a decoder needs of the frame of received vectors;
+            announced: known from the signal fields of a frame that is not supported.
+        of: whose attribute it is: "frame", "format", or "" if it is computed.
+        pdu: key in PDUs if it differs.
+        column: (type, value if unknown) of the column in files of channel matrices.
+        formats: formats whose reports have it; () means all.
+        least, most: range of an integer, or of the magnitude of a float in a PDU.
+        choices: allowed values.
+        known: whether reports always have a value.
+    """
+
+    name: str
+    kind: type
+    text: str
+    outputs: str
+    of: str = "frame"
+    pdu: str = ""
+    column: tuple = ()
+    formats: tuple = ()
+    least: float | None = None
+    most: float | None = None
+    choices: tuple = ()
+    known: bool = False
+
+    def schema(self):
+        """Return the JSON Schema of the value in a report."""
+        if self.kind is tuple:
+            return {"type": "array", "description": self.text,
+                    "items": {"type": ["number", "null"]}}
+        schema = {"description": self.text}
+        if self.choices:
+            return {"enum": [*self.choices, None]} | schema
+        # The rate of a non-HT frame may be a fraction in a narrow channel.
+        kind = "number" if self.name == "mcs" else _JSON_TYPES[self.kind]
+        schema = {"type": kind if self.known else [kind, "null"]} | schema
+        if self.least is not None and self.kind is int:
+            schema["minimum"] = self.least
+        return schema
+
+    def check(self, value):
+        """Raise ValueError if a PDU cannot have this value."""
+        name = self.pdu or self.name
+        if self.choices:
+            choice(name, value, self.choices)
+        elif self.kind is bool:
+            flag(name, value)
+        elif self.kind is int:
+            integer(name, value, -2**62 if self.least is None else self.least,
+                    2**62 if self.most is None else self.most)
+        elif self.kind is float and not abs(number(name, value)) < (self.most or math.inf):
+            raise ValueError(f"{name}: got {value}, allowed are -{self.most:g} to {self.most:g}")
+        elif self.kind is tuple:
+            if len(value) > MAX_ANTENNAS:
+                raise ValueError(f"{name}: got {len(value)} antennas, allowed are 0 to "
+                                 f"{MAX_ANTENNAS}")
+            for part in value:
+                number(name, part)
+
+
+_JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+_NAN = float("nan")
+FIELDS = (
+    Field("start", int, "first sample of the short training field",
+          "report pdu csi play tag", column=("i8", 0), known=True),
+    Field("time", float, "its time in seconds, from the first sample on",
+          "report pdu csi", column=("f8", _NAN), most=2.0**32, known=True),
+    Field("num_samples", int, "samples in the frame", "report tag", least=1, known=True),
+    Field("sample_rate", float, "samples per second", "tag", known=True),
+    Field("format", str, "null if the signal fields were not read",
+          "report pdu csi annotation play announced", of="format", column=("S6", ""),
+          choices=("non-ht", "ht", "vht")),
+    Field("mcs", int, "MCS index; for a non-HT frame the rate in Mbit/s",
+          "report pdu csi annotation play announced", of="format", column=("i4", -1), least=0,
+          most=127),
+    Field("num_streams", int, "spatial streams", "report pdu csi annotation play announced",
+          of="format", column=("i4", 0), least=1, most=8),
+    Field("stbc", int, "space-time streams minus spatial streams",
+          "report pdu annotation announced", of="format", least=0, most=4),
+    Field("bandwidth_mhz", float, "bandwidth in MHz",
+          "report pdu csi annotation play announced", of="format", column=("f8", 0.0), most=161),
+    Field("short_gi", bool, "whether the guard interval is short",
+          "report pdu annotation announced", of="format"),
+    Field("coding", str, "code of the data", "report pdu annotation play announced", of="format",
+          choices=("bcc", "ldpc")),
+    Field("length", int, "bytes of the PSDU", "report csi annotation play announced", of="format",
+          column=("i8", -1), least=0),
+    Field("aggregated", bool, "whether the PSDU is an A-MPDU; null for non-HT",
+          "report annotation", of="format", formats=("ht", "vht")),
+    Field("greenfield", bool,
+          "whether the non-HT part of the preamble is missing; null except for HT",
+          "report pdu", of="format", formats=("ht",)),
+    Field("beamformed", bool, "field of VHT-SIG-A; null except for VHT", "report pdu",
+          of="format", formats=("vht",)),
+    Field("group_id", int, "field of VHT-SIG-A; null except for VHT", "report pdu", of="format",
+          formats=("vht",), least=0, most=63),
+    Field("partial_aid", int, "field of VHT-SIG-A; null except for VHT", "report pdu",
+          of="format", formats=("vht",), least=0, most=511),
+    Field("extra_symbol", bool, "field of VHT-SIG-A; only for VHT", "pdu", of="format",
+          formats=("vht",)),
+    Field("problem", str, "why nothing was decoded; empty otherwise", "report annotation play",
+          known=True),
+    Field("cfo_hz", float, "carrier offset of the transmitter",
+          "report pdu csi annotation play tag", pdu="freq_offset", column=("f8", _NAN)),
+    Field("sampling_offset_ppm", float, "offset of its sampling clock", "report tag"),
+    Field("snr_db", float, "signal over noise in a subcarrier, mean over the antennas",
+          "report pdu csi annotation play tag", pdu="snr", column=("f8", _NAN)),
+    Field("antenna_snr_db", tuple, "the same for each antenna", "report pdu tag"),
+    Field("level_dbfs", tuple,
+          "power of the signal for each antenna; 0 dBFS is a constant of magnitude 1",
+          "report pdu tag"),
+    Field("noise_dbfs", tuple, "power of the noise for each antenna", "report pdu tag"),
+    Field("condition_db", float,
+          "condition number of the channel matrices, averaged over the subcarriers",
+          "report annotation play tag"),
+    Field("evm_db", tuple, "error vector magnitude for each stream", "report tag"),
+    Field("detector", str, "the detector used, with its parameters", "report annotation",
+          known=True),
+    Field("scrambler_seed", int, "the transmitter's scrambler seed", "report", least=0,
+          known=True),
+    Field("centre_hz", float, "centre of its channel relative to that of the band", "tag",
+          known=True),
+    Field("frequency", float, "centre of the frame's channel in Hz; null if unknown",
+          "report pdu csi", pdu="freq", column=("f8", _NAN), most=1e15),
+    Field("complete", bool, "whether mpdus holds all MPDUs of the frame and all are good",
+          "report annotation", known=True),
+    Field("fcs_ok", bool, "whether the frame check sequence is right, of all MPDUs in csi",
+          "pdu csi", column=("?", False)),
+    Field("num_mpdus", int, "MPDUs found", "annotation play", of="", least=0, known=True),
+    Field("num_mpdus_ok", int, "of these, MPDUs with a good frame check sequence",
+          "annotation play", of="", least=0, known=True),
+    # Of the first MPDU with a correct FCS
+    Field("source", str, "MAC address of the source", "csi", of="", column=("S17", "")),
+    Field("destination", str, "MAC address of the destination", "csi", of="",
+          column=("S17", "")),
+    Field("transmitter", str, "MAC address of the transmitter", "csi", of="",
+          column=("S17", "")),
+    Field("sequence_number", int, "sequence number", "csi", of="", column=("i4", -1)),
+    # Of the MPDU of a PDU
+    Field("frame_bytes", int, "length of the MPDU in bytes, with its FCS", "pdu", of="", least=0),
+    Field("encoding", int, "rate of a non-HT frame, 0 to 7 for 6 to 54 Mbit/s at 20 MHz", "pdu",
+          of="", least=0, most=len(ENCODINGS) - 1),
+    Field("dlt", int, "105, LINKTYPE_IEEE802_11", "pdu", of="", choices=(DLT,)),
+    Field("fcs", int, "the four bytes of the FCS as a little-endian number", "pdu", of="",
+          least=0, most=2**32 - 1),
+    Field("ampdu_index", int, "position of the MPDU in its A-MPDU, from 0", "pdu", of="",
+          least=0, most=2**31),
+    Field("ampdu_count", int, "number of MPDUs found in the A-MPDU", "pdu", of="", least=1,
+          most=2**31),
+    Field("ampdu_reference", int, "number of the A-MPDU", "pdu", of="", least=0,
+          most=2**32 - 1))
+
+
+def fields_of(output, of=None):
+    """Return the rows of an output, in the order of the table; ``of`` selects as in ``Field``."""
+    return tuple(field for field in FIELDS if output in field.outputs.split()
+                 and of in (None, field.of))
+
+
+_REPORT_OF_FORMAT = fields_of("report", "format")
+_UNKNOWN_FORMAT = dict.fromkeys(field.name for field in _REPORT_OF_FORMAT)
+# (name, whether to round its value) of the other rows; the format's rows stand after the first ones
+_ROWS = tuple((field.name, not field.known and field.name != "frequency")
+              for field in fields_of("report", "frame"))
+_FIRST_ROWS = 3
+
+
+def report(frame):
+    """Return the facts of a ``ReceivedFrame`` for JSON. Unknown values are None."""
+    f = frame.format
+    return (_values(frame, _ROWS[:_FIRST_ROWS]) | _UNKNOWN_FORMAT
+            | (frame.announced if f is None else _format_report(f, frame.sample_rate_scale))
+            | _values(frame, _ROWS[_FIRST_ROWS:]))
+
+
+def report_with_counts(frame):
+    """Return :func:`report`, and the keys num_mpdus and num_mpdus_ok."""
+    return report(frame) | {"num_mpdus": len(frame.mpdus),
+                            "num_mpdus_ok": sum([mpdu.fcs_ok for mpdu in frame.mpdus])}
+
+
+def _values(frame, rows):
+    return {name: _rounded(getattr(frame, name)) if rounded else getattr(frame, name)
+            for name, rounded in rows}
+
+
+def _rounded(value):
+    """Round a number, or each element of a tuple; nan and infinities become None."""
+    if type(value) is tuple:
+        return [round(float(part), 3) if math.isfinite(part) else None for part in value]
+    return round(float(value), 3) if math.isfinite(value) else None
+
+
+@lru_cache(maxsize=1024)
+def _format_report(f, scale):
+    values = format_values(f, scale, [field for field in _REPORT_OF_FORMAT
+                                      if not field.formats or f.name in field.formats])
+    if f.name == "non-ht" and scale != 1:    # its MCS is a rate, which a narrow channel divides
+        values["mcs"] *= scale
+    return values
+
+
+def format_values(f, scale, fields):
+    """Return {name: value} of those fields that a frame format has.
+
+    ``scale`` is the sample rate divided by 20 MS/s, limited to 1.
+    """
+    own = {"format": f.name, "bandwidth_mhz": f.bandwidth_mhz * scale}
+    values = {field.name: own.get(field.name, getattr(f, field.name, None)) for field in fields}
+    return {name: value for name, value in values.items() if value is not None}
