@@ -175,19 +175,23 @@ def locked(path):
 
 
 def in_use(path):
-    """Return whether a run on this machine has the lock of a file; it does not touch the lock.
+    """Return whether a run on this machine has the lock of a file.
 
     Raises:
         ValueError: the path is no regular file.
     """
     target = regular(path)
     try:
-        known = os.stat(target.with_name(f".{target.name}.lock"))
-        locks = Path("/proc/locks").read_text()
+        handle = os.open(target.with_name(f".{target.name}.lock"), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
-    place = f"{os.major(known.st_dev):02x}:{os.minor(known.st_dev):02x}:{known.st_ino}"
-    return any("FLOCK" in line and place in line.split() for line in locks.splitlines())
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
 
 
 def _take(lock):

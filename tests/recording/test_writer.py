@@ -1,217 +1,221 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a failure at any place leaves on disk: a valid recording, or nothing."""
+"""SigMF recordings are written exactly, replaced only on request, and valid after a failure."""
 
 import errno
 import os
-import resource
-from pathlib import Path
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import sigmf
 from gnuradio.mimopack import recording
+from limits import small_files
 from recordings import exact_samples
+from sigmf.sigmffile import fromfile
 
+KINDS = [(layout, datatype) for layout in recording.LAYOUTS for datatype in recording.DATATYPES]
 CHANNELS, LENGTH = 3, 40_000
 SAMPLES = exact_samples(CHANNELS, LENGTH, "ci16_le")
 
 
-class _Handle:
-    """A file on a disk."""
+@pytest.mark.quick
+@pytest.mark.parametrize(("layout", "datatype"), KINDS)
+def test_round_trip_is_exact_in_pieces(tmp_path, layout, datatype):
+    samples = exact_samples(CHANNELS, 1001, datatype)
+    with recording.Writer(tmp_path / "test", CHANNELS, 20e6, datatype, layout) as writer:
+        for start, stop in [(0, 1), (1, 500), (500, 500), (500, 1001)]:
+            writer.write(samples[:, start:stop])
+    assert writer.clipped == 0
+    reader = recording.Reader(tmp_path / "test", verify=True)
+    assert (reader.num_channels, reader.num_samples) == (CHANNELS, 1001)
+    assert reader.datatype == datatype
+    assert reader.sample_rate == 20e6
+    assert reader.notes == []
+    assert np.array_equal(reader.read(), samples)
+    assert np.array_equal(np.concatenate(list(reader.pieces(300)), axis=1), samples)
+    assert np.array_equal(reader.read(17, 5), samples[:, 17:22])
 
-    def __init__(self, handle, disk):
-        self._handle, self._disk = handle, disk
-        self.truncate, self.seek, self.fileno = handle.truncate, handle.seek, handle.fileno
-        self.close = handle.close
 
-    @property
-    def closed(self):
-        return self._handle.closed
+@pytest.mark.parametrize("layout", recording.LAYOUTS)
+def test_the_sigmf_library_reads_what_is_written(tmp_path, layout):
+    samples = exact_samples(2, 64, "ci16_le")
+    with recording.Writer(tmp_path / "a.b", 2, 1e6, "ci16_le", layout, frequency=5.2e9,
+                          description="SIMULATED", datetime="2026-01-02T03:04:05Z",
+                          fields={"mimopack:num_tx": 2}) as writer:
+        writer.write(samples)
+        writer.annotate(10, 5, label="frame", **{"mimopack:snr_db": 3.5})
+    loaded = fromfile(writer.path)
+    if layout == "collection":
+        assert len(loaded) == 2
+        assert loaded.get_collection_info()["core:description"] == "SIMULATED"
+        assert loaded.get_collection_info()["mimopack:num_tx"] == 2
+        parts = [loaded.get_SigMFFile(stream_index=i) for i in range(2)]
+        assert parts[0].get_global_info()["core:collection"] == "a.b"
+        read = np.stack([part.read_samples() for part in parts])
+    else:
+        parts = [loaded]
+        read = loaded.read_samples().T
+    assert np.array_equal(read.astype(np.complex64), samples)
+    for part in parts:
+        part.validate()
+        info = part.get_global_info()
+        assert info["core:description"] == "SIMULATED"
+        assert info["core:extensions"] == [
+            {"name": "mimopack", "version": "0.1.0", "optional": True}]
+        assert part.get_captures() == [{"core:sample_start": 0, "core:frequency": 5.2e9,
+                                        "core:datetime": "2026-01-02T03:04:05Z"}]
+        assert part.get_annotations() == [{"core:sample_start": 10, "core:sample_count": 5,
+                                           "core:label": "frame", "mimopack:snr_db": 3.5}]
+    reader = recording.Reader(writer.path)
+    assert reader.frequency == 5.2e9
+    assert reader.global_info["mimopack:num_tx"] == 2
+    assert reader.annotations[0]["mimopack:snr_db"] == 3.5
 
-    def write(self, data):
-        return self._disk.write(self._handle, data)
+
+def test_a_file_made_by_the_sigmf_library_is_read(tmp_path):
+    samples = exact_samples(3, 50, "cf32_le")
+    np.ascontiguousarray(samples.T).tofile(tmp_path / "x.sigmf-data")
+    meta = sigmf.SigMFFile(data_file=tmp_path / "x.sigmf-data", global_info={
+        "core:datatype": "cf32_le", "core:num_channels": 3, "core:sample_rate": 5e6})
+    meta.add_capture(0)
+    meta.tofile(tmp_path / "x")
+    reader = recording.Reader(tmp_path / "x.sigmf-data", verify=True)
+    assert np.array_equal(reader.read(), samples)
 
 
-class _Disk:
-    """Stand-in for a disk with room for some bytes in all files together."""
+@pytest.mark.parametrize("name", ["ci16_le", "ci8", "cu16_le", "cu8"])
+def test_integers_are_the_nearest_even_at_halves_and_beyond_full_scale(name):
+    datatype = recording.get_datatype(name)
+    limits = np.iinfo(datatype.component)
+    channels, rng = 2, np.random.default_rng(2)
+    # Halves of a step, values around full scale, NaN and infinity; more than one conversion step.
+    parts = rng.integers(-3 * 2**16, 3 * 2**16, (channels, 3001, 2)) * np.float32(0.5 / 2**16)
+    parts[:, :400] = rng.integers(-300, 300, (channels, 400, 2)) / np.float32(256)
+    parts[-1, 1000:1003] = ((np.nan, np.inf), (-np.inf, 3e38), (-0.0, np.nan))
+    scaled = np.rint(parts.astype(np.float64) / datatype.scale) + datatype.offset
+    wrong = ~((scaled >= limits.min) & (scaled <= limits.max))
+    expected = np.clip(np.where(np.isnan(scaled), datatype.offset, scaled), limits.min, limits.max)
+    components, clipped = datatype.encode(parts.astype(np.float32).view(np.complex64)[..., 0])
+    assert components.dtype == datatype.component
+    assert np.array_equal(components, expected.transpose(1, 0, 2))
+    assert clipped == wrong.sum() > 0
 
-    def __init__(self, writer, room):
-        self._writer, self._room = writer, room
-        writer._handles = [_Handle(one, self) for one in writer._handles]
 
-    @property
-    def left(self):
-        return self._room - sum(path.stat().st_size for path in self._writer._base.parent.iterdir())
+def test_a_recording_is_replaced_only_with_overwrite(tmp_path):
+    recording.write(tmp_path / "r", np.zeros((1, 10)), 1e6)
+    with pytest.raises(FileExistsError, match="overwrite"):
+        recording.write(tmp_path / "r", np.ones((1, 20)), 1e6)
+    assert recording.Reader(tmp_path / "r").num_samples == 10
+    recording.write(tmp_path / "r", np.ones((1, 20)), 1e6, overwrite=True)
+    assert recording.Reader(tmp_path / "r").num_samples == 20
 
-    def write(self, handle, data):
-        if self.left <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return handle.write(data[:self.left])
+
+def test_saving_in_between_leaves_a_whole_recording(tmp_path):
+    writer = recording.Writer(tmp_path / "r", 1, 1e6, layout="collection")
+    writer.write(np.ones((1, 10)))
+    writer.save()
+    assert recording.Reader(tmp_path / "r", verify=True).num_samples == 10
+    writer.write(np.ones((1, 5)))
+    writer.close()
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert (reader.num_samples, reader.notes) == (15, [])
+
+
+@pytest.mark.parametrize("name", ["r.sigmf-data", "r.sigmf-meta"])
+def test_links_are_never_followed(tmp_path, name):
+    (tmp_path / "here").mkdir()
+    target = tmp_path / "elsewhere"
+    target.write_text("precious")
+    link = tmp_path / "here" / name
+    link.symlink_to(target)
+    with pytest.raises(FileExistsError, match=f"path: .*/{name} is a symbolic link"):
+        recording.write(tmp_path / "here/r", SAMPLES, 1e6)
+    recording.write(tmp_path / "here/r", SAMPLES, 1e6, overwrite=True)
+    assert not link.is_symlink() and target.read_text() == "precious"
 
 
 class _Failing:
-    """Stand-in for a disk whose write number ``fatal`` takes a part of the data and fails."""
+    """Stand-in for a file whose write number ``fatal`` takes a part of the data and fails."""
 
-    def __init__(self, writer, fatal, error):
-        self._left, self._error = fatal, error
-        writer._handles = [_Handle(one, self) for one in writer._handles]
+    def __init__(self, handle, fatal, error):
+        self._handle, self._left, self._error = handle, fatal, error
 
-    def write(self, handle, data):
+    def __getattr__(self, name):
+        return getattr(self._handle, name)
+
+    def write(self, data):
         self._left -= 1
-        if self._left >= 0:
-            return handle.write(data)
         if self._left == -1:
-            handle.write(data[:len(data) // 2 + 1])
+            self._handle.write(data[:len(data) // 2 + 1])
             raise self._error
-        return handle.write(data)
-
-
-def _assert_valid(folder, least=1):
-    """Check that a folder holds a valid recording of the first samples; return their number."""
-    (path,) = [one for one in folder.iterdir() if one.name in ("r.sigmf-meta",
-                                                               "r.sigmf-collection")]
-    reader = recording.Reader(path, verify=True)
-    assert reader.notes == [] and reader.num_samples >= least
-    assert np.array_equal(reader.read(), SAMPLES[:, :reader.num_samples])
-    assert not list(folder.glob("*.part"))
-    return reader.num_samples
+        return self._handle.write(data)
 
 
 @pytest.mark.parametrize("layout", recording.LAYOUTS)
+@pytest.mark.parametrize("fatal", [0, 3])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()],
                          ids=["full", "ctrl-c"])
-def test_a_failure_of_any_write_leaves_a_valid_recording(tmp_path, layout, error):
-    number, finished = 0, False
-    while not finished:
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        writer = recording.Writer(folder / "r", CHANNELS, 1e6, "ci16_le", layout)
-        writer.write(SAMPLES[:, :100])
-        _Failing(writer, number, error)
-        try:
-            with writer:
-                for start in range(100, LENGTH, 10_000):
-                    writer.write(SAMPLES[:, start:start + 10_000])
-            finished = True
-        except type(error) as caught:
-            assert caught is error
-        kept = _assert_valid(folder, 100)
-        assert kept == writer.num_samples and (not finished or kept == LENGTH)
-        number += 1
-    assert number > 4 * (CHANNELS if layout == "collection" else 1)
-
-
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_a_full_disk_keeps_nearly_all_that_it_can_hold(tmp_path, layout):
-    """The files of a Collection share a disk that fills up within one large block."""
-    room = 100_000
-    samples = exact_samples(8, 200_000, "ci16_le")
-    writer = recording.Writer(tmp_path / "r", 8, 1e6, "ci16_le", layout)
-    block = writer.packing.empty(200_000)
-    writer.packing.pack(list(samples), block)
-    _Disk(writer, room * 32 + 1)
-    with pytest.raises(OSError, match="space"), writer:
-        writer.write_block(block, 0, 200_000)
-    reader = recording.Reader(writer.path, verify=True)
-    assert reader.notes == []
-    assert room - 16_384 <= reader.num_samples <= room
-    assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
-
-
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_a_disk_that_is_full_from_the_start_keeps_no_files(tmp_path, layout):
+def test_a_failed_write_leaves_a_valid_recording(tmp_path, layout, fatal, error):
     writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
-    _Disk(writer, 5)
-    with pytest.raises(OSError, match="space"), writer:
-        writer.write(SAMPLES)
-    assert list(tmp_path.iterdir()) == []
-    recording.write(tmp_path / "r", SAMPLES, 1e6, layout=layout)
+    writer.write(SAMPLES[:, :100])
+    writer._handles[-1] = _Failing(writer._handles[-1], fatal, error)
+    with pytest.raises(type(error)), writer:
+        for start in range(100, LENGTH, 5_000):
+            writer.write(SAMPLES[:, start:start + 5_000])
+    reader = recording.Reader(tmp_path / "r", verify=True)
+    assert reader.notes == [] and reader.num_samples == writer.num_samples >= 100
+    assert np.array_equal(reader.read(), SAMPLES[:, :reader.num_samples])
+
+
+def test_a_disk_that_refuses_the_metadata_is_named_and_the_samples_stay(tmp_path):
+    writer = recording.Writer(tmp_path / "r", 1, 1e6)
+    writer.write(SAMPLES[:1, :10])
     writer.save()
-    _assert_valid(tmp_path, LENGTH)    # the other recording stays
+    writer.write(SAMPLES[:1, 10:20])
+    with small_files(200), pytest.raises(OSError, match=r"File too large: '.*/r\.sigmf-meta'"):
+        writer.close()
+    assert sorted(os.listdir(tmp_path)) == ["r.sigmf-data", "r.sigmf-meta"]
+    assert recording.Reader(tmp_path / "r").num_samples == 20
 
 
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_an_unchanged_recording_is_not_saved_again(tmp_path, layout):
-    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
-    writer.write(SAMPLES)
-    writer.annotate(5, 10)
-    writer.save()
-    before = {path: path.stat() for path in tmp_path.iterdir()}
-    writer.save()
-    writer.close()
-    writer.save()
-    assert before == {path: path.stat() for path in tmp_path.iterdir()}
+@pytest.mark.parametrize(("options", "said"), [
+    (dict(num_channels=0), "num_channels: got 0"),
+    (dict(sample_rate=0.0), "sample_rate: got 0.0"),
+    (dict(datatype="ri16_le"), "datatype: got 'ri16_le', allowed are cf32_le, ci16_le, ci8, cu8"),
+    (dict(layout="planar"), "layout: got 'planar', allowed are interleaved, collection"),
+    (dict(fields={"core:hw": 5}), "fields.*not valid in SigMF"),
+    (dict(fields={"mimopack:num_tx": np.int64(4)}), "fields.*not valid in SigMF"),
+    (dict(frequency="high"), "frequency.*not valid in SigMF"),
+])
+def test_bad_writer_parameters_are_named(tmp_path, options, said):
+    with pytest.raises(ValueError, match=said):
+        recording.Writer(tmp_path / "r", **{"num_channels": 2, "sample_rate": 1e6, **options})
+    assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("change", [
-    lambda writer: writer.annotate(7, 3), lambda writer: writer.annotate_later([(7, "{}")]),
-    lambda writer: writer.captures[0].update({"core:frequency": 5e9}),
-    lambda writer: setattr(writer, "sample_rate", 2e6)])
-def test_a_changed_recording_is_saved_again(tmp_path, change):
-    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le")
-    writer.write(SAMPLES)
-    writer.save()
-    before = writer.path.stat().st_ino
-    change(writer)
-    writer.save()
-    assert writer.path.stat().st_ino != before    # the old file was there until the end
-    _assert_valid(tmp_path, LENGTH)
-    writer.path.unlink()
-    writer.save()
-    _assert_valid(tmp_path, LENGTH)
+@pytest.mark.parametrize("path", ["", "."])
+def test_a_recording_needs_a_name(path):
+    with pytest.raises(ValueError, match=f"path: got '{path}', must end with the name of"):
+        recording.Writer(path, 1, 1e6)
 
 
-@pytest.mark.parametrize("layout, names", [
-    ("interleaved", ["r.sigmf-data", "r.sigmf-meta"]),
-    ("collection", ["r.sigmf-collection", "r-0.sigmf-meta", "r-2.sigmf-data"])])
-@pytest.mark.parametrize("exists", [False, True])
-def test_links_are_never_followed(tmp_path, layout, names, exists):
-    (tmp_path / "here").mkdir()
-    target = tmp_path / "elsewhere"
-    for name in names:
-        if exists:
-            target.write_text("precious")
-        link = tmp_path / "here" / name
-        link.symlink_to(target)
-        with pytest.raises(FileExistsError, match=f"path: .*/{name} is a symbolic link"):
-            recording.write(tmp_path / "here/r", SAMPLES, 1e6, layout=layout)
-        assert list((tmp_path / "here").iterdir()) == [link] and target.exists() == exists
-        recording.write(tmp_path / "here/r", SAMPLES, 1e6, layout=layout, overwrite=True,
-                        datatype="ci16_le")
-        _assert_valid(tmp_path / "here", LENGTH)
-        assert not link.is_symlink() and target.exists() == exists
-        assert not exists or target.read_text() == "precious"
-        for path in (tmp_path / "here").iterdir():
-            path.unlink()
+def test_samples_of_another_shape_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"samples: got shape \(3, 4\), must be \(2, n\)"):
+        recording.Writer(tmp_path / "w", 2, 1e6).write(np.ones((3, 4)))
 
 
-def test_a_recording_whose_files_cannot_all_be_made_leaves_none(tmp_path):
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    first = os.open(os.devnull, os.O_RDONLY)    # the lowest free number
-    os.close(first)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (first + 3, hard))
-        with pytest.raises(OSError, match="Too many open files"):
-            recording.Writer(tmp_path / "r", 50, 1e6, layout="collection")
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-def test_samples_are_on_disk_before_their_metadata(tmp_path, layout, monkeypatch):
-    writer = recording.Writer(tmp_path / "r", CHANNELS, 1e6, "ci16_le", layout)
-    writer.write(SAMPLES)
-    synced, fsync = [], os.fsync
-
-    def record(file):
-        name = Path(os.readlink(f"/proc/self/fd/{file}")).name
-        if name.endswith(".sigmf-data"):
-            assert not writer.path.exists()
-            synced.append(name)
-        fsync(file)
-
-    monkeypatch.setattr(os, "fsync", record)
-    writer.close()
-    assert synced == sorted(path.name for path in tmp_path.glob("*.sigmf-data"))
-    _assert_valid(tmp_path, LENGTH)
+def test_metadata_is_that_of_the_library(tmp_path):
+    """Writing annotations one by one gives the same bytes as the ``sigmf`` package."""
+    fields = {"x:y": {"annotations": []},
+              "core:extensions": [{"name": "x", "version": "1.0.0", "optional": True}]}
+    with recording.Writer(tmp_path / "r", 1, 1e6, fields=fields) as writer:
+        writer.write(np.zeros((1, 100)))
+        writer.annotate(7, 3, label="\u00e4 \"annotations\": []", **{"mimopack:b": [1, {"c": 2}]})
+        writer.annotate(5, 3)
+    script = ("import sys, sigmf, warnings; warnings.simplefilter('ignore');"
+              "print(sigmf.fromfile(sys.argv[1]).dumps())")
+    again = subprocess.run([sys.executable, "-c", script, writer.path], check=True,
+                           capture_output=True, text=True).stdout
+    assert writer.path.read_text() == again

@@ -150,7 +150,6 @@ class sigmf_multichannel_sink(hierarchical_block):
         recorder = self.recorder
         self._frames.drain()
         self._save()
-        recorder.stop()
         if recorder.clipped:
             self._log.warn("clipping", f"{recorder.clipped} values exceeded full scale and were "
                            "clipped: scale the signal down")
@@ -180,7 +179,5 @@ class sigmf_multichannel_sink(hierarchical_block):
         try:
             self.recorder.save()
         except Exception as error:  # an exception in stop() would end the process
-            # Only the text of an OSError names the folder.
-            told = error if isinstance(error, OSError) else repr(error)
-            self._log.error(f"the metadata was not written: {told}")
+            self._log.error(f"the metadata was not written: {error}")
         self._has_failed()    # the disk may have failed at the last samples

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pmt
 
-from ..recording import Ring, Writer
-from ..recording import files as sigmf_files
+from ..recording import Ring, Writer, names
 from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
 from .recording_stream import frame_of, message_taker, sample_taker
@@ -60,7 +59,7 @@ class sigmf_ring_sink(hierarchical_block):
                  layout="interleaved", frequency=None, description="", fields=None,
                  timestamp=True):
         self.ring = Ring(num_channels, sample_rate, seconds, datatype, layout, frequency)
-        self._base = sigmf_files.base(path)
+        self._base = names.base(path)
         if not self._base.parent.is_dir():
             raise ValueError(f"path: there is no folder {self._base.parent}")
         self._description, self._fields = description, dict(fields or {})
@@ -104,7 +103,7 @@ class sigmf_ring_sink(hierarchical_block):
             description: text for ``core:description``.
 
         Returns:
-            True if writing has begun, False if the trigger was refused or no thread could start.
+            True if writing has begun, False if the trigger was refused.
         """
         with self._lock:
             snapshot = None if self._busy else self.ring.snapshot()
@@ -113,16 +112,11 @@ class sigmf_ring_sink(hierarchical_block):
                 problem = ("a recording is being written" if self._busy
                            else "no samples have arrived yet")
             else:
-                thread = threading.Thread(target=self._write, args=(snapshot, description),
-                                          name="ring", daemon=True)
-                try:
-                    thread.start()
-                    self._busy, self._thread = True, thread
-                    return True
-                except RuntimeError as error:    # the system has no more threads
-                    snapshot.drop()
-                    self._failed += 1
-                    problem = f"RuntimeError: {error}"
+                self._busy = True
+                self._thread = threading.Thread(
+                    target=self._write, args=(snapshot, description), name="ring", daemon=True)
+                self._thread.start()
+                return True
         self._say({"problem": problem})
         return False
 

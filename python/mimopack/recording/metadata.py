@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..checks import SMALLEST
 from ..text import printable_metadata
-from . import files
+from . import names
 from .packing import MOST_CHANNELS
 from .timeline import LARGEST_HZ
 
@@ -44,7 +44,7 @@ def load_recording(path):
         ValueError: the file is not valid SigMF metadata; the message names the field.
         ImportError: the package sigmf is missing.
     """
-    library = files.library()
+    library = names.library()
     loaded = _load(path)
     if isinstance(loaded.get("global"), dict):
         loaded["global"] = {"core:version": library.__specification__, "core:num_channels": 1,
@@ -61,7 +61,7 @@ def load_collection(path):
         ValueError: the file is not a valid Collection; the message names the field.
         ImportError: the package sigmf is missing.
     """
-    files.library()
+    names.library()
     collection = _checked(path, _load(path), _collection_validator())["collection"]
     streams = collection["core:streams"]
     found = []
@@ -103,7 +103,7 @@ def _too_deep(path):
 
 @lru_cache(None)
 def _recording_validator():
-    schema = files.library().schema.get_schema()
+    schema = names.library().schema.get_schema()
     schema["properties"]["global"]["properties"].update(_OWN_LIMITS)
     return _validator(schema)
 

@@ -4,7 +4,7 @@
 
 from pathlib import Path
 
-from . import files
+from . import names
 from .raw import RawReader, datatype_of
 from .reader import Reader
 
@@ -37,10 +37,10 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
     replaced = {"datatype": datatype, "num_channels": num_channels, "sample_rate": sample_rate,
                 "frequency": frequency}
     try:
-        files.metadata_file(path)
+        names.metadata_file(path)
     except (FileNotFoundError, ValueError):
-        bare = path.is_file() and path.suffix not in (files.META, files.COLLECTION, ".sigmf")
-        if not bare or datatype is None and datatype_of(path) is None and path.suffix == files.DATA:
+        bare = path.is_file() and path.suffix not in (names.META, names.COLLECTION, ".sigmf")
+        if not bare or datatype is None and datatype_of(path) is None and path.suffix == names.DATA:
             raise
         return RawReader(path, datatype, 1 if num_channels is None else num_channels, sample_rate,
                          frequency)

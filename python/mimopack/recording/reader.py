@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..checks import integer, positive, shown
-from . import files
+from . import names
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
 from .metadata import load_collection, load_recording
@@ -82,12 +82,12 @@ class Reader(Recording):
 
     def __init__(self, path, verify=False, datatype=None, num_channels=None, sample_rate=None,
                  frequency=None, allow_outside=False):
-        path = files.metadata_file(path)
+        path = names.metadata_file(path)
         if datatype is not None:
             datatype = get_datatype(datatype)
         if num_channels is not None:
             integer("num_channels", num_channels, 1, MOST_CHANNELS)
-        if path.suffix == files.COLLECTION:
+        if path.suffix == names.COLLECTION:
             if num_channels is not None:
                 raise ValueError(f"num_channels: got {num_channels}, but the channels of the "
                                  f"collection {path.name} are its streams")
@@ -196,13 +196,13 @@ def _open_collection(path, named, datatype, allow_outside):
     """Open the streams that ``load_collection`` found; return (notes, streams)."""
     notes, streams = [], []
     for place, name, digest in named:
-        base = files.base(_named(path, place, name, "recording", allow_outside))
-        meta = files.with_extension(base, files.META)
+        base = names.base(_named(path, place, name, "recording", allow_outside))
+        meta = names.with_extension(base, names.META)
         if not meta.is_file():
             raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
                                     f"there is no file {meta}")
         if not allow_outside:
-            for one in (meta, files.with_extension(base, files.DATA)):
+            for one in (meta, names.with_extension(base, names.DATA)):
                 _refuse_outside(path, one, place)
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
@@ -272,7 +272,7 @@ def _data_file(meta, info, allow_outside):
         place = "global.core:dataset"
         data = _named(meta, place, info["core:dataset"], "file", allow_outside)
     else:
-        place, data = None, files.with_extension(files.base(meta), files.DATA)
+        place, data = None, names.with_extension(names.base(meta), names.DATA)
     if not allow_outside:
         _refuse_outside(meta, data, place)
     return data

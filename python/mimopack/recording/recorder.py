@@ -5,6 +5,7 @@
 import threading
 from bisect import bisect_right
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from ..checks import choice, integer, number
 from .annotations import annotation_text
@@ -107,11 +108,11 @@ class Recorder:
         self.error, self._raised = None, False
         self._block_samples = max(1, _BLOCK // self.packing.sample_bytes)
         most = max(2, int(buffer_mib * 2**20) // (self._block_samples * self.packing.sample_bytes))
-        self._most_blocks, self._made = most, 0
-        self._free, self._queue = [], deque()
-        # write and flush hold _busy throughout; _change is held only briefly.
-        self._busy, self._change = threading.RLock(), threading.Condition()
-        self._thread = None
+        self._most_blocks = most
+        self._disk = ThreadPoolExecutor(1, "recorder")
+        self._free, self._waiting = [], deque()    # blocks; (future, block) in order
+        # write and save hold _busy throughout; _lock protects the annotations and the spans.
+        self._busy, self._lock = threading.RLock(), threading.Lock()
         self._block, self._used = None, 0
         self._dropping, self._closed = False, False
         self._place, self._next = 0, 0
@@ -163,11 +164,11 @@ class Recorder:
         try:
             while taken < count and self._has_room():
                 size = min(count - taken, self._block_samples - self._used)
-                self.clipped += self.packing.pack([one[taken:taken + size] for one in samples],
-                                                  self._block, self._used)
-                with self._change:
+                self.clipped += self.packing.pack(
+                    [channel[taken:taken + size] for channel in samples], self._block, self._used)
+                with self._lock:
                     self._spans.add(start + taken, self._place, size)
-                    self._place += size
+                self._place += size
                 self._used += size
                 taken += size
                 if self._used == self._block_samples:
@@ -193,7 +194,7 @@ class Recorder:
         """
         # An annotated frame may have begun before the stream.
         text = annotation_text(max(0, start), count, **fields)
-        with self._change:
+        with self._lock:
             if len(self._annotations) + len(self._old_annotations) < _MOST_ANNOTATIONS:
                 self._annotations.append((start, count, text))
             else:
@@ -206,15 +207,12 @@ class Recorder:
         """
         with self._busy:
             self.flush()
-            self._restart()
-
-    def _restart(self):
-        with self._change:
-            captures, annotations, left_out = self._resolve()
-            self._old_captures += captures
-            self._old_annotations += annotations
-            self._old_left_out += left_out
-            self._spans, self._annotations = Spans(), []
+            with self._lock:
+                captures, annotations, left_out = self._resolve()
+                self._old_captures += captures
+                self._old_annotations += annotations
+                self._old_left_out += left_out
+                self._spans, self._annotations = Spans(), []
             self._next = 0
             self._dropping = False
             if self._old_captures:
@@ -225,8 +223,7 @@ class Recorder:
         """Wait until all accepted samples are on disk."""
         with self._busy:
             self._hand_over()
-            with self._change:
-                self._change.wait_for(lambda: not self._queue)
+            wait([future for future, _ in self._waiting])
 
     def save(self):
         """Write all samples and the metadata. More samples may follow.
@@ -236,23 +233,15 @@ class Recorder:
         """
         with self._busy:
             self.flush()
-            self._save()
-
-    def _save(self):
-        with self._change:
-            captures, annotations, left_out = self._resolve()
-            captures = [*self._old_captures, *captures]
-            annotations = [*self._old_annotations, *annotations]
-            self.annotations_left_out = self._old_left_out + left_out + self._overfull
-        if captures:
-            self.writer.captures = captures
-        self.writer.annotate_later(annotations)
-        self.writer.clipped = self.clipped
-        try:
+            with self._lock:
+                captures, annotations, left_out = self._resolve()
+                annotations = [*self._old_annotations, *annotations]
+                self.annotations_left_out = self._old_left_out + left_out + self._overfull
+            if self._old_captures or captures:
+                self.writer.captures = [*self._old_captures, *captures]
+            self.writer.annotate_later(annotations)
+            self.writer.clipped = self.clipped
             self.writer.save()
-        finally:
-            if self.error is None:
-                self.error = self.writer.error
 
     def _raise_error(self):
         if self.error is not None and self.overload == "wait":
@@ -272,23 +261,10 @@ class Recorder:
             self.save()
         finally:
             self._closed = True
-            self.stop()
+            self._disk.shutdown()
             self.writer.close(save=False)
         if not self._raised:
             self._raise_error()
-
-    def stop(self):
-        """Wait until all accepted samples are on disk, then end the thread.
-
-        The next ``write`` starts another thread.
-        """
-        with self._busy:
-            self.flush()
-            with self._change:
-                thread, self._thread = self._thread, None
-                self._change.notify_all()
-            if thread is not None:
-                thread.join()
 
     def __enter__(self):
         return self
@@ -301,79 +277,54 @@ class Recorder:
         stop = self.writer.num_samples
         if self._spans and not self._old_captures:
             self.writer.sample_rate = self.timeline.segments[0].sample_rate
-        captures = [one for one in self._spans.captures(self.timeline, self.writer.sample_rate)
-                    if one["core:sample_start"] < stop]
+        captures = [
+            capture for capture in self._spans.captures(self.timeline, self.writer.sample_rate)
+            if capture["core:sample_start"] < stop]
         if captures and "core:datetime" not in captures[0] and self._first_datetime is not None:
             captures[0]["core:datetime"] = self._first_datetime
-        found = []
+        annotations = []
         for start, count, text in self._annotations:
             place = self._spans.place(start, count)
             if place is not None and place + count <= stop:
-                found.append((place, text))
-        return captures, found, len(self._annotations) - len(found)
+                annotations.append((place, text))
+        return captures, annotations, len(self._annotations) - len(annotations)
 
     def _has_room(self):
         """Return whether the current block has room; get a new block if there is none."""
         if self._block is not None:
             return self.error is None
-        with self._change:
-            spare = len(self._free) + self._most_blocks - self._made
-            if self._dropping and 2 * spare < self._most_blocks:
-                return False
-            if self.overload == "wait":
-                self._change.wait_for(lambda: self._free or self._made < self._most_blocks
-                                      or self.error is not None)
-            if self.error is not None:
-                return False
-            if self._free:
-                self._block = self._free.pop()
-            elif self._made < self._most_blocks:
-                self._block = self.packing.empty(self._block_samples)
-                self._made += 1
-            else:
-                self._dropping = True
-                self.drops += 1
-                return False
-            self._dropping, self._used = False, 0
+        self._collect()
+        spare = self._most_blocks - len(self._waiting)
+        if self._dropping and 2 * spare < self._most_blocks:
+            return False
+        if not spare and self.overload == "drop":
+            self._dropping = True
+            self.drops += 1
+            return False
+        if not spare:
+            wait([self._waiting[0][0]])
+            self._collect()
+        if self.error is not None:
+            return False
+        self._block = (self._free.pop() if self._free
+                       else self.packing.empty(self._block_samples))
+        self._dropping, self._used = False, 0
         return True
 
+    def _collect(self):
+        """Take back the blocks that are on disk."""
+        while self._waiting and self._waiting[0][0].done():
+            self._free.append(self._waiting.popleft()[1])
+
     def _hand_over(self):
-        """Queue the current block, full or not, for the disk thread."""
-        block, used, self._block = self._block, self._used, None
-        if block is None:
-            return
-        with self._change:
-            if self._thread is None and not self._begin_thread():
-                self._free.append(block)
-                return
-            self._queue.append((block, used))
-            self._change.notify_all()
+        """Give the current block, full or not, to the disk thread."""
+        block, self._block = self._block, None
+        if block is not None:
+            self._waiting.append((self._disk.submit(self._store, block, self._used), block))
 
-    def _begin_thread(self):
-        """Start the disk thread; return whether it runs. If not, the recording ends."""
-        thread = threading.Thread(target=self._run, name="recorder", daemon=True)
-        self._thread = thread    # before it starts: it ends if it is not this one
-        try:
-            thread.start()
-        except RuntimeError as error:    # the system has no more threads
-            self._thread, self.error = None, self.error or error
-        return self._thread is not None
-
-    def _run(self):
-        me = threading.current_thread()
-        while True:
-            with self._change:
-                self._change.wait_for(lambda: self._queue or self._thread is not me)
-                if not self._queue:
-                    return
-                # The block stays in the queue until it is written: flush() waits for that.
-                block, used = self._queue[0]
-            if self.error is None:
-                try:
-                    self.writer.write_block(block, 0, used)
-                except Exception as error:
-                    self.error = error
-            with self._change:
-                self._queue.popleft()
-                self._free.append(block)
-                self._change.notify_all()
+    def _store(self, block, used):
+        if self.error is None:
+            try:
+                self.writer.write_block(block, 0, used)
+            except Exception as error:
+                self.error = error

@@ -11,7 +11,7 @@ import click
 
 from ...cluster import cluster_executor
 from ...files import locked, replace_file
-from ...recording import files as names
+from ...recording import names
 from ..interrupt import STATUS
 from ..progress import Progress
 from .outputs import JsonFile, OutputError, Outputs, PcapFile, make_folder

@@ -17,7 +17,7 @@ from gnuradio import blocks, gr
 
 from ... import blocks as mimopack
 from ... import recording
-from ...recording import files as sigmf_files
+from ...recording import names
 from ...recording.timeline import later
 from ...wifi.fields import report_with_counts
 from .radio import describe, naming_options
@@ -69,7 +69,7 @@ class RadioFrames(FrameSource):
         self._recorder = (None if self._sink is None else
                           self._sink.recorder if keep is None else self._sink.ring)
         if self._sink is not None and keep is None:
-            self.own_files = [Path(f"{sigmf_files.base(record)}{ending}")
+            self.own_files = [Path(f"{names.base(record)}{ending}")
                               for ending in (".sigmf-meta", ".sigmf-data")]
         self._limit = None if seconds is None else max(1, round(seconds * radio.sample_rate))
         self._connect()
