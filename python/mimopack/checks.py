@@ -103,9 +103,9 @@ def flag(name, value):
 def choice(name, value, allowed):
     """Check for one of the allowed values; return the one that equals ``value`` (20 for 20.0)."""
     if not getattr(value, "ndim", 0):    # comparing an array gives an array
-        for one in allowed:
-            if one == value:
-                return one
+        for candidate in allowed:
+            if candidate == value:
+                return candidate
     raise ValueError(f"{name}: got {shown(value)}, allowed are {', '.join(map(str, allowed))}")
 
 
@@ -146,8 +146,8 @@ def array(name, value, dtype, shape, gpu=None):
     if value.ndim != len(shape) or any(
             not isinstance(want, str) and have != want
             for have, want in zip(value.shape, shape, strict=True)):
-        asked = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
-        raise ValueError(f"{name}: got shape {value.shape}, must be ({asked})")
+        wanted = ", ".join(map(str, shape)) + "," * (len(shape) == 1)
+        raise ValueError(f"{name}: got shape {value.shape}, must be ({wanted})")
     if not value.flags.c_contiguous:
         raise ValueError(f"{name}: got a strided array, must be C-contiguous: "
                          f"{_cure(name, dtype, on_device)}")
@@ -174,11 +174,11 @@ def any_bits(name, value):
     """Check for bits in any form that NumPy makes an array of; return a uint8 array."""
     given = real_numbers(name, value)
     with np.errstate(invalid="ignore"):
-        found = given.astype(np.uint8, copy=False)
-    if found.size and (found.max() > 1 or found is not given and (found != given).any()):
+        values = given.astype(np.uint8, copy=False)
+    if values.size and (values.max() > 1 or values is not given and (values != given).any()):
         wrong = given[(given != 0) & (given != 1)][0]
         raise ValueError(f"{name}: got {wrong}, allowed are 0 and 1")
-    return found
+    return values
 
 
 def bits(name, value, length):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from coded_vectors import CODE, INTERLEAVER, MATRIX, POINTS, receiver, transmitted
+from fake_cuda import GpuError
 from gnuradio.mimopack import channel, coding, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
 
@@ -280,7 +281,7 @@ class TestWhatIsRecorded:
 
     def test_what_cannot_be_recorded_is_called(self, monkeypatch):
         def failing(*_):
-            raise RuntimeError("injected")
+            raise GpuError("injected")
 
         stream = SimpleNamespace(synchronize=lambda: None)
         fake = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))

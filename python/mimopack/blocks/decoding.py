@@ -126,7 +126,7 @@ def options_dict(name, value, known, reserved):
         raise ValueError(f"{name}: got {shown(value)}, must be a dictionary")
     for key in value:
         if known is not None and (key not in known or key in reserved):
-            allowed = [one for one in known if one not in reserved]
+            allowed = [option for option in known if option not in reserved]
             raise ValueError(f"{name}: got {shown(key)}, allowed are {', '.join(allowed)}")
         if not isinstance(key, str) or key in reserved:
             raise ValueError(f"{name}: got {shown(key)}, allowed are all parameters except "

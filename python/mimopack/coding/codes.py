@@ -198,7 +198,7 @@ def _option_names(function):
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):    # a function in C
         return None
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
-    return tuple(sorted(one.name for one in parameters
-                        if one.kind not in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL)))
+    return tuple(sorted(p.name for p in parameters
+                        if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)))

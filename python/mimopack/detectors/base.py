@@ -572,7 +572,7 @@ def label(name, parameters):
 def _names_for_any_constellation():
     from . import REGISTRY
 
-    *names, last = (name for name, one in REGISTRY.items() if not one.NEEDS_GRID)
+    *names, last = (name for name, kind in REGISTRY.items() if not kind.NEEDS_GRID)
     return f"{', '.join(names)} and {last}"
 
 

@@ -158,7 +158,7 @@ def adapt(kind):
     parameters = []
     for p in list(inspect.signature(kind).parameters.values())[3:]:
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            if p.name in (*(one.name for one in (*COMMON, *PRIOR)), "isa"):
+            if p.name in (*(known.name for known in (*COMMON, *PRIOR)), "isa"):
                 refuse(f"whose argument {p.name!r} is one of all detectors")
             parameters.append(Parameter(p.name, p.name.replace("_", " ").capitalize(), p.default,
                                         _KINDS.get(type(p.default), "raw"),

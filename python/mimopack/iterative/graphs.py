@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from ..backends import is_gpu_error
 from ..cuda.device import cupy
 from ..cuda.waiting import GpuTimeout, wait
 from .batch import Batch
@@ -72,18 +73,18 @@ class Graphs:
                 return recording.play(batch)
             # This call allocates all memory that is kept between calls, outside the recording's own
             # pool.
-            found = passes(batch, *settings[0])
+            result = passes(batch, *settings[0])
             wait(cupy().cuda.get_current_stream())
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
-            except GpuTimeout:
-                raise
             except Exception as error:    # if the GPU has failed, the next call raises again
+                if isinstance(error, GpuTimeout) or not is_gpu_error(error):
+                    raise
                 self._refused = True
                 warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",
                               RuntimeWarning, stacklevel=4)
-                return found
+                return result
             while len(self._recorded) >= KEPT:
                 self._recorded.pop(next(iter(self._recorded)))
             self._recorded[key] = recording

@@ -272,11 +272,11 @@ class IterativeReceiver:
         xp = array_module(posterior)
         if hard is None:
             hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
-        found = hard_decisions(posterior)[None]
+        solutions = hard_decisions(posterior)[None]
         if listed is not None:
-            found = xp.concatenate([found, listed])
+            solutions = xp.concatenate([solutions, listed])
         return xp.concatenate([hard, self.layout.spread(
-            found.reshape(-1, found.shape[2])).reshape(len(found), *hard.shape[1:])])
+            solutions.reshape(-1, solutions.shape[2])).reshape(len(solutions), *hard.shape[1:])])
 
 
 def _check_feedback(detector):

@@ -4,6 +4,7 @@
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,19 +69,19 @@ class SharedReceiver(BackendChoice):
         self._make, self._devices = make, devices or ()
         self._set_backend(backend or ("cuda" if devices else "cpu"))
         self._may_copy = bool(devices)
-        self._here, self._there = [], []
+        self._on_cpu_receivers, self._on_gpu_receivers = [], []
         self._pool = None
         if self.backend == "cuda":
             self._start_gpus()
         else:
-            self._add(self._here)
+            self._add(self._on_cpu_receivers)
         self.layout = self.receiver.layout
         self.threads = threads
 
     @property
     def receiver(self):
         """The first receiver."""
-        return (self._here or self._there)[0]
+        return (self._on_cpu_receivers or self._on_gpu_receivers)[0]
 
     @property
     def iterations(self):
@@ -89,7 +90,7 @@ class SharedReceiver(BackendChoice):
 
     @iterations.setter
     def iterations(self, iterations):
-        for receiver in (*self._here, *self._there):
+        for receiver in (*self._on_cpu_receivers, *self._on_gpu_receivers):
             receiver.iterations = iterations
 
     @property
@@ -114,7 +115,11 @@ class SharedReceiver(BackendChoice):
         Returns:
             A sentence about the choice; None if there was none.
         """
-        return self._prepare(lambda: self._ways(self._random_batch(n, per_channel), n))
+        def make_batch():
+            batch = self._random_batch(n, per_channel)
+            return partial(self._on_cpu, batch, n), partial(self._on_gpus, batch, n)
+
+        return self._prepare(make_batch)
 
     def receive(self, y, h, noise_var, keep_history=False):
         """Receive a batch of host arrays and return :class:`Decided`.
@@ -123,26 +128,51 @@ class SharedReceiver(BackendChoice):
         the system refuses to start the threads.
         """
         n = self.receiver.codewords(y)
-        whole = Batch(y, h, noise_var, self.layout.vectors)
-        # Check the arguments here: an invalid one must not count as a GPU failure.
+        batch = Batch(y, h, noise_var, self.layout.vectors)
+        # Check the arguments here, for all shares.
         self.receiver.detector.checked(y, h, noise_var, None)
-        return self._run(*self._ways(whole, n, keep_history))
+        return self._run(partial(self._on_cpu, batch, n, keep_history),
+                         partial(self._on_gpus, batch, n, keep_history))
 
-    def _ways(self, whole, n, keep_history=False):
-        """Return two functions that receive a batch, on the CPU and on the GPUs."""
-        return (lambda: self._receive(self._receive_here, self._shares_here(n), whole,
-                                      keep_history),
-                lambda: self._receive(self._receive_there, self._shares_there(n), whole,
-                                      keep_history))
+    def _on_cpu(self, batch, n, keep_history=False):
+        threads = self._threads or _core.max_threads()
+        step = -(-n // threads)
+        step += -step % LEAST_CODEWORDS
+        shares = _in_steps(n, step)
+        receivers = self._on_cpu_receivers
+        while len(receivers) < max(1, len(shares)):
+            self._add(receivers)
+        for receiver in receivers:
+            receiver.threads = threads // len(shares) if len(shares) > 1 else self._threads
 
-    def _receive(self, receive, shares, whole, keep_history):
-        """Let each receiver process its share; there may be no shares."""
+        def receive(number, part):
+            return _decided(receivers[number].receive(part.y, part.h, part.noise_var,
+                                                      keep_history), np.asarray)
+
+        return self._share(receive, shares, batch)
+
+    def _on_gpus(self, batch, n, keep_history=False):
+        self._start_gpus()
+
+        def receive(number, part):
+            with current(self._devices[number]):
+                # The pinned copies live until the results are here.
+                arrays, _pinned = zip(*(
+                    upload(array, self._threads) if np.ndim(array) else (array, None)
+                    for array in (part.y, part.h, part.noise_var)), strict=True)
+                return _decided(self._on_gpu_receivers[number].receive(*arrays, keep_history),
+                                cupy().asnumpy)
+
+        return self._share(receive, _in_steps(n, -(-n // len(self._devices))), batch)
+
+    def _share(self, receive, shares, batch):
+        """Let each receiver process its share, (first, end) codewords; there may be no shares."""
         if len(shares) < 2:
-            return receive(0, whole, keep_history)
+            return receive(0, batch)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
         try:
-            parts = [self._pool.submit(receive, number, whole.part(*share), keep_history)
+            parts = [self._pool.submit(receive, number, batch.part(*share))
                      for number, share in enumerate(shares)]
         except RuntimeError as error:    # a thread cannot be started, but those before it work
             self._pool.shutdown(cancel_futures=True)
@@ -153,48 +183,19 @@ class SharedReceiver(BackendChoice):
         wait(parts)
         return _joined([part.result() for part in parts])
 
-    def _shares_here(self, n):
-        """Return (first, end) of the codewords of each receiver on the CPU."""
-        threads = self._threads or _core.max_threads()
-        step = -(-n // threads)
-        step += -step % LEAST_CODEWORDS
-        shares = max(1, -(-n // step)) if n else 1
-        while len(self._here) < shares:
-            self._add(self._here)
-        for receiver in self._here:
-            receiver.threads = threads // shares if shares > 1 else self._threads
-        return _in_steps(n, step)
-
-    def _shares_there(self, n):
-        """Return (first, end) of the codewords of each GPU."""
-        self._start_gpus()
-        return _in_steps(n, -(-n // len(self._devices)))
-
     def _start_gpus(self):
-        if not self._there:
-            there = []
+        if not self._on_gpu_receivers:
+            receivers = []
             for device in self._devices:
-                self._add(there, device)
-            self._there = there    # all or none: a GPU may be in use by another process
+                self._add(receivers, device)
+            # All or none: a GPU may be in use by another process.
+            self._on_gpu_receivers = receivers
 
     def _add(self, receivers, *device):
-        made = self._make(*device)
-        if self._here or self._there:
-            made.iterations = self.iterations
-        receivers.append(made)
-
-    def _receive_here(self, number, batch, keep_history):
-        return _decided(self._here[number].receive(batch.y, batch.h, batch.noise_var,
-                                                   keep_history), np.asarray)
-
-    def _receive_there(self, number, batch, keep_history):
-        receiver = self._there[number]
-        with current(self._devices[number]):
-            # The pinned copies live until the results are here.
-            arrays, _pinned = zip(*(
-                upload(array, self._threads) if np.ndim(array) else (array, None)
-                for array in (batch.y, batch.h, batch.noise_var)), strict=True)
-            return _decided(receiver.receive(*arrays, keep_history), cupy().asnumpy)
+        receiver = self._make(*device)
+        if self._on_cpu_receivers or self._on_gpu_receivers:
+            receiver.iterations = self.iterations
+        receivers.append(receiver)
 
     def _random_batch(self, n, per_channel):
         """Return n codewords of zeros; the SNR is high enough that few are wrong."""

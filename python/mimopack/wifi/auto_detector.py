@@ -93,11 +93,11 @@ class AutoDetector:
         self._calm, self._calm_seconds = deque(), 0.0
         self._lost_before = False
 
-    def tell(self, told, sample_rate):
+    def tell(self, status, sample_rate):
         """Judge one interval of the receiver's status.
 
         Args:
-            told: dictionary with ``seconds``, ``load`` (share of these seconds in which the
+            status: dictionary with ``seconds``, ``load`` (share of these seconds in which the
                 receiver worked), ``samples`` (number of searched samples), ``dropped`` (number of
                 samples), ``waiting`` (seconds of samples), and ``stages`` ({stage: seconds,
                 summed over all threads}).
@@ -106,14 +106,14 @@ class AutoDetector:
         Returns:
             :class:`Switch`, or None if the detector stays.
         """
-        self._time += told["seconds"]
-        streamed = told["samples"] / sample_rate
-        if told["seconds"] < _SHORTEST or streamed <= 0:
+        self._time += status["seconds"]
+        streamed = status["samples"] / sample_rate
+        if status["seconds"] < _SHORTEST or streamed <= 0:
             return None
-        second = _Second.of(told, streamed)
+        second = _Second.of(status, streamed)
         if second.cost is not None:
             self._costs[self.detector] = self._time, second.cost
-        lost = told["dropped"] > 0 or told["waiting"] > self._half
+        lost = status["dropped"] > 0 or status["waiting"] > self._half
         again, self._lost_before = self._lost_before, lost
         if lost:
             self._no_calm()
@@ -127,7 +127,7 @@ class AutoDetector:
         expected = {name: self._expected(name, second) for name in weaker}
         if not weaker or expected[weaker[-1]] > _GAIN * second.load:
             return None
-        name = next((one for one in weaker if expected[one] <= _FITS), weaker[-1])
+        name = next((each for each in weaker if expected[each] <= _FITS), weaker[-1])
         patience = self._patience[self.detector]
         held = self._time - self._since > _HELD * patience
         self._patience[self.detector] = _PATIENCE[0] if held else min(2 * patience, _PATIENCE[1])
@@ -145,10 +145,10 @@ class AutoDetector:
         while self._calm_seconds - self._calm[0].seconds >= patience:
             self._calm_seconds -= self._calm.popleft().seconds
         if self._calm_seconds < patience or any(
-                self._expected(name, one) > _CLIMB for one in self._calm):
+                self._expected(name, second) > _CLIMB for second in self._calm):
             return None
-        highest = max(self._expected(name, one) for one in self._calm)
-        load = max(one.load for one in self._calm)
+        highest = max(self._expected(name, second) for second in self._calm)
+        load = max(second.load for second in self._calm)
         return self._switch(name, f"at most {_percent(load)} load for {patience:g} s; "
                                   f"{_percent(highest)} expected with {name}")
 
@@ -188,13 +188,13 @@ class _Second:
     cost: float | None
 
     @classmethod
-    def of(cls, told, streamed):
-        stages = told["stages"]
+    def of(cls, status, streamed):
+        stages = status["stages"]
         total = max(sum(stages.values()), 1e-9)
         demodulation, detection = (stages.get(name, 0.0) for name in ("demodulation", "detection"))
-        return cls(told["seconds"], told["load"] * told["seconds"] / streamed,
+        return cls(status["seconds"], status["load"] * status["seconds"] / streamed,
                    demodulation / total, detection / total,
-                   detection / demodulation if demodulation > 1e-3 * told["seconds"] else None)
+                   detection / demodulation if demodulation > 1e-3 * status["seconds"] else None)
 
 
 def check_name(detector):
