@@ -220,13 +220,6 @@ def test_detectors_do_not_compete_with_the_receivers_threads(threads, each):
     assert strongest("cpu", threads)(2, 2, "wlan_qam16").threads == each
 
 
-@pytest.mark.parametrize("given, threads, used", [
-    ("auto", 1, "auto"), ("auto", 2, "cpu"), ("reference", 2, "reference")])
-def test_several_threads_leave_the_gpu_alone(given, threads, used):
-    """A GPU needs larger batches than several threads get."""
-    assert strongest(given, threads)(2, 2, "wlan_qam16").backend == used
-
-
 @pytest.mark.parametrize("format_of, streams, name", [
     (lambda n: HT(11, n), 2, "mla"), (lambda n: HT(27, n), 4, "mla"),
     (lambda n: HT(31, n), 4, "nway"), (lambda n: VHT.of_length(8, n, 4), 4, "nway"),
