@@ -3,15 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Count the nodes that the sphere detectors visit, by SNR: figure 10 of 004.
 
-    bench/node_counts.py [--vectors 4000] [--snr 5,10,15] [--output FILE.json] [--picture FILE.png]
+    bench/node_counts.py [--vectors 4000] [--snr 5,10,15] [--output FILE.json]
 
 The cases are 2x2 and 4x4 antennas with QPSK, 16-QAM and 64-QAM over i.i.d. Rayleigh channels, one
 per vector. The SNR is per receive antenna, noise_var = nt / SNR. The script counts the nodes that
 one thread evaluates: all nodes for SD (infinite radius) and ASD, the mean over the tt threads for
 PSD. The levels, expansions and threads of PSD are those of table 5. Levels are in the order of 004
 eq. 3, real below imaginary parts, and SD visits children in the order of Algorithm 1. SD is also
-counted as it is by default: Schnorr-Euchner enumeration, and sorted levels. Bars in the picture are
-two standard errors of the mean, which are mostly due to a few hard vectors.
+counted as it is by default: Schnorr-Euchner enumeration, and sorted levels.
 """
 
 import argparse
@@ -28,8 +27,6 @@ SEARCHES = {"SD": ("sd", {"ordering": "stacked", "enumeration": "natural"}),
             "ASD": ("asd", {"ordering": "stacked"}),
             "PSD": ("psd", {"ordering": "stacked", "preset": "table5"}),
             "SD, default": ("sd", {})}
-STYLES = {"SD": ("#1f6fb4", "-"), "ASD": ("#8a8a8a", "-"), "PSD": ("#d95f02", "-"),
-          "SD, default": ("#1f6fb4", ":")}
 
 
 def count(label, data):
@@ -62,46 +59,12 @@ def measure(vectors, snrs):
     return rows
 
 
-def draw(results, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    rows = results["results"]
-    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure, panels = plt.subplots(2, 3, figsize=(10, 6), dpi=110, sharex=True)
-        for axes, (num_tx, constellation) in zip(
-                panels.flat, [(n, c) for n in ANTENNAS for c in CONSTELLATIONS], strict=True):
-            for label, (colour, line) in STYLES.items():
-                own = [row for row in rows if row["search"] == label and row["num_tx"] == num_tx
-                       and row["constellation"] == constellation]
-                axes.errorbar([row["snr_db"] for row in own],
-                              [row["nodes_per_thread"] for row in own],
-                              [2 * row["nodes_per_thread_std_error"] for row in own],
-                              color=colour, ls=line, marker=".", ms=4, lw=1.2, label=label)
-                if label == "PSD":
-                    axes.set_title(f"{num_tx}x{num_tx} {constellation}, "
-                                   f"PSD: {own[0]['threads']} threads", fontsize=9)
-            axes.set_yscale("log")
-            axes.grid(True, which="both", alpha=0.25)
-        for axes in panels[:, 0]:
-            axes.set_ylabel("nodes of one thread")
-        for axes in panels[1]:
-            axes.set_xlabel("SNR per receive antenna (dB)")
-        figure.legend(*panels.flat[0].get_legend_handles_labels(), ncol=len(STYLES),
-                      loc="upper center", frameon=False)
-        figure.tight_layout(rect=(0, 0, 1, 0.96))
-        figure.savefig(path, metadata={"Software": None})
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vectors", type=int, default=4000)
     parser.add_argument("--snr", default="5,10,15,20,25,30", help="SNRs in dB, separated by commas")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     results = {"machine": describe(), "model": "i.i.d. Rayleigh, one channel per vector",
                "results": measure(arguments.vectors,
@@ -109,9 +72,6 @@ def main():
     if arguments.output:
         arguments.output.write_text(json_rows(results) + "\n")
         print(f"written: {arguments.output}")
-    if arguments.picture:
-        draw(results, arguments.picture)
-        print(f"written: {arguments.picture}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """Measure the latency of the Wi-Fi receiver, from a frame's last sample at the antenna to its PDU.
 
     bench/wifi_latency.py [--case NAME[=THREADS] ...] [--airtime 100] [--packets 363,2040,10000]
-        [--seconds 20] [--threads 1] [--host-pauses] [--output FILE.json]
+        [--seconds 20] [--threads 1] [--output FILE.json]
 
 The flowgraph is like that of `mimopack wifi --radio`: gr-soapy's source, wifi_receiver, and a block
 in C++ that takes its PDUs. A block in Python would slow down the receiver. The radio is the
@@ -22,20 +22,14 @@ the latter follow each other at 16 us, or less often if --airtime is below 100 %
 latency; it shows whether the receiver keeps up. If samples were lost or dropped, the machine did
 not keep up, and the latency is that of its buffers. The first two seconds are not counted. "others"
 is the number of cores that other processes used meanwhile. It should be near 0.
-
-With --host-pauses the times are recorded at which a core of this (virtual) machine stood still, see
-host_pauses.py. "p99_undisturbed_ms" is that of the frames on whose way to the PDU no core stood
-still for half a millisecond or more, and "undisturbed_share" is their share.
 """
 
 import argparse
 import os
 import tempfile
 import time
-from contextlib import nullcontext
 from pathlib import Path
 
-import host_pauses
 import numpy as np
 import wifi as loads
 import wifi_real_time
@@ -102,7 +96,7 @@ def clock_offset(source, tries=200):
     return best[0], best[1] // 2
 
 
-def measure(path, samples, rate, packet, seconds, threads, pauses=False):
+def measure(path, samples, rate, packet, seconds, threads):
     """Return the results of one run as a dictionary."""
     starts, lengths = frames_of(samples, rate)
     antennas = len(samples)
@@ -121,15 +115,13 @@ def measure(path, samples, rate, packet, seconds, threads, pauses=False):
     for port in range(antennas):
         top.connect((source, port), (receiver, port))
     top.msg_connect(receiver, "out", arrivals, "in")
-    watch = host_pauses.HostPauses() if pauses else nullcontext()
-    with watch:
-        top.start()
-        time.sleep(WARM_UP)
-        others, begun = busy() - time.process_time(), time.monotonic()
-        time.sleep(seconds)
-        others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
-        top.stop()
-        top.wait()
+    top.start()
+    time.sleep(WARM_UP)
+    others, begun = busy() - time.process_time(), time.monotonic()
+    time.sleep(seconds)
+    others = max(0.0, busy() - time.process_time() - others) / (time.monotonic() - begun)
+    top.stop()
+    top.wait()
     counts = receiver.counts()
     noted = arrivals.take()
     noted = noted[noted[:, 0] > WARM_UP * rate]
@@ -140,20 +132,13 @@ def measure(path, samples, rate, packet, seconds, threads, pauses=False):
         nearest = np.abs(places[:, None] - starts).argmin(axis=1)
         last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
         latency = (noted[:, 2] - last) * 1e-6
-    disturbed = {}
-    if pauses and len(noted):
-        quiet = ~host_pauses.overlap(watch.found, last, noted[:, 2])
-        disturbed = {"pauses": len(watch.found),
-                     "pause_seconds": 1e-9 * float(np.diff(watch.found).sum()),
-                     "undisturbed_share": float(quiet.mean()),
-                     "p99_undisturbed_ms": float(np.percentile(latency[quiet], 99))}
     whole = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
     expected = len(starts) * (counts["samples"] / samples.shape[1])
     return {
         "packet": packet, "packet_ms": 1e3 * packet / rate, "pdus": len(latency),
         **dict(zip(("median_ms", "p99_ms", "max_ms"),
                    np.percentile(latency, (50, 99, 100)) if len(latency) else [None] * 3,
-                   strict=True)), **disturbed,
+                   strict=True)),
         "load": float(np.mean([one["load"] for one in whole])),
         "decoded_share": counts["decoded"] / expected if expected else None,
         **{name: counts[name] for name in ("samples", "lost", "dropped", "failures")},
@@ -161,16 +146,13 @@ def measure(path, samples, rate, packet, seconds, threads, pauses=False):
         "load_average": os.getloadavg()[0]}
 
 
-def told(row):
-    """Return a line about a row of the results."""
+def line(row):
+    """Return a row of the results as a line of text."""
     frames = ""
     if row["pdus"]:
         frames = (f"median {row['median_ms']:6.2f} ms, 99 % {row['p99_ms']:6.2f} ms, "
                   f"largest {row['max_ms']:6.2f} ms; {row['pdus']} PDUs, "
                   f"{100 * row['decoded_share']:.2f} % of the frames, ")
-    if "pauses" in row:
-        frames += (f"99 % of the {100 * row['undisturbed_share']:.1f} % between "
-                   f"{row['pauses']} pauses of cores {row['p99_undisturbed_ms']:.2f} ms, ")
     return (f"{row['case']:<30} packets of {row['packet']:>5}: {frames}load {row['load']:.2f}, "
             f"lost {row['lost']}, dropped {row['dropped']} of {row['samples']} samples, "
             f"others {row['others_cores']:.2f} cores")
@@ -185,8 +167,6 @@ def main():
     parser.add_argument("--packets", default="363,2040,10000", help="samples per transfer")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--host-pauses", action="store_true",
-                        help="record when the cores stood still; needs real-time priority")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     packets, airtimes = ([int(one) for one in text.split(",")]
@@ -208,10 +188,9 @@ def main():
             for packet in packets:
                 row = {"case": name, "threads": threads, "antennas": len(samples),
                        "sample_rate": rate,
-                       **measure(path, samples, rate, packet, arguments.seconds, threads,
-                                 arguments.host_pauses)}
+                       **measure(path, samples, rate, packet, arguments.seconds, threads)}
                 results.append(row)
-                print(told(row), flush=True)
+                print(line(row), flush=True)
     if arguments.output:
         arguments.output.write_text(json_rows(
             {"what": "Wi-Fi receiver behind gr-soapy, latency from a frame's last sample to its "

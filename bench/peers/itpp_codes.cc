@@ -1,14 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Run IT++'s decoders of turbo and LDPC codes in one thread, for `mimopack bench --suite
- * codes`, `bench/turbo_error_rates.py` and `bench/ldpc_error_rates.py`. The turbo decoder
- * is max-log without early stopping. The LDPC decoder uses a flooding schedule. If no
- * algorithm is given, it is min-sum without early stopping. With an algorithm it ends
- * when all checks hold; "sum-product" is belief propagation with IT++'s default table.
+ * codes`. The turbo decoder is max-log, the LDPC decoder is min-sum with a flooding
+ * schedule. Neither stops early.
  *
  *     g++ -O3 -march=native itpp_codes.cc -litpp -o itpp_codes
  *     ./itpp_codes turbo K ITERATIONS SCALE
- *     ./itpp_codes ldpc ALIST_FILE ITERATIONS [sum-product|min-sum]
+ *     ./itpp_codes ldpc ALIST_FILE ITERATIONS
  *
  * The program reads lines "LLRS DECISIONS N" and answers each with a line of JSON: the
  * time to decode N codewords, whose LLRs (float32, ln P(1)/P(0)) are in the file LLRS. It
@@ -68,13 +66,12 @@ decoder make_turbo(int size, int iterations, double scale)
              } };
 }
 
-decoder make_ldpc(const std::string& file, int iterations, const std::string& algorithm)
+decoder make_ldpc(const std::string& file, int iterations)
 {
     LDPC_Parity checks(file, "alist");
     const auto code = std::make_shared<LDPC_Code>(&checks); /* IT++ cannot copy it */
-    code->set_exit_conditions(iterations, !algorithm.empty(), !algorithm.empty());
-    /* no table: min-sum */
-    code->set_llrcalc(LLR_calc_unit(12, algorithm == "sum-product" ? 300 : 0, 7));
+    code->set_exit_conditions(iterations, false, false);
+    code->set_llrcalc(LLR_calc_unit(12, 0, 7)); /* no table: min-sum */
     const int n = code->get_nvar();
     return { n,
              [=](const float* llr) {
@@ -95,20 +92,16 @@ decoder make_ldpc(const std::string& file, int iterations, const std::string& al
 int main(int argc, char** argv)
 {
     const std::string code = argc > 1 ? argv[1] : "";
-    const std::string algorithm = argc > 4 ? argv[4] : "";
-    if (!(code == "turbo" && argc == 5) &&
-        !(code == "ldpc" &&
-          (argc == 4 || algorithm == "sum-product" || algorithm == "min-sum"))) {
+    if (!(code == "turbo" && argc == 5) && !(code == "ldpc" && argc == 4)) {
         std::fprintf(stderr,
-                     "usage: %s turbo K ITERATIONS SCALE | ldpc ALIST_FILE ITERATIONS "
-                     "[sum-product|min-sum]\n",
+                     "usage: %s turbo K ITERATIONS SCALE | ldpc ALIST_FILE ITERATIONS\n",
                      argv[0]);
         return 2;
     }
     const decoder d =
         code == "turbo"
             ? make_turbo(std::atoi(argv[2]), std::atoi(argv[3]), std::atof(argv[4]))
-            : make_ldpc(argv[2], std::atoi(argv[3]), algorithm);
+            : make_ldpc(argv[2], std::atoi(argv[3]));
 
     std::printf("{\"name\": \"IT++\"}\n"); /* Debian's itpp_version() is empty */
     std::fflush(stdout);

@@ -32,7 +32,7 @@ def _run(name, function, distinct, options):
 
 
 def _tables(kinds, results):
-    parts = [part for kind in kinds for part in kind(results)]
+    parts = [part for kind in kinds for part in kind(results)] + tables.missing(results)
     return [part for part in parts if isinstance(part, str) or part.rows]
 
 
@@ -42,15 +42,15 @@ def _suite(name, function, what, kinds, threads=2, distinct=DISTINCT, **defaults
 
 
 SUITES = dict((
-    _suite("cpu", "cpu.run", "detectors on arrays, their targets, limits and peers",
-           (tables.targets, tables.detectors, tables.isas, tables.peers, tables.rates),
+    _suite("cpu", "cpu.run", "detectors on arrays, and those of other projects",
+           (tables.detectors, tables.isas, tables.peers),
            vectors=500_000, seconds=1.5, rounds=5, every_isa=True),
     _suite("threads", "sweeps.run_threads", "growth with the threads",
            (tables.threads,), vectors=500_000, seconds=1.5, rounds=5, threads=0),
     _suite("antennas", "sweeps.run_antennas", "growth with the antennas",
            (tables.antennas,), vectors=10_000, seconds=0.6, rounds=3),
-    _suite("arrays", "arrays.run", "detectors for many antennas, and their limits",
-           (tables.arrays, tables.rates), vectors=100_000, seconds=1.0, rounds=5),
+    _suite("arrays", "arrays.run", "detectors for many antennas",
+           (tables.arrays,), vectors=100_000, seconds=1.0, rounds=5),
     _suite("batch", "sweeps.run_batch", "growth with the vectors of a call",
            (tables.batch,), vectors=1_000_000, seconds=0.5, rounds=5),
     _suite("flowgraph", "flowgraph.run", "detector blocks in a flowgraph",
@@ -58,11 +58,11 @@ SUITES = dict((
     _suite("codes", "codes.run", "decoders of codes on arrays, beside IT++",
            (tables.codes,), vectors=512, seconds=3.0, rounds=5, threads=1),
     _suite("gpu", "gpu.run",
-           "detectors on a GPU, data on the device, their targets, limits and Sionna",
-           (tables.gpu, tables.gpu_detectors, tables.gpu_peers, tables.gpu_rates),
+           "detectors on a GPU, data on the device, and Sionna",
+           (tables.detectors, tables.gpu_peers),
            vectors=2_000_000, seconds=0.15, rounds=5, distinct=ON_GPU, gpu=True),
-    _suite("gpu-arrays", "arrays.run_gpu", "detectors for many antennas on a GPU",
-           (tables.arrays, tables.gpu_array_peers, tables.gpu_rates),
+    _suite("gpu-arrays", "gpu.run_arrays", "detectors for many antennas on a GPU",
+           (tables.arrays, tables.gpu_peers),
            vectors=500_000, seconds=0.15, rounds=5, distinct=ON_GPU, gpu=True),
     _suite("gpu-batch", "gpu_sweeps.run_batch",
            "a GPU's growth with the vectors of a call, beside the CPU's",

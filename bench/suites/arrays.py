@@ -1,22 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The suites ``arrays`` and ``gpu-arrays``: detectors for many antennas, and their limits.
-
-On a GPU, Sionna's MMSE-PIC and EP run beside ours.
-"""
+"""The suite ``arrays``: detectors for many antennas; also the cases of ``gpu-arrays``."""
 
 from dataclasses import replace
-from functools import partial
 
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun, detector_row
 from gnuradio.mimopack.apps.bench.measuring import measure
 
-from . import first_call, peers
-from .cases import QAM16, shared
-from .failures import attempt, missing_row
-from .limits import Limits
-from .rows import add_limits
+from .cases import shared
 
 DETECTORS = ("zf", "mmse", "mmsepic", "ep")
 SIZES = ((8, 8), (12, 12), (16, 16), (16, 64), (16, 128), (32, 256))    # (layers, antennas)
@@ -79,48 +71,10 @@ class SizedDeviceStore:
 
 
 def run(options, store):
-    """Return the rows and rates for the JSON file."""
-    isa, found = options.isas[0], SizedStore(options.vectors)
-    limits = Limits([isa], options.threads, store.get(QAM16))
-    planned = [(case, DetectorRun(case.create(threads=options.threads, isa=isa, backend="cpu"),
-                                  found.get(case.setting))) for case in cases()]
-    measure([*limits.runs, *(timed for _, timed in planned)], options)
-    return {"rates": limits.rates(),
-            "results": [_row(case, timed, limits) for case, timed in planned]}
-
-
-def _row(case, timed, limits, more=None):
-    row = detector_row(case, timed) | (more or {})
-    add_limits(row, case, timed, limits)
-    return row
-
-
-def run_gpu(options, store):
-    """Return the rows, rates and missing cases for the JSON file; the data are on the device."""
-    from .on_gpu import DeviceData, DeviceLimits, DeviceRun
-
-    there, planned, missing = SizedDeviceStore(options.vectors), [], []
-    with (peers.start_on_gpu(options.peers, options.sionna_python,
-                             SizedStore(options.vectors, SIONNA_BYTES), (SIONNA_SETTING,),
-                             SIONNA_METHODS) as (peer_runs, peers_missing),
-          first_call.empty_cache()):
-        compiled = first_call.all_of(cases())
-        peers.prepared(peer_runs)
-        for case, first in zip(cases(), compiled, strict=True):
-            if isinstance(first, str):
-                missing.append(missing_row(case, first))
-                continue
-            planned.append((case, first, DeviceRun(case.create(backend="cuda"),
-                                                   there.get(case.setting))))
-        limits = DeviceLimits(DeviceData(store.get(QAM16), options.vectors))
-        measure([*limits.runs, *(timed for *_, timed in planned), *peer_runs], options)
-        peer_rows = peers.peer_rows(peer_runs, peers_missing)
-    rows = []
-    for case, first, timed in planned:
-        row, why = attempt(partial(_row, case, timed, limits, first), timed)
-        if row:
-            rows.append(row)
-        else:
-            missing.append(missing_row(case, why))
-    return {"rates": limits.rates(), "results": rows, "missing": missing, "peers": peer_rows,
-            "peers_missing": peers_missing}
+    """Return the rows for the JSON file."""
+    sized = SizedStore(options.vectors)
+    planned = [(case, DetectorRun(case.create(threads=options.threads, isa=options.isas[0],
+                                              backend="cpu"), sized.get(case.setting)))
+               for case in cases()]
+    measure([run for _, run in planned], options)
+    return {"results": [detector_row(case, run) for case, run in planned]}

@@ -14,31 +14,9 @@ from gnuradio.mimopack.apps.bench.measuring import Run
 from gnuradio.mimopack.cuda.device import cupy
 
 from .failures import Fragile
-from .limits import bytes_per_vector, instructions_per_vector
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
 LONG_SECONDS = 0.1       # duration of a long call
-
-# Multiply-adds and additions alternate in eight chains, so that none waits for another.
-CHAINS, UNROLLED, THREADS, BLOCKS = 8, 16, 256, 8    # blocks per multiprocessor
-ARITHMETIC = f"""
-extern "C" __global__ void issue(float* out, unsigned turns, float factor, float term)
-{{
-    float x[{CHAINS}];
-    for (int i = 0; i < {CHAINS}; ++i)
-        x[i] = threadIdx.x + i;
-    for (unsigned turn = 0; turn < turns; ++turn)
-#pragma unroll
-        for (int step = 0; step < {UNROLLED}; ++step)
-#pragma unroll
-            for (int i = 0; i < {CHAINS}; ++i)
-                x[i] = fmaf(x[i], factor, term) + factor;
-    for (int i = 1; i < {CHAINS}; ++i)
-        x[0] += x[i];
-    if (x[0] == term)    // hardly ever, which the compiler does not know
-        out[0] = x[0];
-}}
-"""
 
 
 class QueuedRun(Run):
@@ -185,62 +163,3 @@ class GraphRun(DeviceRun):
                     super().queue(n)
                 self._graph = self.stream.end_capture()
         self._graph.launch(self.stream)
-
-
-class DeviceArithmeticRun(QueuedRun):
-    """Time multiply-adds and additions without memory; a unit of work is a turn of the loop."""
-
-    least, most = 100, 2**31
-
-    def __init__(self):
-        module = cupy()
-        processors = module.cuda.runtime.deviceGetAttribute(
-            module.cuda.runtime.cudaDevAttrMultiProcessorCount, 0)
-        self._blocks = BLOCKS * processors
-        self._kernel = module.RawKernel(ARITHMETIC, "issue")
-        self._out = module.zeros(1, np.float32)
-
-    def queue(self, n):
-        self._kernel((self._blocks,), (THREADS,), (
-            self._out, np.uint32(n), np.float32(0.5), np.float32(0.25)))
-
-    @property
-    def instructions_per_s(self):
-        """Instructions per second of single threads, not of warps."""
-        return self.rate * 2 * CHAINS * UNROLLED * self._blocks * THREADS
-
-
-class DeviceCopyRun(QueuedRun):
-    """Time copies of the channel matrices of ``data``; a unit is a byte read and a byte written."""
-
-    def __init__(self, data):
-        self._h, self._room = data.h, cupy().empty_like(data.h)
-        self.least = self.most = data.h.nbytes
-
-    def queue(self, n):
-        self._room.data.copy_from_device_async(self._h.data, n)
-
-    @property
-    def bytes_per_s(self):
-        """Bytes per second, read and written together."""
-        return 2 * self.rate
-
-
-class DeviceLimits:
-    """``limits.Limits`` for a GPU, whose threads are the lanes."""
-
-    def __init__(self, data):
-        self.arithmetic, self.copy = DeviceArithmeticRun(), DeviceCopyRun(data)
-
-    @property
-    def runs(self):
-        return [self.arithmetic, self.copy]
-
-    def rates(self):
-        return {"thread_instructions_per_s": self.arithmetic.instructions_per_s,
-                "copy_bytes_per_s": self.copy.bytes_per_s}
-
-    def of(self, case, detector, data):
-        instructions = instructions_per_vector(case.create(backend="cpu"), data.host, lanes=1)
-        return {"arithmetic": self.arithmetic.instructions_per_s / instructions,
-                "memory": self.copy.bytes_per_s / bytes_per_vector(data.setting)}, instructions

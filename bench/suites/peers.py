@@ -14,7 +14,6 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from signal import SIGKILL
 from threading import Timer
@@ -24,7 +23,6 @@ from gnuradio.mimopack.apps.bench.measuring import Run
 
 from .cases import QAM16, QAM64
 from .failures import Fragile, attempt
-from .rows import peer_row
 
 # A framework's calls have a large overhead: fewer vectors would not show its speed.
 BATCH, LARGEST = 1000, 20_000
@@ -122,6 +120,16 @@ class PeerRun(Run):
         if "error" in self.answer:
             raise OSError(self.answer["error"])
         return self.answer["seconds"]
+
+    def row(self):
+        """Return the finished run as a row of the JSON file."""
+        return {"peer": self.program.name, "method": self.method,
+                "num_tx": self.setting.num_tx, "num_rx": self.setting.num_rx,
+                "constellation": self.setting.points.name, "threads": self.threads,
+                "vectors": self.units, "seconds": float(np.median(self.seconds)),
+                "vectors_per_s": self.rate,
+                "mbit_per_s": self.rate * self.setting.bits_per_vector / 1e6,
+                **self.error_rate(), **self.extra}
 
     def error_rate(self):
         """Return ``measuring.error_rate`` for as many vectors as take about three seconds."""
@@ -300,7 +308,7 @@ def peer_rows(runs, missing):
     """
     rows = []
     for run in runs:
-        row, why = attempt(partial(peer_row, run), run)
+        row, why = attempt(run.row, run)
         if row:
             rows.append(row)
         else:

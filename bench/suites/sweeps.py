@@ -3,13 +3,11 @@
 """The suites ``threads``, ``antennas`` and ``batch``: growth of the detectors' rates."""
 
 import numpy as np
-from gnuradio.mimopack import _core
 from gnuradio.mimopack.apps.bench.data import Setting
 from gnuradio.mimopack.apps.bench.detector import Case, DetectorRun
 from gnuradio.mimopack.apps.bench.measuring import measure
 
-from .cases import OF_LINEAR, QAM16, QAM64, SINGLE_VECTOR
-from .limits import ArithmeticRun
+from .cases import QAM16, QAM64
 
 THREADS_CASES = (
     Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
@@ -31,37 +29,30 @@ def thread_counts(most):
 
 
 def run_threads(options, store):
-    """Measure rates with 1 thread to options.threads, and the machine's arithmetic alone."""
-    isa, counts = options.isas[0], thread_counts(options.threads)
-    plain = [(None, ArithmeticRun(isa, count), count) for count in counts]
-    runs = [(case, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
-                               store.get(case.setting)), count)
-            for case in THREADS_CASES for count in counts]
-    measure([run for _, run, _ in (*plain, *runs)], options)
+    """Measure rates with 1 to ``options.threads`` threads."""
+    isa = options.isas[0]
+    runs = [(case, count, DetectorRun(case.create(threads=count, isa=isa, backend="cpu"),
+                                      store.get(case.setting)))
+            for case in THREADS_CASES for count in thread_counts(options.threads)]
+    measure([run for *_, run in runs], options)
     rows, alone = [], None
-    for case, run, count in (*plain, *runs):
-        rate = run.rate if case else run.instructions_per_s    # every thread does a turn
+    for case, count, run in runs:
         if count == 1:
-            alone = rate
-        row = {"label": case.label if case else "arithmetic alone",
-               "constellation": case.setting.constellation if case else "", "threads": count,
-               "isa": isa, "speedup": rate / alone, "of_linear": rate / alone / count}
-        if case:
-            row |= {"vectors_per_s": run.rate, "vectors": run.units,
-                    "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6,
-                    "target_of_linear": OF_LINEAR.get(count)}
-        else:
-            row["simd_instructions_per_s"] = rate
-        rows.append(row)
+            alone = run.rate
+        rows.append({"label": case.label, "constellation": case.setting.constellation,
+                     "threads": count, "isa": isa, "speedup": run.rate / alone,
+                     "of_linear": run.rate / alone / count, "vectors_per_s": run.rate,
+                     "vectors": run.units,
+                     "mbit_per_s": run.rate * case.setting.bits_per_vector / 1e6})
     return {"results": rows}
 
 
 class GrowingRun(DetectorRun):
-    """Time a detector that may take milliseconds per vector: begin with one register of vectors."""
+    """Time a detector that may take milliseconds per vector: begin with few vectors."""
 
     def __init__(self, detector, data):
         super().__init__(detector, data)
-        self.least = self.step = _core.lanes(detector.isa) * detector.threads
+        self.least = self.step = 16 * detector.threads
 
 
 def run_antennas(options, store):
@@ -117,7 +108,6 @@ def run_batch(options, store):
         rows.append({"label": case.label, "constellation": case.setting.constellation,
                      "threads": threads, "isa": isa, "vectors": size, "calls": len(run.seconds),
                      "seconds": float(seconds), "seconds_99": float(late),
-                     "target_seconds": SINGLE_VECTOR.get(case.detector) if size == 1 else None,
                      "vectors_per_s": size / float(seconds),
                      "mbit_per_s": size / float(seconds) * case.setting.bits_per_vector / 1e6})
     return {"results": rows}

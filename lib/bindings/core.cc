@@ -352,22 +352,6 @@ PYBIND11_MODULE(_core, m)
         return names;
     });
     m.def("isa", [] { return std::string(find_build("auto").name); });
-    m.def("lanes", [](const std::string& isa) { return find_build(isa).lanes; });
-    m.def("instructions_per_fma",
-          [](const std::string& isa) { return find_build(isa).instructions_per_fma; });
-    m.def(
-        "issue_arithmetic",
-        [](const std::string& isa, int threads, std::size_t rounds) {
-            const isa_build& build = find_build(isa);
-            const int count = team_size(threads);
-            float value = 1.0f;
-            const python_released release;
-            return build.issue_arithmetic(
-                count > 1 ? team_function(threads)(count) : 1, rounds, &value);
-        },
-        py::arg("isa"),
-        py::arg("threads"),
-        py::arg("rounds"));
     m.def("copy",
           &copy,
           py::arg("out").noconvert(),

@@ -36,10 +36,8 @@ const detector_entry detectors[] = {
 
 extern const isa_build build = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  simd::width,
-                                 instructions_per_fma,
                                  available,
                                  detectors,
-                                 issue_arithmetic,
                                  decode_ldpc,
                                  decode_turbo };
 

@@ -112,12 +112,8 @@ using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&)
 struct isa_build {
     const char* name;
     int lanes;
-    int instructions_per_fma;
     bool (*available)();
     const detector_entry* detectors; /* ends with a null name */
-    /* Keep the arithmetic units of `threads` threads busy, starting from the number in
-     * value. Return how many SIMD instructions this took. */
-    std::size_t (*issue_arithmetic)(int threads, std::size_t rounds, float* value);
     ldpc_function decode_ldpc;
     turbo_function decode_turbo;
 };

@@ -14,12 +14,5 @@ namespace MIMOPACK_ISA {
 std::size_t decode_ldpc(const ldpc_plan&, const codeword_batch&);
 std::size_t decode_turbo(const turbo_plan&, const codeword_batch&);
 
-#if defined(__FMA__) || !defined(__x86_64__)
-constexpr int instructions_per_fma = 1;
-#else
-constexpr int instructions_per_fma = 2; /* a multiplication and an addition */
-#endif
-std::size_t issue_arithmetic(int threads, std::size_t rounds, float* value);
-
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SD, ASD and PSD: always the maximum-likelihood solution, and their node counts."""
 
-import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
 from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem
-from source_tree import ROOT
 
 SPHERE = ["sd", "asd", "psd"]
 SIZES = [("qpsk", 1, 1, 8), ("qpsk", 4, 4, 4), ("qam16", 2, 2, 12), ("qam16", 3, 5, 10),
@@ -215,24 +211,6 @@ def test_order_of_counts():
     sorted_, stacked = (detectors.SD(ordering=ordering).count_nodes(y, h, noise_var).mean()
                         for ordering in ("sorted", "stacked"))
     assert sorted_ < stacked
-
-
-def test_figure_of_node_counts(tmp_path):
-    """bench/node_counts.py: each thread does its share of the work, and more noise means more."""
-    subprocess.run([sys.executable, ROOT / "bench" / "node_counts.py", "--vectors", "60", "--snr",
-                    "10,25", "--output", "counts.json", "--picture", "counts.png"],
-                   cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    results = json.loads((tmp_path / "counts.json").read_text())
-    rows = {(row["search"], row["num_tx"], row["constellation"], row["snr_db"]): row
-            for row in results["results"]}
-    assert len(rows) == 4 * 6 * 2 and results["machine"]["command"].startswith("node_counts.py")
-    for (search, num_tx, constellation_, snr), row in rows.items():
-        assert row["nodes_per_thread"] * row["threads"] == pytest.approx(row["nodes"])
-        assert row["nodes_per_thread"] <= row["nodes_busiest_thread"] <= row["nodes"]
-        if snr == 25:
-            assert row["nodes"] <= rows[search, num_tx, constellation_, 10]["nodes"]
-    assert rows["PSD", 4, "qam64", 10]["threads"] == 128
-    assert (tmp_path / "counts.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_team_shares_the_nodes():

@@ -6,11 +6,10 @@ The tests do not check times.
 """
 
 import json
-import os
 
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack import _core
 from gnuradio.mimopack.apps.bench import bench_command
 from gnuradio.mimopack.apps.bench import suite as suites
 from gnuradio.mimopack.apps.bench.data import Setting
@@ -26,11 +25,11 @@ def run(*arguments):
 
 def test_table_and_json(tmp_path):
     output = tmp_path / "bench.json"
-    code, text = run("--num-tx", 2, "--num-rx", 2, "--vectors", 500, "--seconds", 0.1, "--rounds",
-                     3, "--output", output)
+    code, text = run("--num-tx", 2, "--num-rx", 2, "--vectors", 64, "--seconds", 0.01, "--rounds",
+                     3, "--detector", "zf", "--detector", "nway", "--output", output)
     assert code == 0
     written = json.loads(output.read_text())
-    assert {row["detector"] for row in written["results"]} == set(detectors.REGISTRY)
+    assert {row["detector"] for row in written["results"]} == {"zf", "nway"}
     assert {row["backend"] for row in written["results"]} == {"cpu", "reference"}
     assert {"processor", "commit", "command", "numpy", "isa"} <= written["machine"].keys()
     assert written["case"]["noise_var"] == pytest.approx(2 / 100)
@@ -126,16 +125,6 @@ SUITES = {"mine": Suite("nothing", lambda options: {"results": [], "rounds": opt
         (tmp_path / "bench/suites/__init__.py").write_text("raise SystemExit(7)")
         code, text = run("--suite", "cpu")
         assert code == 2 and "bench/suites with --suites" in text.replace("\n", " ")
-
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
-    def test_not_of_another_user(self, tmp_path, monkeypatch):
-        monkeypatch.syspath_prepend(tmp_path)
-        monkeypatch.setattr(suites, "PLACE", suites.PLACE.with_name("suites_of_others"))
-        monkeypatch.setattr(suites, "ROOTS", (tmp_path,))
-        os.chown(self.make(tmp_path / "bench" / "suites_of_others"), 65534, -1)
-        code, text = run("--suite", "mine")
-        assert code == 2 and "belongs to user 65534, must belong to you" in text
-        assert run("--suite", "mine", "--suites", tmp_path / "bench/suites_of_others")[0] == 0
 
 
 def test_cases_name_every_instruction_set():
