@@ -13,7 +13,7 @@ SIDEBAR = {
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
                "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
-                     "docs/coding-measurements", "docs/papers", "docs/reproduction",
+                     "docs/papers", "docs/reproduction",
                      "bench/README"],
     "Reference": ["docs/blocks/index", "docs/api/index", "soapy/README", "docs/references"],
     "Project": ["CHANGELOG", "docs/reliability", "SECURITY", "CONTRIBUTING", "docs/architecture",

@@ -43,7 +43,7 @@ class ConvolutionalCode:
     for which 8-bit metrics are exact. The scale makes the mean magnitude of the nonzero LLRs equal
     to half of the largest level; a mean above LARGEST_MEAN is replaced by LARGEST_MEAN. The decoder
     then finds the codeword with the largest sum of LLRs over its ones. Over AWGN the rounding costs
-    at most 0.02 dB (bench/viterbi.py). Work and memory grow with 64 x (bits + 6).
+    at most 0.02 dB. Work and memory grow with 64 x (bits + 6).
 
     Several threads may use an object at once.
 

@@ -62,7 +62,7 @@ def linear_loss(frame_format, state, detector=STRONG[0]):
     difference of two such SNRs in dB.
 
     This prediction was tested on 51 simulated channels with 2 to 4 streams (frames of 500 bytes,
-    SNR at a bit error rate of 10^-4; bench/wifi_linear_loss.py). The rms error was 0.43 dB for
+    SNR at a bit error rate of 10^-4). The rms error was 0.43 dB for
     MMSE, 0.53 dB for zero forcing and 0.44 dB for the margin. The largest errors were 1.1, 1.6 and
     1.0 dB, on channels with a loss of several dB.
 
@@ -100,7 +100,7 @@ def threshold(coding, code_rate):
     """Return the mutual information per coded bit, 0 to 1, at which 90 % of frames are received.
 
     The values were measured on simulated channels with frames of 500 bytes and the decoders of this
-    project (bench/wifi_linear_loss.py). Their standard deviation over channels, constellations and
+    project. Their standard deviation over channels, constellations and
     detectors is at most 0.024.
 
     Args:
