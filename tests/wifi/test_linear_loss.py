@@ -2,34 +2,89 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loss of linear detectors, compared with simulated frames over the same channels."""
 
-import importlib.util
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import recording, wifi
+from gnuradio.mimopack import constellation, detectors, recording, wifi
+from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
 from source_tree import ROOT
 
 BER = 1e-4
 # mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed
-CASES = [(9, "bcc", 2, 0.5, 0), (11, "bcc", 2, 0.0, 1), (11, "bcc", 2, 0.7, 0),
-         (13, "ldpc", 2, 0.6, 1), (15, "bcc", 3, 0.0, 1), (19, "bcc", 3, 0.7, 2),
-         (27, "bcc", 4, 0.0, 1), (27, "ldpc", 4, 0.7, 2), (29, "bcc", 4, 0.0, 2)]
+CASES = [(9, "bcc", 2, 0.5, 0), (11, "bcc", 2, 0.0, 1), (13, "ldpc", 2, 0.6, 1),
+         (19, "bcc", 3, 0.7, 2), (29, "bcc", 4, 0.0, 2)]
 
 
-_spec = importlib.util.spec_from_file_location("_bench", ROOT / "bench" / "wifi_linear_loss.py")
-bench = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bench)
+def multipath(num_rx, num_tx, correlation, seed):
+    """Return four Rayleigh taps (4, num_rx, num_tx); the power falls by 1 / 1.5 nepers per tap."""
+    rng = np.random.default_rng(seed)
+    profile = np.exp(-np.arange(4) / 1.5)
+    shape = (4, num_rx, num_tx)
+    taps = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)) / np.sqrt(2)
+    rows, columns = (np.linalg.cholesky(correlation ** np.abs(np.subtract.outer(
+        np.arange(n), np.arange(n)))) for n in (num_rx, num_tx))
+    return rows @ (taps * np.sqrt(profile / profile.sum())[:, None, None]) @ columns.T
+
+
+class Link:
+    """Coded frames over known channels: bits, data field, detector, decoder."""
+
+    def __init__(self, frame_format, taps, frames=150):
+        f = self.format = frame_format
+        k = f.plan.used
+        h = np.einsum("kt,trs->krs", np.exp(-2j * np.pi / 64 * np.outer(k, np.arange(len(taps)))),
+                      taps)
+        self.state = wifi.ChannelState(k, h.astype(np.complex64), np.ones(taps.shape[1]))
+        self._h = self.state.matrices[f.plan.data_index]
+        self._field, rng = DataField(f), np.random.default_rng(5)
+        self._bits = rng.integers(0, 2, (frames, f.num_scrambled), np.uint8)
+        coded = np.take(self._field.code(self._bits), self._field.source, axis=2)
+        points = constellation.get(f.constellation)
+        x = points.modulate(coded.reshape(-1, f.num_streams * points.bits_per_symbol))
+        x = x.reshape(frames, f.num_symbols, -1, f.num_streams)
+        self._clean = np.einsum("krs,ntks->kntr", self._h, x)
+        noise = rng.standard_normal((*self._clean.shape, 2))
+        self._noise = noise.view(complex)[..., 0] / np.sqrt(2)
+
+    def errors(self, name, snr_db):
+        """Return the (bit, frame) error rates."""
+        f, noise_var = self.format, 10 ** (-snr_db / 10)
+        y = (self._clean + np.sqrt(noise_var) * self._noise).astype(np.complex64)
+        k, n, t, rows = y.shape
+        llr = detector(name, f.num_streams, rows, f.constellation).detect(
+            y.reshape(-1, rows), self._h, noise_var)
+        llr = llr.reshape(k, n, t, -1).transpose(1, 2, 0, 3).reshape(n, t, -1)
+        payloads = self._field.decode(np.ascontiguousarray(llr))
+        found = np.stack([payload.scrambled for payload in payloads])
+        end = f.tail_position if f.coding == "bcc" else f.num_scrambled
+        wrong = found[:, :end] != self._bits[:, :end]
+        return wrong.mean(), wrong.any(axis=1).mean()
+
+    def needed_db(self, name, rate, kind=0):
+        """Return the SNR at which the bit (kind 0) or frame (kind 1) error rate is ``rate``."""
+        low, high = -10.0, 70.0
+        while high - low > 0.1:
+            middle = (low + high) / 2
+            low, high = ((middle, high) if self.errors(name, middle)[kind] > rate
+                         else (low, middle))
+        return (low + high) / 2
+
+
+@cache
+def detector(name, num_tx, num_rx, points):
+    return detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
+                            backend="cpu", threads=1)
 
 
 @cache
 def measured(case):
     """Return (link, SNRs that N-way, MMSE and ZF need)."""
     mcs, coding, num_rx, correlation, seed = case
-    link = bench.Link(wifi.HT(mcs, 500, coding=coding),
-                      bench.multipath(num_rx, mcs // 8 + 1, correlation, seed))
+    link = Link(wifi.HT(mcs, 500, coding=coding),
+                multipath(num_rx, mcs // 8 + 1, correlation, seed))
     return link, *(link.needed_db(name, BER) for name in ("nway", "mmse", "zf"))
 
 
@@ -109,13 +164,11 @@ def test_what_is_compared():
     assert linear_loss(link.format, state) is None
 
 
-@pytest.mark.parametrize(("mcs", "coding"), [(8, "bcc"), (13, "bcc"), (14, "bcc"), (15, "bcc"),
-                                             (11, "ldpc"), (13, "ldpc"), (12, "ldpc"),
-                                             (15, "ldpc")])
+@pytest.mark.parametrize(("mcs", "coding"), [(8, "bcc"), (14, "bcc"), (13, "ldpc"), (15, "ldpc")])
 def test_thresholds(mcs, coding):
     """The margin is 0 at the SNR at which one frame in ten is lost."""
     f = wifi.HT(mcs, 500, coding=coding)
-    link = bench.Link(f, bench.multipath(3, 2, 0.3, 4), frames=100)
+    link = Link(f, multipath(3, 2, 0.3, 4), frames=100)
     noise_var = 10 ** (-link.needed_db("mmse" if mcs == 8 else "nway", 0.1, kind=1) / 10)
     found = linear_loss(f, replace(link.state, noise=noise_var * link.state.noise))
     assert found.margin_db == pytest.approx(0, abs=1.0)
