@@ -133,15 +133,25 @@ def antennas(results):
 
 
 def arrays(results):
-    """Return the speed of each detector with 16-QAM, with a column for each size."""
+    """Return the speed of each detector with 16-QAM, with a column for each size.
+
+    The speed with T = 14 stands in parentheses.
+    """
     rows = [row for row in results["results"] if row["constellation"] == "qam16"]
     sizes = list(dict.fromkeys((row["num_rx"], row["num_tx"]) for row in rows))
-    found = {}
+    rates = {}
     for row in rows:
-        found.setdefault(row["label"], {})[row["num_rx"], row["num_tx"]] = row["mbit_per_s"]
-    return [Table(["detector", *(f"{num_rx}x{num_tx}" for num_rx, num_tx in sizes)],
-                  [[spelled(label), *(number(rates.get(size)) for size in sizes)]
-                   for label, rates in found.items()])]
+        name, _, shared = row["label"].partition(", T = ")
+        rates.setdefault(name, {})[row["num_rx"], row["num_tx"], bool(shared)] = row["mbit_per_s"]
+
+    def cell(own, size):
+        plain, shared = (own.get((*size, shared)) for shared in (False, True))
+        return number(plain) + (f" ({number(shared)})" if shared else "")
+
+    return [Table(["detector: Mbit/s (with T = 14)",
+                   *(f"{num_rx}x{num_tx}" for num_rx, num_tx in sizes)],
+                  [[spelled(name), *(cell(own, size) for size in sizes)]
+                   for name, own in rates.items()])]
 
 
 def batch(results):

@@ -8,8 +8,7 @@ A page of docs/ that is missing here stops the build.
 ROOT_PAGE = "docs/README"
 SIDEBAR = {
     "Start": ["README", "docs/install", "docs/glossary"],
-    "Tutorials": ["docs/first-flowgraph", "docs/your-recording", "docs/your-radio",
-                  "docs/own-detector", "docs/error-rate-curve"],
+    "Tutorials": ["docs/first-flowgraph", "docs/own-detector"],
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
                "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
