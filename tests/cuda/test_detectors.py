@@ -15,12 +15,12 @@ from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device, program, source, transfer
 from rounding import assert_only_rounding
 from simulated import problem
-from source_tree import DATA
 
 pytestmark = pytest.mark.gpu
 
 ALL = list(detectors.REGISTRY)
-FILES = sorted(DATA.glob("*.npz"))
+
+
 # Ties in a list may be broken differently, for at most this share of the vectors.
 TIES = 1e-4
 
@@ -42,9 +42,8 @@ def assert_agree(llr, expected, ties=0):
 
 
 @pytest.mark.parametrize("points, size", [
-    *((points, size) for size in (1, 2, 3, 4)
-      for points in ("bpsk", "qpsk", "qam16", "qam64", "qam256", "wlan_qam16")),
-    *((points, size) for size in (5, 8) for points in ("qpsk", "qam16"))])
+    ("bpsk", 2), ("qpsk", 1), ("qpsk", 4), ("qam16", 3), ("qam64", 2), ("qam256", 2),
+    ("wlan_qam16", 4), ("qpsk", 5), ("qam16", 8)])
 @pytest.mark.parametrize("name", ALL)
 def test_agrees_with_the_cpu(name, points, size):
     cpu, gpu = both(name, num_tx=size, num_rx=size, constellation=points)
@@ -70,20 +69,8 @@ def test_few_ties_fall_the_other_way(name):
     assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=TIES * n)
 
 
-@pytest.mark.parametrize("name, num_tx, num_rx", [("zf", 64, 64), ("mmse", 64, 256),
-                                                  ("nway", 16, 16), ("kbest", 9, 12)])
-def test_sizes_without_a_build_of_their_own(name, num_tx, num_rx):
-    cpu, gpu = both(name, num_tx=num_tx, num_rx=num_rx)
-    y, h, noise_var, _ = problem(50, num_tx, num_rx, "qam16", 20)
-    scale = 5 if num_tx == num_rx == 64 else 1
-    expected = cpu.detect(y, h, noise_var)
-    error = np.max(np.abs(gpu.detect(y, h, noise_var) - expected), axis=1)
-    assert np.all(error <= scale * 1e-3 * np.max(np.abs(expected), axis=1))
-
-
 @pytest.mark.parametrize("num_tx, num_rx, points", [
-    (9, 11, "qpsk"), (12, 12, "qam16"), (16, 16, "qam64"), (16, 64, "qam16"), (16, 128, "qam256"),
-    (32, 256, "qam16")])
+    (9, 11, "qpsk"), (16, 16, "qam64"), (16, 128, "qam256"), (32, 256, "qam16")])
 @pytest.mark.parametrize("name", ["zf", "mmse", "mmsepic", "ep"])
 def test_many_antennas(name, num_tx, num_rx, points):
     """A team of threads has a matrix. In EP, rounding may decide whether a step is taken."""
@@ -97,9 +84,7 @@ def test_many_antennas(name, num_tx, num_rx, points):
 
 
 @pytest.mark.parametrize("num_tx, num_rx, points", [
-    (4, 32, "qam64"), (9, 11, "qpsk"), (12, 12, "qam16"), (12, 24, "wlan_qam64"),
-    (16, 16, "qam16"), (16, 64, "qam256"), (16, 256, "qam16"), (20, 24, "qpsk"),
-    (32, 256, "qam16")])
+    (4, 32, "qam64"), (12, 12, "qam16"), (16, 64, "qam256"), (32, 256, "qam16")])
 @pytest.mark.parametrize("name, own", [
     ("nway", {}), ("nway", {"llr_method": "logsum"}), ("fpfsd", {}), ("kbest", {"k": 16}),
     ("kbest", {"k": 4}), ("hfsd", {"levels": 1}), ("sfsd", {"levels": 1}),
@@ -115,7 +100,7 @@ def test_searches_for_many_antennas(name, own, num_tx, num_rx, points):
             assert gpu.erasures == cpu.erasures == 0
 
 
-@pytest.mark.parametrize("size, points", [(2, "qam1024"), (4, "qam1024"), (4, "qam256")])
+@pytest.mark.parametrize("size, points", [(4, "qam1024"), (4, "qam256")])
 @pytest.mark.parametrize("name, own", [
     *((name, {}) for name in ("nway", "fpfsd", "hfsd", "sfsd", "kbest", "sd", "psd")),
     ("nway", {"llr_method": "logsum"}), ("softsphere", {"llr_clip": 8.0})])
@@ -129,19 +114,6 @@ def test_searches_of_large_constellations(name, own, size, points):
             assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior),
                          ties=6)
             assert gpu.erasures == cpu.erasures == 0
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("name, key", [("omap", "llr_app"), ("mla", "llr_maxlog"),
-                                       ("zf", "llr_zf_maxlog"), ("mmse", "llr_lmmse_maxlog")])
-def test_vectors_of_another_implementation(path, name, key):
-    with np.load(path) as data:
-        y, h, expected = data["y"], data["h"], data[key]
-        points = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}[len(data["points"])]
-        noise_var = float(data["noise_var"])
-    det = detectors.create(name, num_tx=h.shape[2], num_rx=h.shape[1], constellation=points,
-                           backend="cuda")
-    assert_agree(det.detect(y, h, noise_var), expected)
 
 
 @pytest.mark.parametrize("name", ["mmse", "nway", "sfsd", "kbest", "mla", "psd"])
@@ -158,8 +130,7 @@ def test_any_split_gives_the_same(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name, parameters, period, with_prior", [
-    ("mmse", {}, 1, False), ("nway", {}, 1, True), ("nway", {"llr_type": "int8"}, 1, False),
-    ("psd", {}, 1, False), ("nway", {}, 14, False), ("mmse", {}, 14, False)])
+    ("nway", {}, 1, True), ("nway", {"llr_type": "int8"}, 1, False), ("mmse", {}, 14, False)])
 def test_many_rounds_of_few_threads(name, parameters, period, with_prior):
     """Imitate a small GPU: threads take many vectors, and chunks of a matrix's vectors."""
     y, h, noise_var, bits = problem(14 * 1500, 4, 4, "qam16", 18, period)
@@ -260,9 +231,7 @@ def test_node_counts(name):
 
 # The team of a vector is a part of a warp, a warp, or a block.
 @pytest.mark.parametrize("own", [
-    {"preset": "table5"}, {"preset": "table5", "constellation": "qpsk"},
-    {"preset": "table5", "constellation": "qam64"}, {"team_size": 2}, {"team_size": 8},
-    {"team_size": 32}, {"preset": "table5", "num_tx": 2, "num_rx": 2},
+    {"preset": "table5"}, {"team_size": 8}, {"team_size": 32},
     {"levels": [5, 4, 1], "expansions": [3, 2], "team_size": 16, "num_tx": 3,
      "ordering": "stacked"}])
 def test_teams_of_psd(own):
@@ -279,9 +248,8 @@ def test_teams_of_psd(own):
 
 
 @pytest.mark.parametrize("name, own", [
-    ("sd", {}), ("sd", {"num_tx": 5, "num_rx": 5}), ("softsphere", {"llr_clip": 8.0}), ("psd", {}),
-    ("softsphere", {"constellation": "qam64"}), ("psd", {"preset": "table5"}),
-    ("psd", {"team_size": 8}), ("nway", {})])
+    ("sd", {}), ("softsphere", {"constellation": "qam64"}), ("psd", {"preset": "table5"}),
+    ("nway", {})])
 @pytest.mark.parametrize("period", [1, 14])
 def test_any_distribution_gives_the_same(name, own, period, monkeypatch):
     """Static and dynamic distribution, with the threads of one multiprocessor and of all."""
@@ -314,9 +282,7 @@ def test_a_parameter_may_change(name, parameter, values):
 
 
 @pytest.mark.parametrize("own", [
-    {"k": 17}, {"k": 64}, {"k": 256}, {"k": 32, "constellation": "qam64"},
-    {"k": 100, "constellation": "wlan_qam64"}, {"k": 256, "constellation": "qpsk", "num_tx": 3},
-    {"k": 64, "constellation": "qam256"}, {"k": 16, "num_tx": 8, "num_rx": 8},
+    {"k": 17}, {"k": 256}, {"k": 100, "constellation": "wlan_qam64"},
     {"k": 64, "num_tx": 9, "num_rx": 12, "constellation": "qpsk"}])
 def test_teams_of_kbest(own):
     cpu, gpu = both("kbest", **own)
@@ -326,23 +292,6 @@ def test_teams_of_kbest(own):
         prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
         assert_agree(gpu.detect(y, h, noise_var), cpu.detect(y, h, noise_var), ties=2)
         assert_agree(gpu.detect(y, h, noise_var, prior), cpu.detect(y, h, noise_var, prior), ties=2)
-
-
-@pytest.mark.parametrize("own", [
-    {}, {"llr_clip": None}, {"constellation": "wlan_qam64", "num_rx": 6},
-    {"constellation": "qam256"}])
-def test_soft_searches_by_warps(own):
-    """Searches of a few nodes and of thousands."""
-    cpu, gpu = both("softsphere", **{"constellation": "qam64"} | own)
-    for n, period in ((3001, 1), (14 * 100, 14)):
-        for snr_db in (20, 35):
-            y, h, noise_var, bits = problem(n, cpu.num_tx, cpu.num_rx, cpu.constellation.name,
-                                            snr_db, period)
-            prior = np.random.default_rng(2).normal(0, 3, bits.shape).astype(np.float32)
-            for known in (None, prior):
-                assert_agree(gpu.detect(y, h, noise_var, known),
-                             cpu.detect(y, h, noise_var, known))
-            assert gpu.erasures == cpu.erasures == 0
 
 
 def test_hard_solutions():
@@ -560,12 +509,8 @@ def test_block(period, backend, device, monkeypatch):
 
 @pytest.mark.parametrize("period", [1, 14])
 @pytest.mark.parametrize("name, own, num_tx, num_rx", [
-    ("zf", {}, 16, 64), ("mmse", {}, 16, 16), ("mmsepic", {}, 12, 12), ("ep", {}, 8, 8),
-    ("ep", {}, 16, 64), ("nway", {}, 12, 12), ("fpfsd", {}, 16, 16), ("kbest", {}, 8, 8),
-    ("sfsd", {}, 8, 8), ("hfsd", {}, 8, 8), ("softsphere", {"constellation": "qam64"}, 4, 4),
-    ("softsphere", {}, 5, 5), ("softsphere", {"constellation": "qpsk"}, 8, 8),
-    ("nway", {}, 32, 40), ("kbest", {}, 24, 32), ("sfsd", {}, 32, 32), ("hfsd", {}, 20, 20),
-    ("fpfsd", {"constellation": "qam1024"}, 4, 4)])
+    ("mmse", {}, 16, 16), ("ep", {}, 16, 64), ("kbest", {}, 8, 8), ("sfsd", {}, 8, 8),
+    ("softsphere", {"constellation": "qam64"}, 4, 4), ("nway", {}, 32, 40)])
 def test_blocks_with_teams_of_threads(name, own, num_tx, num_rx, period):
     """Several threads share the work for each vector; calls of several sizes follow each other."""
     common = {"constellation": "qam16", "num_tx": num_tx, "num_rx": num_rx} | own
@@ -586,45 +531,6 @@ def test_blocks_with_teams_of_threads(name, own, num_tx, num_rx, period):
         assert_only_rounding(played["cuda"], played["cpu"], cpu,
                              arguments if prior is None else arguments | {"prior": prior}, period,
                              *((0.02, 1e-4) if name == "ep" else ()))
-
-
-PINNED_FLOWGRAPHS = """
-import sys
-import numpy as np
-from gnuradio.mimopack import detectors
-from gnuradio.mimopack.cuda import pinning
-from simulated import problem
-from detector_blocks import make, play
-y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, 14)
-expected = detectors.NWay(backend="cuda").detect(y, h, noise_var)
-held = []
-add = pinning.Pins.add
-def noted(self, *arrays):
-    add(self, *arrays)
-    held.append(len(self._held))
-pinning.Pins.add = noted
-for _ in range(20):
-    block = make("nway", backend="cuda", noise_var=noise_var, symbols_per_channel=14)
-    for _ in range(2):
-        llr, _ = play(block, y, h, 14)
-        assert np.array_equal(llr, expected) and not pinning._holders
-print(sorted(set(held)))
-"""
-
-
-# mmap_tmpfile, whose buffers are never pinned, is left out: GNU Radio sometimes fails to make these
-# buffers while CUDA's threads map memory of their own.
-@pytest.mark.parametrize("factory", ["sysv_shm", "mmap_shm_open"])
-def test_blocks_pin_buffers_of_every_kind(factory, tmp_path):
-    """Run many flowgraphs one after another, in a separate process, because pinning might hang."""
-    choice = tmp_path / ".gnuradio/prefs/vmcircbuf_default_factory"
-    choice.parent.mkdir(parents=True)
-    choice.write_text(f"gr::vmcircbuf_{factory}_factory")
-    done = subprocess.run([sys.executable, "-c", PINNED_FLOWGRAPHS], capture_output=True, text=True,
-                          timeout=120, env=os.environ | {
-                              "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "[3]"
 
 
 class TestTwoGpus:
@@ -658,14 +564,3 @@ class TestTwoGpus:
             found.append(cupy.asnumpy(llr))
         np.testing.assert_array_equal(*found)
         np.testing.assert_array_equal(det.detect(y, h, noise_var), found[0])
-
-    @pytest.mark.parametrize("devices", [[0, 1], 1])
-    @pytest.mark.parametrize("period", [1, 14])
-    def test_block(self, period, devices):
-        y, h, noise_var, _ = problem(14 * 20_000, 4, 4, "qam16", 18, period)
-        block = make("nway", backend="cuda", device=devices, noise_var=noise_var,
-                     symbols_per_channel=period)
-        llr, _ = play(block, y, h, period)
-        np.testing.assert_array_equal(llr, detectors.NWay(backend="cuda").detect(y, h, noise_var))
-        assert block.erasures() == block.failures() == 0 and block._detector.backend == "cuda"
-        assert block.last_backend() == "cuda"

