@@ -3,9 +3,7 @@
 """The SoapySDR driver in soapy/: it plays recordings like a radio, with faults on request."""
 
 import json
-import os
 import re
-import threading
 import time
 
 import numpy as np
@@ -111,9 +109,9 @@ class Transmitter:
         self.device.closeStream(self.stream)
 
 
-@pytest.mark.parametrize("packet", [100, 363])
-def test_samples_come_in_whole_packets(air, packet):
+def test_samples_come_in_whole_packets(air):
     """No sample arrives before its packet is complete, whatever number a caller asks for."""
+    packet = 363
     receiver = Receiver(f"recording={air},packet={packet}")
     before, sizes = time.monotonic_ns(), []
     while receiver.total < 20 * packet:
@@ -137,8 +135,7 @@ def numbers(samples):
     return samples.real.astype(int)
 
 
-@pytest.mark.parametrize("speed", [0, 1])
-@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize(("channels", "speed"), [(4, 0), (2, 1)])
 def test_gr_soapy_receives_a_recording(air, channels, speed):
     samples, tags = receive(f"recording={air},speed={speed},buffer_s=5", LENGTH, channels)
     assert np.array_equal(samples, ramp(channels).astype(np.complex64))
@@ -179,17 +176,6 @@ def test_samples_are_delivered_again_with_their_old_times(air):
     assert all(start == numbers(piece[0])[0] for start, piece in pieces)
 
 
-def test_samples_are_delivered_again_with_new_times(air):
-    arguments = (f"recording={air},speed=0,duplicate_at=5000,duplicate_samples=900,"
-                 "duplicate_time=new")
-    samples, _ = receive(arguments, 20000)
-    assert np.array_equal(numbers(samples[0]), np.r_[0:5000, 4100:5000, 5900:20000])
-    ends = [0]
-    for start, piece in Receiver(arguments).pieces(20000):
-        assert start == ends[-1]
-        ends.append(start + piece.shape[1])
-
-
 def test_a_channel_shifts(air):
     samples, _ = receive(f"recording={air},speed=0,shift_at=7000,shift_channel=1", 20000, 2)
     assert np.array_equal(numbers(samples[0]), np.arange(20000))
@@ -197,66 +183,14 @@ def test_a_channel_shifts(air):
     assert np.all(samples[1].imag == 1)
 
 
-@pytest.mark.parametrize("fault", ["disappear_at=7000", "disappear_at=0.007s"])
-def test_the_device_disappears(air, fault):
-    arguments = f"recording={air},speed=0,{fault}"
+def test_the_device_disappears(air):
+    arguments = f"recording={air},speed=0,disappear_at=0.007s"
     samples, _ = receive(arguments, LENGTH, seconds=0.7)
     assert samples.shape == (1, 7000)
     radio = Receiver(arguments)
     radio.pieces(7000)
     assert [radio.read(100)[0] for _ in range(3)] == [SoapySDR.SOAPY_SDR_STREAM_ERROR] * 3
     assert radio.device.activateStream(radio.stream) == SoapySDR.SOAPY_SDR_STREAM_ERROR
-
-
-def test_random_intervals_follow_the_seed(air):
-    def kept(seed):
-        samples, _ = receive(f"recording={air},speed=0,drop_every=4000,drop_samples=10,"
-                             f"irregular=1,seed={seed}", 50000)
-        return numbers(samples[0])
-
-    first = kept(1)
-    gaps = np.diff(np.flatnonzero(np.diff(first) > 1))
-    assert len(gaps) > 3 and len(set(gaps)) == len(gaps)
-    assert np.array_equal(kept(1), first)
-    assert not np.array_equal(kept(2), first)
-
-
-def test_faults_that_meet_all_happen(air):
-    radio = Receiver(f"recording={air},speed=0,drop_at=5000,duplicate_at=5000,overflow_at=5500")
-    assert radio.pieces(6000)[-1][0] == 4000
-    assert radio.read(100)[0] == SoapySDR.SOAPY_SDR_OVERFLOW    # after the dropped samples
-    assert radio.read(100)[1] == 7000
-
-
-def test_faults_without_end_let_samples_through(air):
-    radio = Receiver(f"recording={air},speed=0,drop_every=1000,drop_samples=1000")
-    assert [start for start, _ in radio.pieces(3000)][:2] == [0, 2000]
-
-
-@pytest.mark.parametrize("ppm", [-1e5, 0, 1e5])
-def test_the_clock_drifts_against_the_host(air, ppm):
-    device = make(f"recording={air},clock_ppm={ppm}")
-
-    def both():
-        before = time.monotonic_ns()
-        stamp = device.getHardwareTime()
-        return before, stamp, time.monotonic_ns()
-
-    first, _ = both(), time.sleep(0.2)
-    second = both()
-    passed = second[1] - first[1]
-    ratio = 1 + ppm * 1e-6
-    # Allow 1 %: the host's clock may be slewed.
-    assert 0.99 * ratio * (second[0] - first[2]) <= passed
-    assert passed <= 1.01 * ratio * (second[2] - first[0])
-
-
-def test_no_sample_comes_before_its_time(air):
-    radio = Receiver(f"recording={air},repeat=1,buffer_s=10")
-    while radio.total < 100000:
-        code, start, _ = radio.read(5000)
-        assert code > 0
-        assert radio.device.getHardwareTime() >= radio.stamp + code * NS - 1
 
 
 def test_slow_readers_lose_samples_once_the_buffer_is_full(air):
@@ -287,11 +221,6 @@ def test_gaps_are_written_to_a_file(air, tmp_path):
     lines = [line.split() for line in (tmp_path / "gaps").read_text().splitlines()]
     assert [(int(at), int(lost)) for at, lost, _ in lines][:len(expected)] == expected
     assert {(lost, kind) for _, lost, kind in lines} == {("30", "overflow"), ("20", "drop")}
-
-
-def test_a_file_of_gaps_that_cannot_be_written_is_refused(air, tmp_path):
-    with pytest.raises(ValueError, match="^gaps: "):
-        make(f"recording={air},gaps={tmp_path}/no/gaps")
 
 
 def test_a_recording_repeats_without_a_gap(air):
@@ -352,30 +281,6 @@ def test_settings_change_faults_while_reading(air):
         radio.device.writeSetting("shift_channel", "4")
 
 
-def test_settings_from_another_thread(air):
-    radio = Receiver(f"recording={air},repeat=1,buffer_s=10")
-    stop = threading.Event()
-    errors = []
-
-    def fiddle():
-        try:
-            while not stop.is_set():
-                radio.device.setGain(SoapySDR.SOAPY_SDR_RX, 0, 10)
-                radio.device.writeSetting("overflow_every", "0")
-                radio.device.getHardwareTime()
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=fiddle)
-    thread.start()
-    pieces = radio.pieces(100000)
-    stop.set()
-    thread.join(10)
-    assert not thread.is_alive() and errors == []
-    assert np.array_equal(np.concatenate([numbers(piece[0]) for _, piece in pieces]),
-                          np.arange(sum(piece.shape[1] for _, piece in pieces)) % LENGTH)
-
-
 def test_gr_soapy_sets_what_a_radio_has(air):
     source = soapy.source("driver=mimopack", "fc32", 2, f"recording={air}", "", [""], [""])
     source.set_clock_source("external")
@@ -410,15 +315,9 @@ def test_gr_soapy_sets_what_a_radio_has(air):
     ("", "recording, capture, loopback: got none"),
     ("recording=missing", "recording: missing: no such recording"),
     ("recordin=x", 'argument: got "recordin", allowed is buffer_s, '),
-    ("loopback=awgn", 'loopback: got "awgn", allowed is identity or rayleigh'),
     ("loopback=identity,speed=0", 'speed: got "0", allowed is more than 0 with loopback'),
-    ("loopback=identity,recording=x", "recording or loopback, not both"),
     ("loopback=identity,repeat=1", 'repeat: got "1", allowed is none without a recording'),
-    ("loopback=identity,repeat=yes", 'repeat: got "yes", allowed is 0 or 1'),
-    ("loopback=identity,channels=0", 'channels: got "0", allowed is a whole number from 1 to 16'),
     ("loopback=identity,drop_at=1:x", 'drop_at: got "x", allowed is a number of samples'),
-    ("loopback=identity,drop_samples=0", 'drop_samples: got "0", allowed is a number of samples'),
-    ("loopback=identity,clock_ppm=nan", 'clock_ppm: got "nan", allowed is -1e5 to 1e5'),
     ("loopback=identity,shift_channel=2", "shift_channel: got 2, allowed is 0 to 1"),
 ])
 def test_wrong_arguments_are_refused(arguments, message):
@@ -429,22 +328,15 @@ def test_wrong_arguments_are_refused(arguments, message):
 @pytest.mark.parametrize("field, message", [
     ({"core:datatype": "ri16_le"}, "core:datatype: got"),
     ({"core:num_channels": 0}, "core:num_channels: got 0, allowed is 1 to 64"),
-    # As an int of C++, each of the next five would be 2 or 0, or undefined.
-    ({"core:num_channels": 2**32 + 2}, "core:num_channels: got 4294967298, allowed is 1 to 64"),
     ({"core:num_channels": 2.5}, "core:num_channels: must be an integer"),
     ({"core:trailing_bytes": 2**32}, "core:trailing_bytes is not supported"),
-    ({"core:trailing_bytes": 2**64 - 2**32}, "core:trailing_bytes: too large"),
-    ({"core:trailing_bytes": 1e130}, "core:trailing_bytes: must be an integer"),
     ({"core:sample_rate": None}, "sample_rate"),
     ({"core:dataset": "../other"}, "core:dataset: allowed is the name of a file"),
-    ({"core:dataset": "."}, "no such file"),
-    ({"core:dataset": "pipe"}, "no such file"),
 ])
 def test_recordings_that_it_does_not_play_are_refused(air, field, message):
     whole = json.loads(air.read_text())
     whole["global"].update(field)
     air.write_text(json.dumps(whole))
-    os.mkfifo(air.with_name("pipe"))
     with pytest.raises(ValueError, match=message):
         make(f"recording={air}")
 
@@ -456,25 +348,6 @@ def test_a_dataset_that_is_a_link_to_another_folder_is_refused(air, tmp_path):
     data.symlink_to(tmp_path / "far/data")
     with pytest.raises(ValueError, match="a symbolic link to another folder, must be a file in"):
         make(f"recording={air}")
-    whole = json.loads(air.read_text())
-    whole["global"]["core:dataset"] = "named"
-    air.write_text(json.dumps(whole))
-    air.with_name("named").symlink_to("far/data")
-    with pytest.raises(ValueError, match="named: a symbolic link to another folder"):
-        make(f"recording={air}")
-    (tmp_path / "far/data").rename(air.with_name("kept"))
-    air.with_name("named").unlink()
-    air.with_name("named").symlink_to("kept")
-    make(f"recording={air}")
-    for path in (air, data):    # both lead to another folder: the metadata's folder counts
-        path.unlink(missing_ok=True)
-    air.symlink_to(tmp_path / "far/air.sigmf-meta")
-    (tmp_path / "far/air.sigmf-meta").write_text(json.dumps(
-        whole | {"global": {key: value for key, value in whole["global"].items()
-                            if key != "core:dataset"}}))
-    air.with_name("kept").rename(tmp_path / "far/data")
-    data.symlink_to(tmp_path / "far/data")
-    make(f"recording={air}")
 
 
 def bursts(path):
@@ -539,17 +412,6 @@ def test_gr_soapy_transmits_bursts_into_a_capture(tmp_path):
     assert reader.sample_rate == RATE and reader.frequency == 5.2e9
 
 
-def test_a_count_that_no_result_can_tell_is_refused(tmp_path):
-    radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE}")
-    truth = noise(2, 500)
-    with pytest.raises(ValueError, match="writeStream: got 18446744073709551615 samples"):
-        radio.device.writeStream(radio.stream, list(truth), 2**64 - 1)
-    assert radio.write(truth, SoapySDR.SOAPY_SDR_END_BURST) == 500
-    radio.close()
-    (_, sent), = bursts(tmp_path / "sent.sigmf-meta")
-    assert np.array_equal(sent, truth)
-
-
 def test_bursts_are_put_at_their_times(tmp_path):
     radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE},capture_format=ci16_le")
     truth = noise(2, 500)
@@ -591,18 +453,6 @@ def test_a_burst_that_runs_dry_is_reported(tmp_path):
     assert code == SoapySDR.SOAPY_SDR_UNDERFLOW
     assert round((stamp - at) / NS) == 500
     assert radio.device.readSensor("tx_underflows") == "1"
-
-
-def test_a_full_buffer_makes_the_writer_wait(tmp_path):
-    radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE},buffer_s=0.01")
-    at = radio.device.getHardwareTime() + 10_000_000_000
-    assert radio.write(noise(2, 20000), SoapySDR.SOAPY_SDR_HAS_TIME, at) == 10000
-    assert radio.write(noise(2, 20000), 0, 0, 1000) == SoapySDR.SOAPY_SDR_TIMEOUT
-
-
-def test_a_capture_is_not_overwritten(air):
-    with pytest.raises(ValueError, match="exists: choose another name"):
-        make(f"capture={air}")
 
 
 def test_gr_soapy_receives_what_it_transmits(tmp_path):
