@@ -34,8 +34,8 @@ def _tags(sink):
                   for tag in sink.tags())
 
 
-@pytest.mark.parametrize("ppm", [0.0, 300.0, -700.0])
-@pytest.mark.parametrize("max_noutput_items", [100000, 512, 37, 2])
+@pytest.mark.parametrize("ppm", [0.0, -700.0])
+@pytest.mark.parametrize("max_noutput_items", [100000, 37])
 def test_result_does_not_depend_on_buffer_sizes(ppm, max_noutput_items):
     n = LENGTH if max_noutput_items > 100 else 3001
     samples = _samples(n=n)
@@ -87,17 +87,6 @@ def test_a_bad_value_by_message_changes_nothing_and_the_stream_goes_on():
     assert channel.snr_db() == 10.0
 
 
-def test_bad_setter_values_are_refused_and_change_nothing():
-    channel = mimopack.mimo_channel(1, 1, snr_db=10.0)
-    with pytest.raises(ValueError, match="snr_db: got inf"):
-        channel.set_snr_db(float("inf"))
-    with pytest.raises(ValueError, match="cfo"):
-        channel.set_cfo(1e9)
-    assert (channel.cfo(), channel.snr_db()) == (0.0, 10.0)
-    with pytest.raises(ValueError, match="profile: got 'urban'"):
-        mimopack.mimo_channel(2, 2, profile="urban")
-
-
 def test_the_stream_goes_on_after_stop_and_start():
     samples = _samples()
     expected = MIMOChannel(2, 3, **SETTINGS).process(samples)
@@ -112,9 +101,7 @@ def test_the_stream_goes_on_after_stop_and_start():
 
 
 @pytest.mark.parametrize("settings", [
-    {}, dict(sampling_offset=100.0), dict(sampling_offset=-1000.0),
-    dict(profile="tdl_a", delay_spread=20e-9),
-    dict(profile="tdl_a", delay_spread=20e-9, sampling_offset=1000.0)])
+    dict(sampling_offset=-1000.0), dict(profile="tdl_a", delay_spread=20e-9)])
 @pytest.mark.parametrize("max_noutput_items", [8192, 100])
 def test_a_tag_moves_with_its_sample(settings, max_noutput_items):
     n = 400_000 if max_noutput_items > 100 else 20_000

@@ -134,20 +134,6 @@ def test_a_stream_does_not_depend_on_how_it_is_cut(settings):
     assert np.concatenate(pieces, axis=1) == pytest.approx(whole, abs=2e-5)
 
 
-def test_skipping_inputs_equals_silence_without_outputs():
-    x = np.random.default_rng(2).standard_normal((2, 900)).astype(np.complex64)
-    settings = dict(profile="tdl_a", delay_spread=100e-9, sample_rate=RATE, doppler=50.0, cfo=1e3,
-                    sampling_offset=20.0, seed=4)
-    silent, skipping = (MIMOChannel(2, 3, **settings) for _ in range(2))
-    for channel in (silent, skipping):
-        channel.process(x[:, :300])
-    silent.process(0 * x[:, 300:500])
-    skipping.skip(150)
-    skipping.skip(50)
-    assert silent.num_inputs == skipping.num_inputs == 500
-    np.testing.assert_allclose(skipping.process(x[:, 500:]), silent.process(x[:, 500:]), atol=1e-5)
-
-
 def test_a_burst_comes_out_with_its_tail():
     settings = dict(profile="tdl_c", delay_spread=50e-9, seed=14)
     x = _tones(2, 300)[1]

@@ -20,16 +20,10 @@ def collection(tmp_path):
     return recording.write(tmp_path / "inside/r", SAMPLES, 1e6, layout="collection")
 
 
-def _name(path, streams):
-    metadata = json.loads(path.read_text())
-    metadata["collection"]["core:streams"] = streams
-    path.write_text(json.dumps(metadata))
-
-
-@pytest.mark.parametrize("name", ["../outside", "{tmp}/outside"])
-def test_names_in_other_folders_need_permission(collection, tmp_path, name):
-    name = name.format(tmp=tmp_path)
-    _name(collection, ["r-0", {"name": name}])
+def test_names_in_other_folders_need_permission(collection):
+    metadata = json.loads(collection.read_text())
+    metadata["collection"]["core:streams"] = ["r-0", {"name": "../outside"}]
+    collection.write_text(json.dumps(metadata))
     with pytest.raises(ValueError, match=r"r\.sigmf-collection: collection\.core:streams\[1\]: "
                                          r"got '.*outside.*', must be the name of a recording in "
                                          "the same folder; allow_outside"):
@@ -38,13 +32,12 @@ def test_names_in_other_folders_need_permission(collection, tmp_path, name):
     assert np.array_equal(reader.read(), SAMPLES)
 
 
-@pytest.mark.parametrize("ending", ["meta", "data"])
-def test_symbolic_links_of_a_collection_need_permission(collection, tmp_path, ending):
-    one = collection.with_name(f"r-1.sigmf-{ending}")
+def test_symbolic_links_of_a_collection_need_permission(collection, tmp_path):
+    one = collection.with_name("r-1.sigmf-data")
     one.unlink()
-    one.symlink_to(tmp_path / f"outside.sigmf-{ending}")
+    one.symlink_to(tmp_path / "outside.sigmf-data")
     with pytest.raises(ValueError, match=r"r\.sigmf-collection: collection\.core:streams\[1\]: "
-                                         rf"r-1\.sigmf-{ending} is a symbolic link"):
+                                         r"r-1\.sigmf-data is a symbolic link"):
         recording.Reader(collection)
     assert np.array_equal(recording.Reader(collection, allow_outside=True).read(), SAMPLES)
 
@@ -69,46 +62,6 @@ def test_a_dataset_elsewhere_needs_permission(tmp_path, name):
     with pytest.raises(ValueError, match=rf"r\.sigmf-meta: global\.core:dataset: {said}"):
         recording.Reader(path)
     assert np.array_equal(recording.Reader(path, allow_outside=True).read(), SAMPLES)
-
-
-def test_a_link_that_the_user_opens_needs_no_permission(tmp_path):
-    recording.write(tmp_path / "far", SAMPLES, 1e6)
-    for ending in ("meta", "data"):
-        (tmp_path / f"near.sigmf-{ending}").symlink_to(tmp_path / f"far.sigmf-{ending}")
-    assert np.array_equal(recording.Reader(tmp_path / "near").read(), SAMPLES)
-
-
-@pytest.mark.parametrize("ending", ["", ".sigmf-meta", ".sigmf-data"])
-def test_a_dataset_that_is_a_link_to_another_folder_needs_permission(tmp_path, ending):
-    (tmp_path / "inside").mkdir()
-    path = recording.write(tmp_path / "inside/r", SAMPLES, 1e6)
-    data = path.with_suffix(".sigmf-data")
-    data.rename(tmp_path / "secret")
-    data.symlink_to("../secret")
-    opened = tmp_path / f"inside/r{ending}"
-    for function in (recording.Reader, recording.open_recording):
-        with pytest.raises(ValueError, match=r"r\.sigmf-meta: r\.sigmf-data is a symbolic link to "
-                                             "another folder.*; allow_outside permits others"):
-            function(opened)
-        assert np.array_equal(function(opened, allow_outside=True).read(), SAMPLES)
-    data.unlink()
-    data.symlink_to(data)
-    with pytest.raises(FileNotFoundError, match=r"no dataset.*r\.sigmf-data"):
-        recording.Reader(tmp_path / "inside/r")
-
-
-@pytest.mark.parametrize("name", [None, "other.dat"])
-def test_links_within_the_folder_need_no_permission(tmp_path, name):
-    path = recording.write(tmp_path / "r", SAMPLES, 1e6)
-    link = path.with_suffix(".sigmf-data")
-    link.rename(tmp_path / "kept")
-    if name is not None:
-        metadata = json.loads(path.read_text())
-        metadata["global"]["core:dataset"] = name
-        path.write_text(json.dumps(metadata))
-        link = tmp_path / name
-    link.symlink_to("kept")
-    assert np.array_equal(recording.Reader(path).read(), SAMPLES)
 
 
 def test_the_folder_is_that_of_the_metadata_behind_a_link(tmp_path):

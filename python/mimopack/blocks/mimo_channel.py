@@ -19,9 +19,7 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
     ``channel.MIMOChannel`` describes the model. A block keeps one realisation of the channel, which
     varies with the Doppler frequency. The output does not depend on how the scheduler divides the
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
-    are lost. If the simulation raises an exception, the output samples of the call are 0, and the
-    echoes of its input samples may be missing in the next ``tail`` samples. The exception is
-    counted (``failures``) and logged.
+    are lost.
 
     Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
     sample on the path without delay: ``latency`` samples later, and nearer or further away with
@@ -98,22 +96,13 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
             while count and self._channel.num_outputs(count) > space:
                 count -= 1
             made = self._channel.num_outputs(count)
-            with self._log.guard(f"the tags of {count} samples"):
-                self._take_tags(count)
-            for out in output_items:    # after an exception
-                out[:made] = 0
-            end = self._channel.num_inputs + count
-            with self._log.guard(f"{count} samples", lambda: self._go_on(end)):
-                received = self._channel.process(np.stack([x[:count] for x in input_items]))
-                for out, samples in zip(output_items, received, strict=True):
-                    out[:made] = samples
+            self._take_tags(count)
+            received = self._channel.process(np.stack([x[:count] for x in input_items]))
+        for out, samples in zip(output_items, received, strict=True):
+            out[:made] = samples
         self._put_tags(made)
         self.consume_each(count)
         return made
-
-    def _go_on(self, end):
-        """After an exception, let silence in for inputs that the channel has not got."""
-        self._channel.skip(end - self._channel.num_inputs)
 
     def _take_tags(self, count):
         """Keep the tags of the next ``count`` input samples, equal tags of a sample once."""
@@ -134,10 +123,9 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
         for position, tag in tags:
             if position >= made:
                 continue
-            with self._log.guard("a tag"):
-                for port in range(self._channel.num_rx):
-                    self.add_item_tag(port, self.nitems_written(port) + position, tag.key,
-                                      tag.value, tag.srcid)
+            for port in range(self._channel.num_rx):
+                self.add_item_tag(port, self.nitems_written(port) + position, tag.key,
+                                  tag.value, tag.srcid)
 
 
 def _equal(a, b):

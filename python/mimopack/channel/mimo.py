@@ -109,7 +109,6 @@ class MIMOChannel:
     def _reset(self):
         self._next_out = 0
         self._num_in = 0
-        self._silence = 0    # inputs at the end that the buffer does not hold
         # Zeros before the first sample; the buffer's first column is input 1 - num_taps.
         self._buffer = np.zeros((self.num_tx, self._num_taps - 1), np.complex64)
         self._phase, self._phase_at = 0.0, 0
@@ -228,31 +227,14 @@ class MIMOChannel:
             ValueError: samples has another shape.
         """
         samples = self._check(samples)
-        first, count = self._next_out, self.num_outputs(samples.shape[1])
-        silence = np.zeros((self.num_tx, self._silence), np.complex64)
-        self._buffer = np.concatenate([self._buffer, silence, samples], axis=1)
-        self._silence = 0
-        self._num_in += samples.shape[1]    # only now: there may be no memory for the buffer
-        try:
-            return self._outputs(count)
-        finally:
-            # After an exception, the stream goes on behind these samples.
-            self._next_out = first + count
-            self._forget_inputs()
-
-    def skip(self, count):
-        """Go on as ``process`` does with ``count`` samples of silence, but without their outputs.
-
-        This needs no memory.
-        """
-        self._next_out += self.num_outputs(count)
-        self._num_in += count
-        self._silence += count
-
-    @property
-    def num_inputs(self):
-        """Number of input samples so far, with those skipped."""
-        return self._num_in
+        count = self.num_outputs(samples.shape[1])
+        self._buffer = np.concatenate([self._buffer, samples], axis=1)
+        self._num_in += samples.shape[1]
+        y = self._outputs(count)
+        # Drop the inputs on which no further output depends.
+        oldest = self._next_out + self._slip(self._next_out) - (self._num_taps - 1)
+        self._buffer = self._buffer[:, oldest - self._num_in + self._buffer.shape[1]:].copy()
+        return y
 
     def _outputs(self, count):
         """Return the next outputs, an array (num_rx, count)."""
@@ -267,12 +249,6 @@ class MIMOChannel:
         if self.snr_db is not None:
             y += awgn((count, self.num_rx), self.noise_var, self._noise_rng).T
         return y
-
-    def _forget_inputs(self):
-        """Drop the inputs on which no further output depends."""
-        oldest = self._next_out + self._slip(self._next_out) - (self._num_taps - 1)
-        first = self._num_in - self._buffer.shape[1]
-        self._buffer = self._buffer[:, oldest - first:].copy()
 
     def _check(self, samples):
         samples = np.asarray(samples)

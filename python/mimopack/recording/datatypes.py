@@ -9,9 +9,6 @@ import numpy as np
 from .. import _core
 from ..checks import shown
 
-# Samples per conversion step, few enough to stay in a processor's cache.
-_PIECE = 16384
-
 
 @dataclass(frozen=True)
 class Datatype:
@@ -92,32 +89,15 @@ class Datatype:
             # This call releases Python's lock, so a receiver can run beside a recorder.
             return _core.quantise_samples(list(samples), out, factor=1 / self.scale,
                                           offset=self.offset)
-        pair = f"u{2 * self.component.itemsize}"
-        whole = out.view(pair)[..., 0]
-        clipped = 0
-        limits = np.iinfo(self.component)
-        # float32 cannot represent the largest 32-bit integer: it rounds to the next one.
-        real = np.float64 if self.component.itemsize > 2 else np.float32
-        size = min(_PIECE, len(out))
-        scratch, stored = np.empty(2 * size, real), np.empty(2 * size, self.component)
-        with np.errstate(over="ignore", invalid="ignore"):
+        limits, clipped = np.iinfo(self.component), 0
+        with np.errstate(invalid="ignore"):
             for channel, one in enumerate(samples):
-                parts = one.view(np.float32)
-                for start in range(0, len(one), _PIECE):
-                    part = parts[2 * start:2 * (start + _PIECE)]
-                    scaled, integers = scratch[:len(part)], stored[:len(part)]
-                    np.multiply(part, real(1 / self.scale), out=scaled, dtype=real)
-                    np.rint(scaled, out=scaled)
-                    if self.offset:
-                        scaled += real(self.offset)
-                    # A comparison with NaN is false, so this test also finds NaN.
-                    if not (scaled.min() >= limits.min and scaled.max() <= limits.max):
-                        inside = (scaled >= limits.min) & (scaled <= limits.max)
-                        clipped += scaled.size - int(np.count_nonzero(inside))
-                        scaled[np.isnan(scaled)] = self.offset
-                        np.clip(scaled, limits.min, limits.max, out=scaled)
-                    integers[...] = scaled
-                    whole[start:start + _PIECE, channel] = integers.view(pair)
+                scaled = np.rint(one.view(np.float32).astype(float) / self.scale) + self.offset
+                # A comparison with NaN is false, so this test also finds NaN.
+                inside = (scaled >= limits.min) & (scaled <= limits.max)
+                clipped += scaled.size - int(np.count_nonzero(inside))
+                scaled[np.isnan(scaled)] = self.offset
+                out[:, channel] = np.clip(scaled, limits.min, limits.max).reshape(-1, 2)
         return clipped
 
 
