@@ -126,10 +126,9 @@ _display = heading("Display")
            help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
 @_decoding("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
            help=ITERATIONS)
-@_decoding("--threads", type=click.IntRange(0, MOST_THREADS), default=1, show_default=True,
-           metavar="N",
-           help="Number of threads that decode frames; 0 uses all cores. More than 1 pays if "
-                "frames occupy most of the time.")
+@_decoding("--threads", type=click.IntRange(0, MOST_THREADS), metavar="N",
+           help="Number of threads that decode frames; 0 uses all cores. Default: 0; with "
+                "--scheduler 1.")
 @scheduler_options
 @_output("--json", "json_path", type=click.Path(path_type=Path), metavar="FILE",
          help="Write the frames as a list of JSON objects.")
@@ -197,7 +196,10 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
     """
     try:
         with interruptible():
-            if scheduler.address is not None:
+            cluster = scheduler.address is not None
+            if options["threads"] is None:
+                options["threads"] = int(cluster)
+            if cluster:
                 for name, given in (("radio", radio), ("json", json_path), ("csi", csi_path),
                                     ("pcap", pcap_path), ("view", view), ("metrics", metrics)):
                     if given:
