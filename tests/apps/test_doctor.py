@@ -8,7 +8,6 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from gnuradio.mimopack.apps import doctor
@@ -40,12 +39,6 @@ def fake(folder, name, text):
     target.write_text(text)
 
 
-def fake_gnuradio(folder, gr_text):
-    fake(folder, "gnuradio/__init__.py",
-         "from pkgutil import extend_path\n__path__ = extend_path(__path__, __name__)\n")
-    fake(folder, "gnuradio/gr/__init__.py", gr_text)
-
-
 @pytest.mark.quick
 def test_working_installation():
     status, found = findings()
@@ -56,55 +49,14 @@ def test_working_installation():
     assert all(f["mend"] for f in found.values() if f["status"] != "ok")
 
 
-def test_text_report_marks_each_line():
-    done = run("doctor")
-    lines = [line for line in done.stdout.splitlines() if not line.strip().startswith("->")]
-    assert len(lines) >= 6
-    assert {line.split()[0] for line in lines} <= {"ok", "warning", "error"}
-
-
 def test_numpy_that_gnuradio_was_not_compiled_for(tmp_path):
     # Without numpy.core, GNU Radio's compiled modules fail in the same way as with NumPy 2.
     fake(tmp_path, "numpy/__init__.py", "__version__ = '2.4.6'\n")
     status, found = findings(path=[tmp_path])
     assert status == 1
-    assert found["NumPy"]["status"] == "error"
     assert "2.4.6" in found["NumPy"]["text"] and str(tmp_path) in found["NumPy"]["text"]
-    assert "numpy<2" in found["NumPy"]["mend"]
-    # Nothing else invites a rebuild.
-    assert [name for name, one in found.items() if one["status"] == "error"] == ["NumPy"]
-
-
-def test_numpy_missing(tmp_path):
-    fake(tmp_path, "numpy.py", "raise ImportError('no such thing')\n")
-    status, found = findings(path=[tmp_path])
-    assert status == 1
-    assert "no such thing" in found["NumPy"]["text"]
-
-
-def test_gnuradio_missing(monkeypatch):
-    def probe(code, *_):
-        if "gnuradio" in code:
-            raise doctor.ProbeError("No module named 'gnuradio.gr'")
-        return ["1.24", "/usr/lib/numpy/__init__.py"]
-
-    monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
-    monkeypatch.setattr(doctor, "probe", probe)
-    (finding,) = doctor.check_gnuradio()
-    assert (finding.name, finding.status) == ("GNU Radio", "error")
-    assert "apt install gnuradio" in finding.mend
-
-
-@pytest.mark.parametrize("gr_text", [
-    "raise ImportError('libgnuradio-runtime.so.3.11: cannot open shared object file')\n",
-    "version = lambda: 'v3.8.2.0'\nprefix = lambda: '/opt'\n",
-    "version = lambda: 'v3.11.0'\nprefix = lambda: '/opt'\n"])
-def test_another_gnuradio_in_front_is_named(tmp_path, gr_text):
-    fake_gnuradio(tmp_path, gr_text)
-    status, found = findings(path=[tmp_path])
-    assert status == 1
-    errors = [one for one in found.values() if one["status"] == "error"]
-    assert errors and all(f"remove {tmp_path} from PYTHONPATH" in one["mend"] for one in errors)
+    assert "numpy<2" in found["GNU Radio"]["mend"]
+    assert "runtime" not in found    # its error would only repeat the cause
 
 
 def test_an_empty_gnuradio_package_in_front_is_named(tmp_path):
@@ -117,14 +69,6 @@ def test_an_empty_gnuradio_package_in_front_is_named(tmp_path):
     assert done.returncode == 1
     assert f"remove {tmp_path} from PYTHONPATH" in done.stderr
     assert "apt install" not in done.stderr
-
-
-def test_gnuradio_too_old(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "")
-    monkeypatch.setattr(doctor, "probe", lambda code, *_: (
-        ["v3.8.2.0", "/usr"] if "gnuradio" in code else ["1.24", "/usr/lib/numpy/__init__.py"]))
-    _, finding = doctor.check_gnuradio()
-    assert finding.status == "error" and "3.8.2.0" in finding.text and "3.10" in finding.mend
 
 
 def test_compiled_module_missing(tmp_path):
@@ -155,20 +99,6 @@ def test_sigmf_missing(tmp_path):
     assert "pip install sigmf" in found["SigMF"]["mend"]
 
 
-def test_pip_is_advised_only_where_it_may_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor.sysconfig, "get_path", lambda name: str(tmp_path))
-    monkeypatch.setattr(doctor.sys, "executable", "/opt/my python")
-    monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
-    directly = "'/opt/my python' -m pip install sigmf"
-    assert doctor.how_to_install("sigmf") == directly
-    (tmp_path / "EXTERNALLY-MANAGED").touch()
-    assert doctor.how_to_install("sigmf").startswith(
-        "'/opt/my python' -m venv --system-site-packages ~/mimopack-venv && "
-        "~/mimopack-venv/bin/python -m pip install sigmf ")
-    monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
-    assert doctor.how_to_install("sigmf") == directly
-
-
 def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, tmp_path):
     prefix = tmp_path / "my checkout/.venv"
     blocks = prefix / "share/gnuradio/grc/blocks"
@@ -179,10 +109,10 @@ def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, 
     monkeypatch.setenv("GRC_BLOCKS_PATH", "")
     # The system's Python starts Companion by default; another Python must be given.
     monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     assert finding.mend == f"export GRC_BLOCKS_PATH='{blocks}'"
     monkeypatch.setattr(doctor.sys, "prefix", str(prefix))
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     python = shlex.quote(sys.executable)
     grcc = f"GRC_BLOCKS_PATH='{blocks}' {python} /usr/bin/grcc FLOWGRAPH.grc"
     assert finding.status == "warning"
@@ -191,7 +121,7 @@ def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, 
     script = prefix.parent / "scripts/companion.sh"
     script.parent.mkdir()
     script.touch()
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     assert finding.status == "ok" and not finding.mend
     assert f"'{script}'" in finding.text and grcc in finding.text
 
@@ -218,7 +148,7 @@ def test_shared_memory_without_a_process():
     # A private segment of a page, which exists until it is removed.
     segment = libc.shmget(0, 4096, 0o600)
     try:
-        (finding,) = doctor.check_shared_memory()
+        finding, = doctor.check_shared_memory()
         removes, _, _ = finding.mend.partition(" | ")
         shown = subprocess.run(removes.partition(": ")[2], shell=True, capture_output=True,
                                text=True, check=True).stdout.split()
@@ -227,56 +157,12 @@ def test_shared_memory_without_a_process():
         subprocess.run(["ipcrm", "-m", str(segment)], check=True)
 
 
-@pytest.mark.parametrize(("most", "status"), [(4, "warning"), (4096, "ok")])
-def test_shared_memory_near_its_limit(monkeypatch, tmp_path, most, status):
-    rows = ["key shmid perms size cpid lpid nattch uid",
-            "0 1 1600 4096 77 77 2 0", f"0 2 600 4096 78 78 0 {os.getuid()}",
-            "0 3 1600 4096 77 77 2 0", f"0 4 600 4096 79 79 0 {os.getuid() + 1}"]
-    for name, text in (("_SEGMENTS", "\n".join(rows)), ("_MOST_SEGMENTS", f"{most}\n")):
-        (tmp_path / name).write_text(text)
-        monkeypatch.setattr(doctor, name, tmp_path / name)
-    (finding,) = doctor.check_shared_memory()
-    assert finding.status == status
-    assert finding.text.startswith(f"4 of {most} segments exist, 1 of yours have no process")
-    assert "xargs -r -n 1 ipcrm -m" in finding.mend
-    assert ("process 77 has made 2 of them" in finding.mend) == (status == "warning")
-    monkeypatch.setattr(doctor, "_SEGMENTS", tmp_path / "none")
-    assert doctor.check_shared_memory() == []
-
-
 def test_another_copy_is_reported(tmp_path):
     fake(tmp_path, "gnuradio/mimopack/__init__.py", "")
-    code = "from gnuradio.mimopack.apps import doctor; print(doctor.check_prefix()[0])"
+    code = "from gnuradio.mimopack.apps import doctor; print(next(doctor.check_prefix()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "PYTHONPATH": f"{PACKAGES}{os.pathsep}{tmp_path}"})
     assert "status='warning'" in done.stdout and str(tmp_path) in done.stdout, done.stderr
-
-
-def test_prefix_that_python_does_not_search(tmp_path):
-    # Like the installed command, add the prefix to the path of this process only.
-    code = (f"import sys; sys.path.insert(1, {str(PACKAGES)!r})\n"
-            "from gnuradio.mimopack.apps.cli import main; main(['doctor', '--json'])")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
-                          cwd=tmp_path, env={k: v for k, v in os.environ.items()
-                                             if k != "PYTHONPATH"})
-    found = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
-    assert found["CPU detectors"]["status"] == "ok"
-    site = [p for p in sys.path if "site-packages" in p or "dist-packages" in p]
-    if str(PACKAGES) in site:
-        assert found["installation"]["status"] == "ok"
-        return
-    assert found["installation"]["status"] == "warning"
-    # With ctest after scripts/setup.sh, another copy is installed.
-    if any(Path(folder, "gnuradio/mimopack/__init__.py").exists() for folder in site):
-        assert "remove outdated copies" in found["installation"]["mend"]
-    else:
-        assert found["installation"]["mend"] == (
-            f"export PYTHONPATH={shlex.quote(str(PACKAGES))}${{PYTHONPATH:+:$PYTHONPATH}}")
-
-
-def test_process_that_crashes_is_reported():
-    with pytest.raises(doctor.ProbeError, match="signal 11"):
-        doctor.probe("import os; os.kill(os.getpid(), 11)")
 
 
 def test_fewer_threads_than_cores(monkeypatch):
@@ -296,16 +182,16 @@ def test_companion_blocks(monkeypatch, tmp_path):
     # Ignore a copy installed in /usr/local.
     monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("GRC_BLOCKS_PATH", "")
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     assert finding.status == "warning" and f"GRC_BLOCKS_PATH={blocks}" in finding.mend
     monkeypatch.setenv("GRC_BLOCKS_PATH", str(blocks))
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     assert finding.status == "ok" and ": 1" in finding.text
     other = tmp_path / "other"
     other.mkdir()
     (other / "mimopack_x.block.yml").touch()
     monkeypatch.setenv("GRC_BLOCKS_PATH", f"{blocks}{os.pathsep}{other}")
-    (finding,) = doctor.check_companion()
+    finding, = doctor.check_companion()
     assert finding.status == "warning" and str(other) in finding.text
     monkeypatch.setattr(doctor, "installed_grc_folder", lambda: None)
-    assert doctor.check_companion()[0].status == "warning"
+    assert next(doctor.check_companion()).status == "warning"

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import sys
 import sysconfig
-from collections import Counter
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -38,10 +37,14 @@ class ProbeError(Exception):
 
 # Name of this package: gnuradio.mimopack, or mimopack if it came with pip, without blocks.
 PACKAGE = __package__.removesuffix(".apps")
+WITH_BLOCKS = PACKAGE == "gnuradio.mimopack"
 # Folder on Python's path that contains this copy of the package.
 PACKAGES = Path(__file__).absolute().parents[PACKAGE.count(".") + 2]
-
-
+_REBUILD = ("build and install again: scripts/setup.sh, or cmake --build build && cmake --install "
+            "build")
+_SEGMENTS, _MOST_SEGMENTS = Path("/proc/sysvipc/shm"), Path("/proc/sys/kernel/shmmni")
+_REMOVE = ("awk -v me=$(id -u) '$7 == 0 && $8 == me {print $2}' /proc/sysvipc/shm | "
+           "xargs -r -n 1 ipcrm -m")
 # Code at the start of a probe. Python looks in the working folder first, whose files may come from
 # somebody else. Python 3.10 has no option -P against that.
 _SAFE_PATH = "import sys\nif sys.path[:1] == ['']:\n    del sys.path[0]\n"
@@ -77,89 +80,63 @@ def check_prefix():
     """Check that this is the only copy of the package on Python's path."""
     package = import_module(PACKAGE)
     here = Path(package.__file__).parent.resolve()
-    copies = []
     parent = sys.modules.get(PACKAGE.rpartition(".")[0])
-    for folder in parent.__path__ if parent else ():
-        copy = (Path(folder) / "mimopack").resolve()
-        if (copy / "__init__.py").exists() and copy not in [here, *copies]:
-            copies.append(copy)
+    folders = [(Path(folder) / "mimopack").resolve() for folder in
+               (parent.__path__ if parent else ())]
+    copies = [str(folder) for folder in dict.fromkeys(folders)
+              if folder != here and (folder / "__init__.py").exists()]
     if copies:
-        return [Finding("installation", "warning",
-                        f"{here} is used, but other copies are installed: "
-                        + ", ".join(map(str, copies)),
-                        "remove outdated copies (run cmake --build build --target uninstall in "
-                        "the source tree that installed them)")]
+        yield Finding("installation", "warning",
+                      f"{here} is used, but other copies are installed: {', '.join(copies)}",
+                      "remove outdated copies (run cmake --build build --target uninstall in the "
+                      "source tree that installed them)")
+        return
     try:
         probe(f"import json, {PACKAGE}; print(json.dumps(None))", extra_path=None)
     except ProbeError:
-        return [Finding("installation", "warning",
-                        f"{here} is not on Python's path: flowgraphs will not find it",
-                        f"export PYTHONPATH={shlex.quote(str(PACKAGES))}"
-                        "${PYTHONPATH:+:$PYTHONPATH}")]
-    return [Finding("installation", "ok", f"gr-mimopack {package.__version__} in {here}")]
+        yield Finding("installation", "warning",
+                      f"{here} is not on Python's path: flowgraphs will not find it",
+                      f"export PYTHONPATH={shlex.quote(str(PACKAGES))}"
+                      "${PYTHONPATH:+:$PYTHONPATH}")
+    else:
+        yield Finding("installation", "ok", f"gr-mimopack {package.__version__} in {here}")
 
 
-def _numpy():
-    """Return NumPy's version and folder."""
-    version, file = probe("import json, numpy; print(json.dumps([numpy.__version__, "
-                          "numpy.__file__]))")
-    return version, str(Path(file).parent)
-
-
-def check_arrays():
-    """Check what the package without blocks needs in place of GNU Radio: NumPy."""
+def check_numpy():
+    """Check that NumPy can be imported."""
     try:
-        version, path = _numpy()
+        version, file = probe("import json, numpy; print(json.dumps([numpy.__version__, "
+                              "numpy.__file__]))")
     except ProbeError as error:
-        return [Finding("NumPy", "error", f"not importable: {error}", how_to_install("numpy"))]
-    return [Finding("NumPy", "ok", f"{version} in {path}"),
-            Finding("GNU Radio", "ok", f"not used: the package {PACKAGE} has no blocks")]
-
-
-def _gnuradio_in_front():
-    """Return the folder of PYTHONPATH with a package gnuradio that is not ours, or None."""
-    for folder in map(Path, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))):
-        package = folder / "gnuradio"
-        if any((package / name).exists() for name in ("__init__.py", "gr")) and (
-                folder.resolve() != PACKAGES.resolve()):
-            return folder
-    return None
-
-
-def _unless_hidden(mend):
-    """Return a repair of GNU Radio; if PYTHONPATH hides the installed one, that is the fault."""
-    folder = _gnuradio_in_front()
-    return mend if folder is None else (
-        f"remove {folder} from PYTHONPATH: its package gnuradio hides the installed GNU Radio")
+        yield Finding("NumPy", "error", f"not importable: {error}",
+                      "apt install python3-numpy, and remove other copies of NumPy from PYTHONPATH"
+                      if WITH_BLOCKS else how_to_install("numpy"))
+    else:
+        yield Finding("NumPy", "ok", f"{version} in {Path(file).parent}")
 
 
 def check_gnuradio():
-    """Check GNU Radio and the NumPy that it uses."""
+    """Check GNU Radio, which may have been compiled for another NumPy."""
+    if not WITH_BLOCKS:
+        yield Finding("GNU Radio", "ok", f"not used: the package {PACKAGE} has no blocks")
+        return
     try:
-        version, path = _numpy()
+        version, prefix = probe("import json; from gnuradio import gr; "
+                                "print(json.dumps([gr.version(), gr.prefix()]))")
     except ProbeError as error:
-        return [Finding("NumPy", "error", f"not importable: {error}",
-                        "apt install python3-numpy, and remove other copies of NumPy from "
-                        "PYTHONPATH")]
-    try:
-        gr = probe("import json; from gnuradio import gr; "
-                   "print(json.dumps([gr.version(), gr.prefix()]))")
-    except ProbeError as error:
-        if "numpy" in str(error) or "initialization failed" in str(error):
-            return [Finding("NumPy", "error",
-                            f"GNU Radio cannot be imported with NumPy {version} from {path}: it "
-                            f"was compiled for another version ({error})",
-                            "remove that NumPy (pip uninstall numpy) so that Python finds the "
-                            "distribution's NumPy, or pip install 'numpy<2'")]
-        return [Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
-                        _unless_hidden(
-                            "apt install gnuradio, and run mimopack with the Python for which it "
-                            "is installed (/usr/bin/python3 on Debian and Ubuntu)"))]
-    numpy_line = Finding("NumPy", "ok", f"{version} in {path}, accepted by GNU Radio")
-    if tuple(int(part) for part in gr[0].lstrip("v").split(".")[:2]) < (3, 10):
-        return [numpy_line, Finding("GNU Radio", "error", f"{gr[0]}: 3.10 or newer is needed",
-                                    _unless_hidden("install GNU Radio 3.10"))]
-    return [numpy_line, Finding("GNU Radio", "ok", f"{gr[0]} in {gr[1]}")]
+        yield Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
+                      "remove the NumPy that is not the distribution's (pip uninstall numpy), or "
+                      "pip install 'numpy<2': GNU Radio was compiled for another version"
+                      if "numpy" in str(error) or "initialization failed" in str(error) else
+                      "apt install gnuradio, remove folders with another package gnuradio from "
+                      "PYTHONPATH, and run mimopack with the Python for which GNU Radio is "
+                      "installed (/usr/bin/python3 on Debian and Ubuntu)")
+        return
+    if tuple(int(part) for part in version.lstrip("v").split(".")[:2]) < (3, 10):
+        yield Finding("GNU Radio", "error", f"{version}: 3.10 or newer is needed",
+                      "install GNU Radio 3.10")
+    else:
+        yield Finding("GNU Radio", "ok", f"{version} in {prefix}")
 
 
 def check_runtime():
@@ -167,35 +144,30 @@ def check_runtime():
     try:
         probe(f"import json; from {PACKAGE} import _runtime; print(json.dumps(True))")
     except ProbeError as error:
-        return [Finding("runtime", "error", f"_runtime is not importable: {error}",
-                        _unless_hidden(
-                            "build and install again with the installed GNU Radio: "
-                            "scripts/setup.sh, or cmake --build build && cmake --install build"))]
-    return [Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")]
+        yield Finding("runtime", "error", f"_runtime is not importable: {error}",
+                      f"with the installed GNU Radio, {_REBUILD}")
+    else:
+        yield Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")
 
 
 def check_core():
     """Check the compiled detectors: the instruction set in use, and threads."""
     try:
-        core = probe(f"import json; from {PACKAGE} import _core; "
-                     "print(json.dumps([_core.isa(), list(_core.available_isas()), "
-                     "_core.max_threads()]))")
+        isa, available, threads = probe(
+            f"import json; from {PACKAGE} import _core; print(json.dumps([_core.isa(), "
+            "list(_core.available_isas()), _core.max_threads()]))")
     except ProbeError as error:
-        return [Finding("CPU detectors", "error", f"_core is not importable: {error}",
-                        "build and install again: scripts/setup.sh, or cmake --build build && "
-                        "cmake --install build, with the same Python")]
-    isa, available, threads = core
-    found = [Finding("CPU detectors", "ok",
-                     f"instruction set {isa} (available: {', '.join(available)})")]
+        yield Finding("CPU detectors", "error", f"_core is not importable: {error}",
+                      f"with the same Python, {_REBUILD}")
+        return
+    yield Finding("CPU detectors", "ok",
+                  f"instruction set {isa} (available: {', '.join(available)})")
     cores = len(os.sched_getaffinity(0))
     if threads < cores:
-        found.append(Finding("threads", "warning",
-                             f"{threads} of {cores} processor cores are used",
-                             "unset OMP_NUM_THREADS and OMP_THREAD_LIMIT, or set them to "
-                             f"{cores}"))
+        yield Finding("threads", "warning", f"{threads} of {cores} processor cores are used",
+                      f"unset OMP_NUM_THREADS and OMP_THREAD_LIMIT, or set them to {cores}")
     else:
-        found.append(Finding("threads", "ok", f"{threads} on {cores} processor cores"))
-    return found
+        yield Finding("threads", "ok", f"{threads} on {cores} processor cores")
 
 
 def installed_grc_folder():
@@ -232,27 +204,29 @@ def check_companion():
                       "from gnuradio.grc.core.Config import Config; "
                       "print(json.dumps(Config(gr.version(), prefs=gr.prefs()).block_paths))")
     except ProbeError as error:
-        return [Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
-                        _unless_hidden("apt install gnuradio"))]
+        yield Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
+                      "apt install gnuradio")
+        return
     ours = installed_grc_folder()
+    if ours is None:
+        yield Finding("GRC blocks", "warning",
+                      "this copy of the package has no GRC blocks: it is a source tree, or the "
+                      "blocks were not installed", "scripts/setup.sh, or cmake --install build")
+        return
     seen = [Path(path).resolve() for path in paths
             if any(Path(path).glob("mimopack_*.block.yml"))]
-    if ours is None:
-        return [Finding("GRC blocks", "warning",
-                        "this copy of the package has no GRC blocks: it is a source tree, or the "
-                        "blocks were not installed",
-                        "scripts/setup.sh, or cmake --install build")]
-    count = len(list(ours.glob("mimopack_*.block.yml")))
+    text = f"{ours}: {len(list(ours.glob('mimopack_*.block.yml')))}"
     if companion_script() and Path(sys.prefix).resolve() in ours.resolve().parents:
-        return [Finding("GRC blocks", "ok", f"{ours}: {count}; {how_to_start(ours)}")]
-    if ours.resolve() not in seen:
-        return [Finding("GRC blocks", "warning",
-                        f"GNU Radio Companion does not look in {ours}", how_to_start(ours))]
-    if len(seen) > 1:
-        return [Finding("GRC blocks", "warning",
-                        "found in more than one folder: " + ", ".join(map(str, seen)),
-                        "uninstall the outdated copies")]
-    return [Finding("GRC blocks", "ok", f"{ours}: {count}")]
+        yield Finding("GRC blocks", "ok", f"{text}; {how_to_start(ours)}")
+    elif ours.resolve() not in seen:
+        yield Finding("GRC blocks", "warning", f"GNU Radio Companion does not look in {ours}",
+                      how_to_start(ours))
+    elif len(seen) > 1:
+        yield Finding("GRC blocks", "warning",
+                      "found in more than one folder: " + ", ".join(map(str, seen)),
+                      "uninstall the outdated copies")
+    else:
+        yield Finding("GRC blocks", "ok", text)
 
 
 def how_to_install(package):
@@ -271,9 +245,10 @@ def check_sigmf():
     try:
         version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
     except ProbeError as error:
-        return [Finding("SigMF", "warning", f"not importable; only recordings need it: {error}",
-                        how_to_install("sigmf"))]
-    return [Finding("SigMF", "ok", version)]
+        yield Finding("SigMF", "warning", f"not importable; only recordings need it: {error}",
+                      how_to_install("sigmf"))
+    else:
+        yield Finding("SigMF", "ok", version)
 
 
 def check_gpu():
@@ -282,15 +257,17 @@ def check_gpu():
         version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
     except ProbeError as error:
         if "No module named 'cupy'" in str(error):
-            return [Finding("GPU", "ok", "CuPy is not installed; only backend 'cuda' needs it. "
-                                         "Everything runs on the CPU")]
-        return [Finding("CuPy", "warning", f"not importable: {error}",
-                        "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on) "
-                        "without changing NumPy, or pip uninstall CuPy: only backend 'cuda' needs "
-                        "it")]
-    found = [Finding("CuPy", "ok", version)]
+            yield Finding("GPU", "ok", "CuPy is not installed; only backend 'cuda' needs it. "
+                                       "Everything runs on the CPU")
+        else:
+            yield Finding("CuPy", "warning", f"not importable: {error}",
+                          "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on) "
+                          "without changing NumPy, or pip uninstall CuPy: only backend 'cuda' "
+                          "needs it")
+        return
+    yield Finding("CuPy", "ok", version)
     try:
-        device = probe(
+        name, memory, count = probe(
             f"import json, cupy; from {PACKAGE}.cuda import device; device.load_nvrtc(); "
             "cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
             "{ x[threadIdx.x] += 1; }', 'f')((1,), (32,), (cupy.zeros(32, 'f'),)); "
@@ -298,20 +275,14 @@ def check_gpu():
             "print(json.dumps([p['name'].decode(), p['totalGlobalMem'] / 2**30, "
             "cupy.cuda.runtime.getDeviceCount()]))")
     except ProbeError as error:
-        mend = ("check the driver with nvidia-smi, and that it supports CuPy's CUDA version "
-                "(cupy-cuda12x, cupy-cuda13x)")
-        if "nvrtc" in str(error):
-            mend = ("pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), or "
-                    "install the CUDA toolkit: CuPy compiles kernels with NVRTC")
-        found.append(Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}", mend))
+        yield Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}",
+                      "pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), "
+                      "or install the CUDA toolkit: CuPy compiles kernels with NVRTC"
+                      if "nvrtc" in str(error) else
+                      "check the driver with nvidia-smi, and that it supports CuPy's CUDA version "
+                      "(cupy-cuda12x, cupy-cuda13x)")
     else:
-        found.append(Finding("GPU", "ok", f"{device[2]} x {device[0]}, {device[1]:.0f} GiB"))
-    return found
-
-
-_SEGMENTS, _MOST_SEGMENTS = Path("/proc/sysvipc/shm"), Path("/proc/sys/kernel/shmmni")
-_REMOVE = ("awk -v me=$(id -u) '$7 == 0 && $8 == me {print $2}' /proc/sysvipc/shm | "
-           "xargs -r -n 1 ipcrm -m")
+        yield Finding("GPU", "ok", f"{count} x {name}, {memory:.0f} GiB")
 
 
 def check_shared_memory():
@@ -320,17 +291,17 @@ def check_shared_memory():
         names, *rows = [line.split() for line in _SEGMENTS.read_text().splitlines()]
         most = int(_MOST_SEGMENTS.read_text())
     except OSError:
-        return []    # not on Linux
+        return    # not on Linux
     segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
     idle = sum(one["nattch"] == 0 and one["uid"] == os.getuid() for one in segments)
     text = f"{len(segments)} of {most} segments exist, {idle} of yours have no process"
-    mends = [f"to remove those without a process: {_REMOVE}"] if idle else []
+    mend = f"to remove those without a process: {_REMOVE}" if idle else ""
     if 2 * len(segments) < most:
-        return [Finding("shared memory", "ok", text, *mends)]
-    process, count = Counter(one["cpid"] for one in segments).most_common(1)[0]
-    mends.append(f"process {process} has made {count} of them, which go when it ends")
-    return [Finding("shared memory", "warning",
-                    f"{text}; without a free segment, no flowgraph starts", "; ".join(mends))]
+        yield Finding("shared memory", "ok", text, mend)
+    else:
+        yield Finding("shared memory", "warning",
+                      f"{text}; without a free segment, no flowgraph starts",
+                      mend or "end programs that use them: ipcs -m -p lists their processes")
 
 
 def check_plugins():
@@ -340,35 +311,27 @@ def check_plugins():
         found = probe(f"{read}print(json.dumps([[entry.name, lookup.describe(entry)] "
                       "for entry in lookup.entry_points()]))")
     except ProbeError:
-        return []    # another check reports the cause
-    findings = []
+        return    # another check reports the cause
     for name, declared in found:
-        title = f"detector {name}"
         try:
             probe(f"{read}from {PACKAGE} import detectors; "
                   f"assert {name!r} not in list(detectors.REGISTRY), "
                   "'a detector of gr-mimopack has this name'; "
                   f"detectors.find({name!r}); print(json.dumps(True))")
         except ProbeError as error:
-            findings.append(Finding(title, "warning", f"{declared}: {error}",
-                                    "update or uninstall that package"))
+            yield Finding(f"detector {name}", "warning", f"{declared}: {error}",
+                          "update or uninstall that package")
         else:
-            findings.append(Finding(title, "ok", declared))
-    return findings
+            yield Finding(f"detector {name}", "ok", declared)
 
 
-def checks():
-    """Return the checks of this package, in the order of the report."""
-    needed = ((check_gnuradio, check_core, check_runtime, check_companion)
-              if PACKAGE == "gnuradio.mimopack" else (check_arrays, check_core))
-    return (check_prefix, *needed, check_sigmf, check_gpu, check_shared_memory, check_plugins)
-
-
-def needs(check):
-    """Return the names of the findings without which a check would only repeat their errors."""
-    if check in (check_runtime, check_companion):
-        return {"NumPy", "GNU Radio"}
-    return set() if check in (check_prefix, check_shared_memory) else {"NumPy"}
+# Checks in the order of the report, and those of whose findings an error makes them useless.
+_CHECKS = ((check_prefix, ()), (check_numpy, ()), (check_gnuradio, ("NumPy",)),
+           (check_core, ("NumPy",)),
+           *(((check_runtime, ("NumPy", "GNU Radio")), (check_companion, ("NumPy", "GNU Radio")))
+             if WITH_BLOCKS else ()),
+           (check_sigmf, ("NumPy",)), (check_gpu, ("NumPy",)), (check_shared_memory, ()),
+           (check_plugins, ("NumPy",)))
 
 
 @click.command("doctor")
@@ -380,13 +343,12 @@ def doctor_command(as_json):
     The exit status is 1 if a check finds an error. Warnings do not change it.
     """
     findings = []
-    for check in checks():
-        if needs(check) & {finding.name for finding in findings if finding.status == "error"}:
+    for check, needed in _CHECKS:
+        if any(finding.name in needed and finding.status == "error" for finding in findings):
             continue
-        new = check()
-        findings += new
-        if not as_json:
-            for finding in new:
+        for finding in check():
+            findings.append(finding)
+            if not as_json:
                 click.echo(click.style(f"{finding.status:8}", fg=_COLOURS[finding.status])
                            + f"{finding.name}: {finding.text}")
                 if finding.mend:
