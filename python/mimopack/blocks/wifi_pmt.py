@@ -10,7 +10,7 @@ import numpy as np
 import pmt
 
 from .._runtime import to_pdu, to_pmt_dict, to_python, to_python_dict
-from ..checks import integer, share, shown
+from ..checks import integer, share
 from ..text import rate_in_words
 from ..wifi import formats
 from ..wifi.carriers import FFT_20
@@ -28,7 +28,11 @@ _FIELD = "format_"    # prefix of the arguments of a format
 _OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
                                          for field in fields(kind))))
 _ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
-_MAY_BE_ANNOUNCED = [field.name for field in fields_of("announced")]
+_OF_ANNOUNCED = dict.fromkeys(_ANNOUNCED + field.name for field in fields_of("announced"))
+# Keys of a found frame that are neither of its format nor announced, and their types.
+_OF_FOUND = {"start": int, "num_samples": int, "sample_rate": float, "num_rx": int, "first": int,
+             "window": int, "cfo": float, "problem": str, "truncated": bool, "inside": bool,
+             "subchannels": np.ndarray, "signal": np.ndarray, "noise": np.ndarray, "centre": int}
 
 
 def frame_to_pmt(frame, **extra):
@@ -164,40 +168,43 @@ def found_from_pmt(message, num_rx, sample_rate):
     told, samples = pdu_parts(message)
     if not pmt.is_c32vector(samples):
         raise ValueError("the message has no c32vector")
-    if _number(told, "sample_rate") != sample_rate:
-        got = rate_in_words(_number(told, "sample_rate"))
-        raise ValueError(f"sample_rate: got {got}, must be {rate_in_words(sample_rate)}")
-    if _whole(told, "num_rx") != num_rx:
-        raise ValueError(f"num_rx: got {_whole(told, 'num_rx')}, must be {num_rx}")
+    facts = read(told, _OF_FOUND)
+    if facts["sample_rate"] != sample_rate:
+        raise ValueError(f"sample_rate: got {rate_in_words(facts['sample_rate'])}, must be "
+                         f"{rate_in_words(sample_rate)}")
+    if facts["num_rx"] != num_rx:
+        raise ValueError(f"num_rx: got {facts['num_rx']}, must be {num_rx}")
     samples = to_python(samples)
     if samples.size % num_rx:
         raise ValueError(f"samples: got {samples.size}, must be a multiple of {num_rx}")
-    subchannels = tuple(_vector(told, "subchannels", pmt.is_s32vector, pmt.s32vector_elements))
-    if not subchannels or not all(0 <= one < max(1, sample_rate / 20e6) for one in subchannels):
+    width = max(1, round(sample_rate / 20e6))
+    subchannels = tuple(facts["subchannels"].tolist())
+    if not subchannels or not set(subchannels) <= set(range(width)):
         raise ValueError(f"subchannels: got {subchannels}, must be one or several of 0 to "
-                         f"{max(1, round(sample_rate / 20e6)) - 1}")
-    first = _whole(told, "first")
-    preamble = Preamble(_whole(told, "start"), _whole(told, "window"),
-                        float(_number(told, "cfo")), subchannels)
-    signal, noise = _reals(told, "signal", num_rx), _reals(told, "noise", num_rx)
-    if not (noise > 0).all() or not (signal >= 0).all():
-        raise ValueError("signal, noise: got an invalid power, must be at least 0 (signal) and "
+                         f"{width - 1}")
+    start, window, first = (integer(name, facts[name], -2**62, 2**62)
+                            for name in ("start", "window", "first"))
+    num_samples = integer("num_samples", facts["num_samples"], 0, 2**62)
+    preamble = Preamble(start, window, facts["cfo"], subchannels)
+    signal, noise = facts["signal"], facts["noise"]
+    if not signal.size == noise.size == num_rx or not np.isfinite([signal, noise]).all() or (
+            noise <= 0).any() or (signal < 0).any():
+        raise ValueError(f"signal, noise: must be {num_rx} finite powers, at least 0 (signal) and "
                          "above 0 (noise)")
-    num_samples = _whole(told, "num_samples")
-    header = Header(_format(to_python_dict(told, _OF_FORMAT)), _text(told, "problem"),
-                    num_samples // max(1, round(sample_rate / 20e6)), _whole(told, "centre"),
-                    noise, signal, _announced(told))
+    announced = {name.removeprefix(_ANNOUNCED): value
+                 for name, value in to_python_dict(told, _OF_ANNOUNCED).items()}
+    header = Header(_format(to_python_dict(told, _OF_FORMAT)), facts["problem"],
+                    num_samples // width, facts["centre"], noise, signal, announced)
     if header.format is None and not header.problem:
         raise ValueError("problem: got no text, must say why there is no format")
-    least, truncated = FFT_20 * max(1, round(sample_rate / 20e6)), _flag(told, "truncated")
-    if header.format is not None and not truncated and samples.size < least * num_rx:
+    least = FFT_20 * width
+    if header.format is not None and not facts["truncated"] and samples.size < least * num_rx:
         raise ValueError(f"samples: got {samples.size // num_rx} per antenna, must be at least "
                          f"{least}")
-    if not 0 <= preamble.window - first < 2**20:
-        raise ValueError(f"window: got {preamble.window}, must be {first} (first) to "
-                         f"{first + 2**20 - 1}")
-    return Found(preamble, header, samples.reshape(num_rx, -1), first, truncated,
-                 _flag(told, "inside"), num_samples)
+    if not 0 <= window - first < 2**20:
+        raise ValueError(f"window: got {window}, must be {first} (first) to {first + 2**20 - 1}")
+    return Found(preamble, header, samples.reshape(num_rx, -1), first, facts["truncated"],
+                 facts["inside"], num_samples)
 
 
 def _format(values):
@@ -221,15 +228,6 @@ def _format_of(name, arguments):
         return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in arguments})
     except TypeError as error:
         raise ValueError(f"format: {error}") from error
-
-
-def _announced(told):
-    found = {}
-    for name in _MAY_BE_ANNOUNCED:
-        value = pmt.dict_ref(told, pmt.intern(_ANNOUNCED + name), pmt.PMT_NIL)
-        if not pmt.is_null(value):
-            found[name] = scalar(name, value)
-    return found
 
 
 def moment(name, value):
@@ -260,51 +258,30 @@ def times(time):
     return {} if time is None else {"time": sum(time), "rx_time": moment_to_pmt(time)}
 
 
-def lookup(told, name):
-    """Return the PMT of a key; raise ValueError if it is missing."""
-    value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
-    if pmt.is_null(value):
-        raise ValueError(f"{name}: the key is missing")
-    return value
+def read(told, kinds):
+    """Return values of a PMT dictionary, in the order of ``kinds``.
 
+    Args:
+        told: the dictionary.
+        kinds: {name: int, float, bool, str or np.ndarray}.
 
-def _number(told, name):
-    value = scalar(name, lookup(told, name))
-    if isinstance(value, (bool, str)) or not np.isfinite(value):
-        raise ValueError(f"{name}: got {shown(value)}, must be a number")
-    return value
-
-
-def _whole(told, name):
-    value = _number(told, name)
-    if not isinstance(value, int) or abs(value) > 2**62:
-        raise ValueError(f"{name}: got {shown(value)}, must be an integer")
-    return value
-
-
-def _flag(told, name):
-    value = scalar(name, lookup(told, name))
-    if not isinstance(value, bool):
-        raise ValueError(f"{name}: got {shown(value)}, must be true or false")
-    return value
-
-
-def _text(told, name):
-    value = scalar(name, lookup(told, name))
-    if not isinstance(value, str):
-        raise ValueError(f"{name}: got {shown(value)}, must be text")
-    return value
-
-
-def _vector(told, name, is_one, elements):
-    value = lookup(told, name)
-    if not is_one(value):
-        raise ValueError(f"{name}: got a value of the wrong type")
-    return elements(value)
-
-
-def _reals(told, name, size):
-    values = np.array(_vector(told, name, pmt.is_f64vector, pmt.f64vector_elements), float)
-    if values.size != size or not np.isfinite(values).all():
-        raise ValueError(f"{name}: got {values.size} values, must be {size} finite values")
+    Raises:
+        ValueError: a key is missing, or its value is of another type or not finite.
+    """
+    found, values = to_python_dict(told, kinds), {}
+    for name, kind in kinds.items():
+        value = found.get(name)
+        if kind is float and type(value) is int:
+            value = float(value)
+        if value is None:
+            raise ValueError(f"{name}: the key is missing")
+        if not isinstance(value, kind) or isinstance(value, bool) and kind is not bool or (
+                kind is float and not math.isfinite(value)):
+            # Do not show the value: a deeply nested one would exhaust the stack.
+            raise ValueError(f"{name}: got another value, must be {_KINDS[kind]}")
+        values[name] = value
     return values
+
+
+_KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "text",
+          np.ndarray: "a vector"}

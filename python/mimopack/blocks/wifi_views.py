@@ -8,16 +8,15 @@ from collections import deque
 import numpy as np
 import pmt
 
-from .._runtime import to_python
-from ..checks import integer, integer_choice, number, shown
+from .._runtime import to_python, to_python_dict
+from ..checks import integer, integer_choice, number
 from ..wifi import HT, VHT, ChannelState, NonHT
 from ..wifi.airtime import BEACON_INTERVAL, Airtime
 from ..wifi.linear_loss import linear_loss
 from ..wifi.statistics import condition_db
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .settings import scalar
-from .wifi_pmt import lookup
+from .wifi_pmt import read
 
 # Maximum number of messages that wait for a display. A newer one replaces the oldest.
 _MOST = 50
@@ -25,10 +24,6 @@ _MAX_POINTS = 10**6
 # Of the rates in words: the time that they are counted over, the most frames, and the most kinds.
 _RECENT_SECONDS, _MOST_RECENT, _MOST_KINDS = 2.0, 100_000, 3
 _WIDTHS = (64, 128, 256)    # number of subcarriers at 20, 40 and 80 MHz
-
-
-def _whole(told, name, most):
-    return integer(name, scalar(name, lookup(told, name)), 1, most)
 
 
 def _points(message):
@@ -50,14 +45,9 @@ def _shown(vectors):
 
 
 def _show(block, values):
-    """Queue a block's curves with the values of one more frame, and keep these values.
-
-    If there is no memory, the block is as before.
-    """
-    history = block._history
-    curves = np.array([*history, values][-history.maxlen:], np.float32).T
-    block._queue.put(_shown(curves))
-    history.append(values)
+    """Queue a block's curves with the values of one more frame."""
+    block._history.append(values)
+    block._queue.put(_shown(np.array(block._history, np.float32).T))
 
 
 def _channel(message):
@@ -66,15 +56,14 @@ def _channel(message):
     Return (dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)).
     """
     told, values = _points(message)
-    carriers = lookup(told, "carriers")
-    if not pmt.is_s32vector(carriers):
-        raise ValueError("carriers: got a value of the wrong type, must be an s32vector")
-    carriers = to_python(carriers)
-    shape = (_whole(told, "num_rx", 8), _whole(told, "num_space_time_streams", 8))
+    facts = read(told, {"carriers": np.ndarray, "num_rx": int, "num_space_time_streams": int,
+                        "noise": np.ndarray})
+    carriers, noise = facts["carriers"], facts["noise"]
+    shape = tuple(integer(name, facts[name], 1, 8)
+                  for name in ("num_rx", "num_space_time_streams"))
     if values.size != carriers.size * shape[0] * shape[1] or not values.size:
         raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
                          f"{shape[0]} antennas and {shape[1]} streams")
-    noise = _reals(told, "noise")
     if noise.size != shape[0] or not (noise >= 0).all():
         raise ValueError(f"noise: got {noise.size} values, must be {shape[0]} powers")
     return told, carriers, values.reshape(carriers.size, *shape), noise
@@ -98,24 +87,12 @@ class _Choosing:
     def takes(self, message):
         """Return whether to show a PDU. This is cheap, as busy channels make many PDUs."""
         told, _ = pdu_parts(message)
-        return (_whole(told, "num_space_time_streams", 8) >= self._least
-                and time.monotonic() >= self._next)
+        streams = read(told, {"num_space_time_streams": int})["num_space_time_streams"]
+        return streams >= self._least and time.monotonic() >= self._next
 
     def done(self):
         """Note that a PDU has been shown."""
         self._next = time.monotonic() + self._interval
-
-
-def _reals(told, name):
-    values = lookup(told, name)
-    if not pmt.is_f64vector(values):
-        raise ValueError(f"{name}: got a value of the wrong type, must be an f64vector")
-    return to_python(values)
-
-
-def _is_dictionary(message):
-    if not pmt.is_dict(message) or pmt.is_null(message):
-        raise ValueError("the message is not a dictionary")
 
 
 class wifi_symbols(message_source):
@@ -142,7 +119,7 @@ class wifi_symbols(message_source):
 
     def _accept(self, message):
         told, points = _points(message)
-        streams = _whole(told, "num_streams", 8)
+        streams = integer("num_streams", read(told, {"num_streams": int})["num_streams"], 1, 8)
         if not points.size or points.size % streams:
             raise ValueError(f"got {points.size} points of {streams} streams")
         if streams < self._least:
@@ -204,13 +181,6 @@ class wifi_channel_view(message_source):
         shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
         self._queue.put(_shown(shown.reshape(-1, self._width)))
         self._choosing.done()
-
-
-def _count(message, name):
-    value = scalar(name, lookup(message, name))
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name}: got {shown(value)}, must be a number")
-    return value
 
 
 class wifi_meter(message_source):
@@ -284,19 +254,17 @@ class wifi_meter(message_source):
         return np.array(self._history, np.float32).T
 
     def _accept(self, message):
-        _is_dictionary(message)
-        mpdus, found = (_count(message, name) for name in ("num_mpdus_ok", "num_mpdus"))
-        snr_db = pmt.dict_ref(message, pmt.intern("snr_db"), pmt.PMT_NIL)
-        evm_db = pmt.dict_ref(message, pmt.intern("evm_db"), pmt.PMT_NIL)
-        worst = max(pmt.f64vector_elements(evm_db), default=0.0) if pmt.is_f64vector(evm_db) else 0
+        facts = read(message, {"num_mpdus_ok": int, "num_mpdus": int})
+        mpdus, found = (integer(name, value, 0, 2**31) for name, value in facts.items())
+        known = to_python_dict(message, {"snr_db": float, "evm_db": tuple, "format": str,
+                                         "mcs": float})
+        worst = max(known.get("evm_db", ()), default=0.0)
         with np.errstate(over="ignore"):
-            values = np.array([pmt.to_double(snr_db) if pmt.is_real(snr_db) else 0.0, worst,
+            values = np.array([known.get("snr_db", 0.0), worst,
                                float(mpdus == 0)]).astype(np.float32)
-        name = pmt.dict_ref(message, pmt.intern("format"), pmt.PMT_NIL)
-        name = pmt.symbol_to_string(name) if pmt.is_symbol(name) else "unknown"
-        mcs, kind = pmt.dict_ref(message, pmt.intern("mcs"), pmt.PMT_NIL), name
-        if pmt.is_integer(mcs) or pmt.is_real(mcs):
-            kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{to_python(mcs):g}"
+        name = kind = known.get("format", "unknown")
+        if "mcs" in known:
+            kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{known['mcs']:g}"
         _show(self, np.nan_to_num(values))
         if len(self._formats) > 100:
             self._formats.clear()
@@ -363,14 +331,13 @@ class wifi_levels(message_source):
                                 newest=True)
 
     def _accept(self, message):
-        _is_dictionary(message)
-        values = [_reals(message, name) for name in ("antenna_snr_db", "level_dbfs")]
-        for name, found in zip(("antenna_snr_db", "level_dbfs"), values, strict=True):
-            if found.size != self._num_rx:
-                raise ValueError(f"{name}: got {found.size} values, must be {self._num_rx}")
+        facts = read(message, {"antenna_snr_db": np.ndarray, "level_dbfs": np.ndarray})
+        for name, values in facts.items():
+            if values.size != self._num_rx:
+                raise ValueError(f"{name}: got {values.size} values, must be {self._num_rx}")
         with np.errstate(over="ignore"):
-            values = np.nan_to_num(np.concatenate(values).astype(np.float32))
-        self._queue.put([one[None] for one in values])
+            values = np.nan_to_num(np.concatenate([*facts.values()]).astype(np.float32))
+        self._queue.put([value[None] for value in values])
 
 
 class wifi_airtime(message_source):
@@ -393,22 +360,19 @@ class wifi_airtime(message_source):
 
     def __init__(self, sample_rate=20e6, columns=64, row_seconds=BEACON_INTERVAL):
         self._air = Airtime(sample_rate, row_seconds, columns)
-        self._told = 0    # number of rows sent
+        self._rows = 0    # number of rows sent
         message_source.__init__(self, "wifi_airtime", "frames", [np.float32], _MOST, newest=True)
 
     def _accept(self, message):
-        _is_dictionary(message)
-        start, length = (scalar(name, lookup(message, name)) for name in ("start", "num_samples"))
-        integer("start", start, -2**20, 2**62)
-        integer("num_samples", length, 0, 2**31)
-        air = self._air.copy()    # if there is no memory, the block is as before
-        air.add(start, length)
+        facts = read(message, {"start": int, "num_samples": int})
+        air = self._air
+        air.add(integer("start", facts["start"], -2**20, 2**62),
+                integer("num_samples", facts["num_samples"], 0, 2**31))
         # A frame that began earlier may still reach into the last row but one.
-        rows = air.row - self._told
+        rows = air.row - self._rows
         if rows > 0:
             self._queue.put([air.picture()[:-1][-rows:].astype(np.float32).ravel()])
-            self._told += rows
-        self._air = air
+            self._rows += rows
 
 
 class wifi_linear_loss(message_source):
@@ -462,8 +426,7 @@ class wifi_linear_loss(message_source):
             return
         told, carriers, matrices, noise = _channel(message)
         f = _frame_format(told, matrices.shape[2])
-        detector = pmt.dict_ref(told, pmt.intern("detector"), pmt.PMT_NIL)
-        detector = pmt.symbol_to_string(detector) if pmt.is_symbol(detector) else ""
+        detector = to_python_dict(told, {"detector": str}).get("detector", "")
         with np.errstate(all="ignore"):
             losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
         self._choosing.done()
@@ -477,24 +440,12 @@ class wifi_linear_loss(message_source):
 
 def _frame_format(told, space_time_streams):
     """Return a frame format with the constellation, code and subcarriers of a ``csi`` PDU."""
-    name, coding = (_text(told, key) for key in ("format", "coding"))
-    mcs = scalar("mcs", lookup(told, "mcs"))
+    facts = read(told, {"format": str, "coding": str, "mcs": float, "bandwidth_mhz": float})
+    name, mcs = facts["format"], int(facts["mcs"])
+    # Channels of 10 and 5 MHz have the format of 20 MHz.
+    options = {"bandwidth_mhz": max(20, round(facts["bandwidth_mhz"]))}
     if name == "non-ht":
-        return NonHT(mcs, 100, **_wide(told))
-    streams = _whole(told, "num_streams", 4)
-    options = {"coding": coding, "stbc": space_time_streams - streams, **_wide(told)}
-    if name == "ht":
-        return HT(mcs, 100, **options)
-    return VHT(mcs, 1, streams, **options)
-
-
-def _wide(told):
-    """Return the bandwidth of a format; 10 and 5 MHz channels have the format of 20 MHz."""
-    return {"bandwidth_mhz": max(20, round(scalar("bandwidth_mhz", lookup(told, "bandwidth_mhz"))))}
-
-
-def _text(told, name):
-    value = scalar(name, lookup(told, name))
-    if not isinstance(value, str):
-        raise ValueError(f"{name}: got {shown(value)}, must be text")
-    return value
+        return NonHT(mcs, 100, **options)
+    streams = integer("num_streams", read(told, {"num_streams": int})["num_streams"], 1, 4)
+    options |= {"coding": facts["coding"], "stbc": space_time_streams - streams}
+    return HT(mcs, 100, **options) if name == "ht" else VHT(mcs, 1, streams, **options)
