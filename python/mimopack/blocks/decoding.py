@@ -1,17 +1,75 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base class of blocks that decode: totals and status messages."""
+"""Base classes of blocks that run a detector or a decoder: backend, totals, status messages."""
 
 import time
 
 import pmt
+from gnuradio import gr
 
 from ..checks import shown
+from ..cuda.waiting import gpu_timeout, set_gpu_timeout
 from .settings import STATUS, Threaded
 from .streams import REPORT_SECONDS, BlockLog
 
 
-class Decoding(Threaded):
+class BackendBlock(Threaded):
+    """Base class of blocks whose ``_engine``, a ``backends.BackendChoice``, does the work.
+
+    A subclass has the method ``_status()``, which returns the totals for the port ``status``, and
+    a sentence part ``ERASED`` that names the reasons of erasures.
+    """
+
+    QUIET = ()    # totals whose change alone is not reported
+
+    def _begin(self, engine):
+        self._engine = engine
+        engine.on_gpu_failure = self._on_gpu_failure
+        self._log = BlockLog(self)
+        self._erasures = self._failures = 0
+        self._reported, self._last_report = {}, 0.0
+
+    def last_backend(self):
+        """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
+        return self._engine.last_backend
+
+    def failures(self):
+        """Return the number of exceptions: batches that are erased, and lost messages."""
+        return self._failures + self._log.failures
+
+    def _prepare(self, *arguments):
+        """Make the engine ready for batches, in start(); log what backend "auto" has chosen."""
+        set_configured_gpu_timeout()
+        choice = self._with_threads(self._engine.prepare, *arguments)
+        if choice:
+            self._log.info(choice)
+
+    def _on_gpu_failure(self, error):
+        self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
+
+    def _fail(self, n, items, error):
+        """Count n erased items of a call that has raised an exception; the stream continues."""
+        self._failures += 1
+        self._erasures += n
+        self._log.warn("failures", f"{n} {items} are erased: {error!r}")
+
+    def _report(self, final=False):
+        """Send the totals that have changed, at most once a second."""
+        now, status = time.monotonic(), self._status()
+        news = {key: value for key, value in status.items() if key not in self.QUIET}
+        before = self._reported or dict.fromkeys(news, 0)
+        if news == before or (not final and now - self._last_report < REPORT_SECONDS):
+            return
+        if status["erasures"] > before["erasures"]:
+            items, total = next(iter(status.items()))
+            self._log.warn(None, f"{status['erasures']} of {total} {items} erased so far "
+                           f"({self.ERASED})")
+        self._last_report, self._reported = now, news
+        with self._log.guard("a status"):    # in stop(), an exception would end the process
+            self.message_port_pub(STATUS, pmt.to_pmt(status))
+
+
+class Decoding(BackendBlock):
     """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``).
 
     A subclass has the method ``_run(*arguments)``, which decodes a batch of codewords.
@@ -20,13 +78,8 @@ class Decoding(Threaded):
     ERASED = "NaN, Inf, all LLRs 0, or a failure"
 
     def _begin(self, engine):
-        self._engine = engine
-        engine.on_gpu_failure = self._on_gpu_failure
-        self._log = BlockLog(self)
-        self._codewords = self._undecoded = self._erasures = self._failures = 0
-        self._iterations_taken = 0
-        self._reported = (0, 0, 0, 0)
-        self._last_report = 0.0
+        super()._begin(engine)
+        self._codewords = self._undecoded = self._iterations_taken = 0
 
     def codewords(self):
         """Return the number of codewords processed since the block was made."""
@@ -48,54 +101,25 @@ class Decoding(Threaded):
         """
         return self._erasures
 
-    def failures(self):
-        """Return the number of batches in which an exception was raised.
-
-        All codewords of such a batch are erased.
-        """
-        return self._failures + self._log.failures
-
     def mean_iterations(self):
         """Return the mean number of iterations per codeword since the block was made."""
         return self._iterations_taken / max(self._codewords, 1)
 
-    def last_backend(self):
-        """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
-        return self._engine.last_backend
-
     def _decoded(self, n, *arguments):
         """Return the result of ``_run`` for n codewords, or None if ``_run`` raises an exception.
 
-        The stream continues after an exception: the codewords are counted as erased, and the
-        exception is logged.
+        The codewords of such a call are erased.
         """
+        self._codewords += n
         try:
             result, found, taken, erased = self._run(*arguments)
         except Exception as error:
-            result, found, taken, erased = None, 0, 0, n
-            self._failures += 1
-            self._log.warn("failures", f"the decoder failed, {n} codewords are erased: {error!r}")
-        self._codewords += n
+            self._fail(n, "codewords", error)
+            return None
         self._undecoded += n - found - erased
         self._erasures += erased
         self._iterations_taken += taken
         return result
-
-    def _on_gpu_failure(self, error):
-        self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-
-    def _report(self, final=False):
-        now = time.monotonic()
-        counts = self._codewords, self._erasures, self.failures(), self.refused_settings()
-        if counts == self._reported or (
-                not final and now - self._last_report < REPORT_SECONDS):
-            return
-        if self._erasures > self._reported[1]:
-            self._log.warn(None, f"{self._erasures} of {self._codewords} codewords erased so far "
-                           f"({self.ERASED})")
-        self._last_report, self._reported = now, counts
-        with self._log.guard("a status"):    # in stop(), an exception would end the process
-            self.message_port_pub(STATUS, pmt.to_pmt(self._status()))
 
     def _status(self):
         return {"codewords": self._codewords, "undecoded": self._undecoded,
@@ -107,6 +131,21 @@ class Decoding(Threaded):
         self._report(final=True)
         self._log.flush()
         return super().stop()
+
+
+def set_configured_gpu_timeout():
+    """Apply ``gpu_timeout`` of GNU Radio's configuration, unless a program has set a limit.
+
+    Raises:
+        ValueError: it is not a number above 0.
+    """
+    text = gr.prefs().get_string("mimopack", "gpu_timeout", "")
+    if text and gpu_timeout() is None:
+        try:
+            set_gpu_timeout(float(text))
+        except ValueError:
+            raise ValueError(f"gpu_timeout in section [mimopack] of GNU Radio's configuration: got "
+                             f"{text!r}, must be a number of seconds above 0") from None
 
 
 def options_dict(name, value, known, reserved):

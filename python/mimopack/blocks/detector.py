@@ -3,16 +3,15 @@
 """The detector blocks: a common base class, and a subclass for each registered detector."""
 
 import inspect
-import time
 
 import numpy as np
-import pmt
 from gnuradio import gr
 
 from .. import detectors
 from ..checks import flag, integer
-from .settings import STATUS, NoisePower, Threaded
-from .streams import REPORT_SECONDS, Batched, BlockLog, Guarded, guarded, vector
+from .decoding import BackendBlock
+from .settings import STATUS, NoisePower
+from .streams import Batched, Guarded, guarded, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
 # block take about twice this memory. With 14 vectors per matrix, 16384 vectors per call were slower
@@ -27,7 +26,7 @@ LEAST_VECTORS = 64
 MOST_HARD_INPUTS = 8
 
 
-class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
+class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
@@ -88,11 +87,13 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
 
     DETECTOR = None
     CONTROLS = ("noise_var", "threads")
+    QUIET = ("vectors",)
+    ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
 
     def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, hard_inputs=0,
                  **parameters):
-        det = self._engine = self._detector = self.DETECTOR(**parameters)
-        det.on_gpu_failure = self._on_gpu_failure
+        det = self._detector = self.DETECTOR(**parameters)
+        self._begin(det)
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
             raise ValueError(f"prior_input: {det.name} takes no a-priori LLRs")
@@ -102,10 +103,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._hard_inputs = integer("hard_inputs", hard_inputs, 0, MOST_HARD_INPUTS)
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
-        self._vectors = self._erasures = self._failures = 0
-        self._reported = (0, 0, 0)
-        self._last_report = 0.0
-        self._log = BlockLog(self)
+        self._vectors = 0
         width = self._period * det.bits_per_vector
         inputs = [(np.complex64, self._period * det.num_rx),
                   (np.complex64, det.num_rx * det.num_tx)]
@@ -141,10 +139,6 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._end_batches()
         return Guarded.stop(self)
 
-    def last_backend(self):
-        """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
-        return self._engine.last_backend
-
     def vectors(self):
         """Return the number of vectors since the block was made."""
         return self._vectors
@@ -152,10 +146,6 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
     def erasures(self):
         """Return the number of vectors erased since the block was made."""
         return self._erasures
-
-    def failures(self):
-        """Return the number of exceptions: batches whose vectors are erased, and lost messages."""
-        return self._failures + self._log.failures
 
     @guarded
     def work(self, input_items, output_items):
@@ -166,6 +156,7 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         h = input_items[1].reshape(items, det.num_rx, det.num_tx)
         shape = n, det.bits_per_vector
         prior = input_items[2].reshape(shape) if self._prior_input else None
+        self._vectors += n
         try:
             self._apply_live()
             extras = {}
@@ -175,15 +166,12 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
             self._with_threads(det.detect, y, h, self._noise(items, self._period), prior=prior,
                                out=out.reshape(shape), **extras)
             self._erasures += det.erasures
-        except Exception as error:    # erase and report these vectors; the stream continues
+        except Exception as error:
             out[...] = 0
-            self._erasures += n
-            self._failures += 1
-            self._error = error
+            self._fail(n, "vectors", error)
         else:
             if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
                 self._pin(*input_items, out)
-        self._vectors += n
         self._report()
         return items
 
@@ -206,26 +194,9 @@ class detector_block(Threaded, NoisePower, Batched, Guarded, gr.sync_block):
         self._log.warn(None, "the buffers around the block are not pinned, which reduces speed: "
                        + why)
 
-    def _on_gpu_failure(self, error):
-        self._log.error(f"the GPU failed, going on with the CPU: {error!r}")
-
-    def _report(self, final=False):
-        now = time.monotonic()
-        counts = self._erasures, self.failures(), self.refused_settings()
-        if counts == self._reported or (
-                not final and now - self._last_report < REPORT_SECONDS):
-            return
-        if self._failures > self._reported[1]:
-            self._log.error(f"the detector failed in {self._failures} calls so far and their "
-                            f"vectors were erased; the last error: {self._error!r}")
-        erasures, self._last_report, self._reported = self._reported[0], now, counts
-        if self._erasures > erasures:
-            self._log.warn(None, f"{self._erasures} of {self._vectors} vectors erased so far "
-                           "(NaN, Inf, noise_var, rank of H, or a failure)")
-        with self._log.guard("a status"):    # in stop(), an exception would end the process
-            self.message_port_pub(STATUS, pmt.to_pmt(
-                {"vectors": self._vectors, "erasures": self._erasures,
-                 "failures": self.failures(), "refused_settings": self.refused_settings()}))
+    def _status(self):
+        return {"vectors": self._vectors, "erasures": self._erasures, "failures": self.failures(),
+                "refused_settings": self.refused_settings()}
 
 
 def _signature(detector):

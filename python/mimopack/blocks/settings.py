@@ -6,11 +6,9 @@ from contextlib import suppress
 
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from .._core import ThreadsRefused
 from ..checks import LARGEST, SMALLEST, number, positive, thread_count
-from ..cuda.waiting import gpu_timeout, set_gpu_timeout
 
 CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
@@ -197,29 +195,6 @@ class Threaded(Controlled):
             else:
                 self._had = asked
                 return result
-
-
-    def _prepare(self, *arguments):
-        """Make the engine ready for batches, in start(); log what backend "auto" has chosen."""
-        set_configured_gpu_timeout()
-        choice = self._with_threads(self._engine.prepare, *arguments)
-        if choice:
-            self._log.info(choice)
-
-
-def set_configured_gpu_timeout():
-    """Apply ``gpu_timeout`` of GNU Radio's configuration, unless a program has set a limit.
-
-    Raises:
-        ValueError: it is not a number above 0.
-    """
-    text = gr.prefs().get_string("mimopack", "gpu_timeout", "")
-    if text and gpu_timeout() is None:
-        try:
-            set_gpu_timeout(float(text))
-        except ValueError:
-            raise ValueError(f"gpu_timeout in section [mimopack] of GNU Radio's configuration: got "
-                             f"{text!r}, must be a number of seconds above 0") from None
 
 
 class NoisePower:
