@@ -19,7 +19,8 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
     ``channel.MIMOChannel`` describes the model. A block keeps one realisation of the channel, which
     varies with the Doppler frequency. The output does not depend on how the scheduler divides the
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
-    are lost.
+    are lost. If the simulation raises an exception, the output samples of the call are 0. The
+    exception is counted (``failures``) and logged.
 
     Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
     sample on the path without delay: ``latency`` samples later, and nearer or further away with
@@ -97,9 +98,12 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
                 count -= 1
             made = self._channel.num_outputs(count)
             self._take_tags(count)
-            received = self._channel.process(np.stack([x[:count] for x in input_items]))
-        for out, samples in zip(output_items, received, strict=True):
-            out[:made] = samples
+            for out in output_items:    # after an exception
+                out[:made] = 0
+            with self._log.guard(f"{count} samples"):
+                received = self._channel.process(np.stack([x[:count] for x in input_items]))
+                for out, samples in zip(output_items, received, strict=True):
+                    out[:made] = samples
         self._put_tags(made)
         self.consume_each(count)
         return made

@@ -227,14 +227,16 @@ class MIMOChannel:
             ValueError: samples has another shape.
         """
         samples = self._check(samples)
-        count = self.num_outputs(samples.shape[1])
+        first, count = self._next_out, self.num_outputs(samples.shape[1])
         self._buffer = np.concatenate([self._buffer, samples], axis=1)
         self._num_in += samples.shape[1]
-        y = self._outputs(count)
-        # Drop the inputs on which no further output depends.
-        oldest = self._next_out + self._slip(self._next_out) - (self._num_taps - 1)
-        self._buffer = self._buffer[:, oldest - self._num_in + self._buffer.shape[1]:].copy()
-        return y
+        try:
+            return self._outputs(count)
+        finally:    # after an exception too, the stream goes on behind these samples
+            self._next_out = first + count
+            # Drop the inputs on which no further output depends.
+            oldest = self._next_out + self._slip(self._next_out) - (self._num_taps - 1)
+            self._buffer = self._buffer[:, oldest - self._num_in + self._buffer.shape[1]:].copy()
 
     def _outputs(self, count):
         """Return the next outputs, an array (num_rx, count)."""
