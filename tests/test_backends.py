@@ -124,3 +124,12 @@ def test_a_block_chooses_in_start_and_logs_it(period, gpus, monkeypatch, capfd):
         assert "backend auto: cuda; a batch takes" in "".join(capfd.readouterr())
     assert block.erasures() == block.failures() == 0
     assert any(what == "launch" for what, _ in Fake.log)
+
+
+def test_auto_with_a_gpu_that_this_machine_lacks(monkeypatch, capfd):
+    fake_cuda.install(monkeypatch, 1)
+    y, h, noise_var, _ = problem(300, 4, 4, "qam16", 18)
+    block = make("nway", device=1, noise_var=noise_var)
+    play(block, y, h)
+    assert block.last_backend() == "cpu" and block.erasures() == 0
+    assert "device: got 1, allowed are 0 to 0" in "".join(capfd.readouterr())

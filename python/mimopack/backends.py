@@ -127,7 +127,7 @@ class BackendChoice:
 
 def is_gpu_error(error):
     """Return whether an exception comes from CUDA or CuPy."""
-    return isinstance(error, GpuTimeout | device.CompilerMissing) or any(
+    return isinstance(error, GpuTimeout | device.UnusableGpu) or any(
         kind.__module__.partition(".")[0] in ("cupy", "cupy_backends")
         for kind in type(error).__mro__)
 

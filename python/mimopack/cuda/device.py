@@ -13,8 +13,8 @@ import numpy as np
 from . import source
 
 
-class CompilerMissing(RuntimeError):
-    """CuPy does not find the compiler NVRTC."""
+class UnusableGpu(ValueError):
+    """There is no such GPU, or CuPy does not find the compiler NVRTC."""
 
 
 def cupy():
@@ -59,14 +59,14 @@ def count():
 
 
 def check_device(device):
-    """Raise ValueError if there is no GPU with this index."""
+    """Raise UnusableGpu if there is no GPU with this index."""
     module = cupy()
     try:
         there = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
-        raise ValueError(f"device: there is no usable NVIDIA GPU ({error})") from error
+        raise UnusableGpu(f"device: there is no usable NVIDIA GPU ({error})") from error
     if not 0 <= device < there:
-        raise ValueError(f"device: got {device}, allowed are 0 to {there - 1}")
+        raise UnusableGpu(f"device: got {device}, allowed are 0 to {there - 1}")
 
 
 @cache
@@ -79,7 +79,7 @@ def kernel(text, name, device):
         device: index of the GPU.
 
     Raises:
-        CompilerMissing: there is no NVRTC.
+        UnusableGpu: there is no NVRTC.
         Exception: CuPy's, if the GPU has failed.
     """
     module = cupy()
@@ -90,7 +90,7 @@ def kernel(text, name, device):
                                     backend="nvrtc").get_function(name)
         except RuntimeError as error:
             if "failed to load" in str(error):
-                raise CompilerMissing(str(error)) from error
+                raise UnusableGpu(str(error)) from error
             raise
 
 
