@@ -22,8 +22,9 @@ from .. import constellation as constellations
 from ..checks import shown
 from ..cuda.source import INCLUDE
 from ..specs import parse
-from .base import Detector, label
+from .base import Detector
 from .own import adapt, adapt_object
+from .settings import label
 
 # Group of the entry points by which installed packages declare detectors.
 GROUP = "gnuradio.mimopack.detectors"
