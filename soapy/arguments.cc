@@ -188,12 +188,6 @@ const std::vector<Setting>& settings()
           [](FaultPlan& plan, const std::string& key, const std::string& text) {
               plan.clock_ppm = parse_number(key, text, -1e5, 1e5, "-1e5 to 1e5");
           } },
-        { "irregular",
-          "0",
-          "1: intervals of ..._every are random, with that mean",
-          [](FaultPlan& plan, const std::string& key, const std::string& text) {
-              plan.irregular = parse_switch(key, text);
-          } },
     };
     return all;
 }
@@ -248,13 +242,6 @@ const std::map<std::string, std::function<void(Arguments&, const std::string&)>>
               } },
             { "capture",
               [](Arguments& to, const std::string& text) { to.capture = text; } },
-            { "capture_format",
-              [](Arguments& to, const std::string& text) {
-                  to.capture_ci16 =
-                      parse_choice("capture_format", text, { "cf32_le", "ci16_le" }) ==
-                      "ci16_le";
-              } },
-            { "gaps", [](Arguments& to, const std::string& text) { to.gaps = text; } },
             { "loopback",
               [](Arguments& to, const std::string& text) {
                   to.loopback =
@@ -341,7 +328,6 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
             refuse("argument", quoted(key), allowed);
         }
     }
-    arguments.faults.seed = arguments.seed;
     if (arguments.recording.empty() && arguments.capture.empty() &&
         arguments.loopback.empty())
         throw std::invalid_argument(

@@ -23,8 +23,6 @@ struct Arguments {
     double rate = 20e6;
     bool rate_given = false;
     std::string capture;
-    bool capture_ci16 = false;
-    std::string gaps;
     std::string loopback;
     double snr_db = 40;
     double level_db = 0;

@@ -14,13 +14,7 @@
 
 namespace mimopack {
 
-namespace {
-// Largest number of annotations, which bounds the memory.
-constexpr size_t MOST_BURSTS = 1000000;
-} // namespace
-
-Capture::Capture(const std::string& path, bool int16)
-    : d_base(sigmf_base(path)), d_int16(int16)
+Capture::Capture(const std::string& path) : d_base(sigmf_base(path))
 {
     for (const std::string ending : { ".sigmf-meta", ".sigmf-data" })
         if (access((d_base + ending).c_str(), F_OK) == 0)
@@ -54,48 +48,34 @@ void Capture::describe(size_t channels, double rate, double frequency)
     d_frequency = frequency;
 }
 
-size_t Capture::write(const std::vector<const cf32*>& samples,
-                      size_t count,
-                      int64_t index,
-                      int64_t time)
+void Capture::write(const std::vector<const cf32*>& samples,
+                    size_t count,
+                    int64_t index,
+                    int64_t time)
 {
     if (d_failed || count == 0)
-        return 0;
+        return;
     if (!d_any) {
         d_any = true;
         d_first = index;
         d_time = time;
     }
     const int64_t start = index - d_first;
-    if (d_new_burst && d_bursts.size() >= MOST_BURSTS)
-        d_unnamed++;
-    else if (d_new_burst)
+    if (d_new_burst)
         d_bursts.push_back({ start, 0 });
     d_new_burst = false;
-    if (d_unnamed == 0)
-        d_bursts.back().count = start + int64_t(count) - d_bursts.back().start;
     d_end = start + int64_t(count);
+    d_bursts.back().count = d_end - d_bursts.back().start;
 
-    size_t clipped = 0;
-    const size_t width = d_int16 ? sizeof(cs16) : sizeof(cf32);
-    const size_t frame = width * d_channels;
-    d_bytes.resize(count * frame);
-    for (size_t channel = 0; channel < d_channels; channel++) {
-        char* out = d_bytes.data() + channel * width;
-        for (size_t i = 0; i < count; i++, out += frame) {
-            const cf32 sample = samples[channel][i];
-            if (d_int16) {
-                clipped +=
-                    !(std::abs(sample.real()) <= 1 && std::abs(sample.imag()) <= 1);
-                const cs16 stored{ to_int16(sample.real()), to_int16(sample.imag()) };
-                std::memcpy(out, &stored, width);
-            } else
-                std::memcpy(out, &sample, width);
-        }
-    }
-    for (size_t done = 0; done < d_bytes.size();) {
-        const ssize_t now = pwrite(
-            d_file, d_bytes.data() + done, d_bytes.size() - done, start * frame + done);
+    d_stored.resize(count * d_channels);
+    for (size_t channel = 0; channel < d_channels; channel++)
+        for (size_t i = 0; i < count; i++)
+            d_stored[i * d_channels + channel] = samples[channel][i];
+    const char* const bytes = reinterpret_cast<const char*>(d_stored.data());
+    const size_t size = d_stored.size() * sizeof(cf32);
+    const int64_t offset = start * int64_t(d_channels * sizeof(cf32));
+    for (size_t done = 0; done < size;) {
+        const ssize_t now = pwrite(d_file, bytes + done, size - done, offset + done);
         if (now < 0 && errno == EINTR)
             continue;
         if (now <= 0) {
@@ -109,7 +89,6 @@ size_t Capture::write(const std::vector<const cf32*>& samples,
         }
         done += size_t(now);
     }
-    return clipped;
 }
 
 void Capture::save()
@@ -126,8 +105,8 @@ void Capture::save()
     if (d_frequency > 0)
         capture["core:frequency"] = d_frequency;
     capture["mimopack:time_ns"] = d_time;
-    json global = {
-        { "core:datatype", d_int16 ? "ci16_le" : "cf32_le" },
+    const json global = {
+        { "core:datatype", "cf32_le" },
         { "core:sample_rate", d_rate },
         { "core:version", "1.2.0" },
         { "core:num_channels", d_channels },
@@ -136,9 +115,6 @@ void Capture::save()
         { "core:extensions",
           { { { "name", "mimopack" }, { "version", "0.1.0" }, { "optional", true } } } }
     };
-    if (d_unnamed > 0)
-        global["core:comment"] =
-            std::to_string(d_unnamed) + " more bursts have no annotation";
     const json whole = { { "global", global },
                          { "captures", { capture } },
                          { "annotations", annotations } };

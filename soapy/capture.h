@@ -21,7 +21,7 @@ public:
     /*!
      * \throws std::invalid_argument the recording exists, or cannot be created.
      */
-    Capture(const std::string& path, bool int16);
+    explicit Capture(const std::string& path);
     ~Capture();
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
@@ -31,12 +31,11 @@ public:
      * \throws std::invalid_argument the recording has another number of channels or rate.
      */
     void describe(size_t channels, double rate, double frequency);
-    //! Write samples. index and time are those of the first sample. Return the number of
-    //! clipped samples.
-    size_t write(const std::vector<const cf32*>& samples,
-                 size_t count,
-                 int64_t index,
-                 int64_t time);
+    //! Write samples. index and time are those of the first sample.
+    void write(const std::vector<const cf32*>& samples,
+               size_t count,
+               int64_t index,
+               int64_t time);
     void set_frequency(double frequency) { d_frequency = frequency; }
     //! Begin a burst with the next sample.
     void begin_burst() { d_new_burst = true; }
@@ -49,7 +48,6 @@ private:
     };
 
     std::string d_base;
-    bool d_int16;
     int d_file = -1;
     bool d_failed = false;
     size_t d_channels = 0;
@@ -59,9 +57,8 @@ private:
     bool d_new_burst = true;
     int64_t d_first = 0, d_end = 0;
     int64_t d_time = 0;
-    uint64_t d_unnamed = 0; // bursts without annotation
     std::vector<Burst> d_bursts;
-    std::vector<char> d_bytes;
+    std::vector<cf32> d_stored;
 };
 
 } // namespace mimopack

@@ -55,13 +55,8 @@ Device::Device(const Arguments& arguments)
         d_channel = std::make_unique<Channel>(d_radio, channels);
     if (!d_recording && !d_channel)
         d_front[SOAPY_SDR_RX].clear();
-    if (!arguments.gaps.empty()) {
-        d_radio.gaps.open(arguments.gaps);
-        if (!d_radio.gaps)
-            refuse("gaps", quoted(arguments.gaps), "a file that can be written");
-    }
     if (!arguments.capture.empty())
-        d_capture = std::make_unique<Capture>(arguments.capture, arguments.capture_ci16);
+        d_capture = std::make_unique<Capture>(arguments.capture);
 }
 
 Device::~Device() = default;
@@ -317,9 +312,6 @@ const Sensor SENSORS[] = {
     { "tx_bursts", "bursts begun", &Counts::tx_bursts },
     { "tx_late", "bursts discarded because their time had passed", &Counts::tx_late },
     { "tx_underflows", "bursts that ran dry before their end", &Counts::tx_underflows },
-    { "tx_clipped",
-      "transmitted samples beyond full scale, in a ci16_le capture",
-      &Counts::tx_clipped },
 };
 
 const Sensor& find_sensor(const std::string& key)

@@ -19,8 +19,7 @@ int64_t Position::samples(double rate, int64_t here) const
     }
 }
 
-void Schedule::arm(
-    const FaultTimes& times, double rate, int64_t here, bool irregular, uint64_t seed)
+void Schedule::arm(const FaultTimes& times, double rate, int64_t here)
 {
     d_at.clear();
     for (const Position& position : times.at)
@@ -28,36 +27,22 @@ void Schedule::arm(
     std::sort(d_at.begin(), d_at.end(), std::greater<int64_t>());
     d_samples = std::max<int64_t>(1, times.samples.samples(rate, here));
     d_every = std::max<int64_t>(0, times.every.samples(rate, here));
-    d_irregular = irregular;
-    d_random.seed(seed);
-    d_periodic = 0;
-    if (d_every > 0)
-        step();
+    d_periodic = d_every;
     pass(here);
-}
-
-void Schedule::step()
-{
-    d_periodic +=
-        d_irregular
-            ? std::max(1.0, std::exponential_distribution<>(1 / d_every)(d_random))
-            : d_every;
 }
 
 int64_t Schedule::next() const
 {
-    int64_t next = d_at.empty() ? NEVER : d_at.back();
-    if (d_every > 0)
-        next = std::min(next, int64_t(d_periodic));
-    return next;
+    const int64_t next = d_at.empty() ? NEVER : d_at.back();
+    return d_every > 0 ? std::min(next, d_periodic) : next;
 }
 
 void Schedule::pass(int64_t here)
 {
     while (!d_at.empty() && d_at.back() < here)
         d_at.pop_back();
-    while (d_every > 0 && int64_t(d_periodic) < here)
-        step();
+    while (d_every > 0 && d_periodic < here)
+        d_periodic += d_every;
 }
 
 } // namespace mimopack

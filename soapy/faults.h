@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -40,8 +39,6 @@ struct FaultPlan {
     size_t shift_channel = 0;
     FaultTimes disappear;
     double clock_ppm = 0;
-    bool irregular = false;
-    uint64_t seed = 1;
     //! The given text of each setting, for readSetting().
     std::map<std::string, std::string> text;
 };
@@ -54,27 +51,18 @@ struct FaultPlan {
 class Schedule
 {
 public:
-    //! Set the times, relative to a sample number. Irregular intervals are exponentially
-    //! distributed.
-    void arm(const FaultTimes& times,
-             double rate,
-             int64_t here,
-             bool irregular,
-             uint64_t seed);
+    //! Set the times, relative to a sample number.
+    void arm(const FaultTimes& times, double rate, int64_t here);
     int64_t next() const;
     //! Skip the times before a sample number.
     void pass(int64_t here);
     int64_t samples() const { return d_samples; }
 
 private:
-    void step();
-
     std::vector<int64_t> d_at; // descending
-    double d_every = 0;
-    double d_periodic = 0;
-    bool d_irregular = false;
+    int64_t d_every = 0;
+    int64_t d_periodic = 0;
     int64_t d_samples = 0;
-    std::mt19937_64 d_random;
 };
 
 } // namespace mimopack

@@ -6,7 +6,6 @@
 #include "arguments.h"
 #include "clock.h"
 #include <condition_variable>
-#include <fstream>
 #include <mutex>
 
 namespace mimopack {
@@ -14,7 +13,7 @@ namespace mimopack {
 //! Counts of events, for the sensors.
 struct Counts {
     uint64_t rx_overflows = 0, rx_lost = 0, rx_dropped = 0, rx_duplicated = 0;
-    uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0, tx_clipped = 0;
+    uint64_t tx_bursts = 0, tx_late = 0, tx_underflows = 0;
 };
 
 //! State shared by a device's receiver and transmitter; the lock guards all of it.
@@ -48,7 +47,6 @@ struct Radio {
     SampleClock clock;
     bool gone = false;
     Counts counts;
-    std::ofstream gaps; //!< where each gap gets a line, if the arguments name a file
 };
 
 } // namespace mimopack

@@ -20,14 +20,11 @@ void Receiver::arm()
 {
     const FaultPlan& plan = d_radio.arguments.faults;
     const double rate = d_radio.clock.rate();
-    const auto arm_one = [&](Schedule& schedule, const FaultTimes& times, int number) {
-        schedule.arm(times, rate, d_next, plan.irregular, plan.seed * 8 + number);
-    };
-    arm_one(d_overflow, plan.overflow, 0);
-    arm_one(d_drop, plan.drop, 1);
-    arm_one(d_duplicate, plan.duplicate, 2);
-    arm_one(d_shift, plan.shift, 3);
-    arm_one(d_disappear, plan.disappear, 4);
+    d_overflow.arm(plan.overflow, rate, d_next);
+    d_drop.arm(plan.drop, rate, d_next);
+    d_duplicate.arm(plan.duplicate, rate, d_next);
+    d_shift.arm(plan.shift, rate, d_next);
+    d_disappear.arm(plan.disappear, rate, d_next);
     if (plan.shift.at.empty())
         d_shifted = NEVER;
 }
@@ -74,18 +71,11 @@ int Receiver::wait_over(int code,
     return code;
 }
 
-// Leave samples out, and list the gap.
-void Receiver::skip(int64_t samples, const char* cause)
-{
-    d_radio.gaps << d_next << " " << samples << " " << cause << std::endl;
-    d_next += samples;
-}
-
 int Receiver::lose(int64_t samples, int& flags, long long& time)
 {
     flags = SOAPY_SDR_HAS_TIME;
     time = d_radio.clock.time_of(d_start + d_next);
-    skip(samples, "overflow");
+    d_next += samples;
     d_radio.counts.rx_overflows++;
     d_radio.counts.rx_lost += samples;
     SoapySDR::log(SOAPY_SDR_SSI, "O");
@@ -125,7 +115,7 @@ bool Receiver::act(int64_t& limit, int& code, int& flags, long long& time)
         return true;
     }
     if (d_drop.next() <= d_next) {
-        skip(d_drop.samples(), "drop");
+        d_next += d_drop.samples();
         d_radio.counts.rx_dropped += d_drop.samples();
         d_drop.pass(d_next + 1);
         return act(limit, code, flags, time);

@@ -38,7 +38,6 @@ private:
 
     int
     wait_over(int code, std::unique_lock<std::mutex>& hold, Host::time_point deadline);
-    void skip(int64_t samples, const char* cause);
     int lose(int64_t samples, int& flags, long long& time);
     bool act(int64_t& limit, int& code, int& flags, long long& time);
     void deliver(void* const* buffs,

@@ -187,14 +187,9 @@ int Transmitter::write(
     if (!clock.paced())
         d_queue.clear();
     hold.unlock();
-    if (d_capture) {
-        // Release the lock: only this stream writes to the file, and writing may be slow.
-        const size_t clipped = d_capture->write(written, taken, index, stamp);
-        if (clipped > 0) {
-            hold.lock();
-            d_radio.counts.tx_clipped += clipped;
-        }
-    }
+    // The lock is released: only this stream writes to the file, and writing may be slow.
+    if (d_capture)
+        d_capture->write(written, taken, index, stamp);
     return int(taken);
 }
 

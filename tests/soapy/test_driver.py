@@ -208,21 +208,6 @@ def test_slow_readers_lose_samples_once_the_buffer_is_full(air):
     assert int(radio.device.readSensor("rx_lost")) == lost
 
 
-def test_gaps_are_written_to_a_file(air, tmp_path):
-    radio = Receiver(f"recording={air},repeat=1,speed=0,overflow_every=5000,drop_every=7300,"
-                     f"overflow_samples=30,drop_samples=20,gaps={tmp_path}/gaps")
-    expected, following = [], 0
-    while radio.total < 40000:
-        code, start, _ = radio.read(5000)
-        if code > 0:
-            if start > following:
-                expected.append((following, start - following))
-            following = start + code
-    lines = [line.split() for line in (tmp_path / "gaps").read_text().splitlines()]
-    assert [(int(at), int(lost)) for at, lost, _ in lines][:len(expected)] == expected
-    assert {(lost, kind) for _, lost, kind in lines} == {("30", "overflow"), ("20", "drop")}
-
-
 def test_a_recording_repeats_without_a_gap(air):
     samples, tags = receive(f"recording={air},speed=0,repeat=1", 150000, 2)
     assert np.array_equal(numbers(samples[1]), np.arange(150000) % LENGTH)
@@ -413,7 +398,7 @@ def test_gr_soapy_transmits_bursts_into_a_capture(tmp_path):
 
 
 def test_bursts_are_put_at_their_times(tmp_path):
-    radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE},capture_format=ci16_le")
+    radio = Transmitter(f"capture={tmp_path}/sent,rate={RATE}")
     truth = noise(2, 500)
     at = radio.device.getHardwareTime() + 100_000_000
     end = SoapySDR.SOAPY_SDR_HAS_TIME | SoapySDR.SOAPY_SDR_END_BURST
@@ -426,7 +411,7 @@ def test_bursts_are_put_at_their_times(tmp_path):
     radio.close()
     sent = bursts(tmp_path / "sent.sigmf-meta")
     assert [start for start, _ in sent] == [0, 3000]
-    assert all(np.allclose(samples, truth, atol=1 / 32768) for _, samples in sent)
+    assert all(np.array_equal(samples, truth) for _, samples in sent)
 
 
 def test_late_bursts_are_reported_and_not_sent(tmp_path):
@@ -503,6 +488,6 @@ def test_the_readme_has_every_argument(air):
     with pytest.raises(ValueError) as refusal:
         make(f"recording={air},unknown=1")
     names = str(refusal.value).split("allowed is ")[1].split(", ")
-    assert len(names) > 30
+    assert len(names) > 25
     ours = set(names) - {"driver", "label"}
     assert [name for name in sorted(ours) if f"`{name}" not in text] == []
