@@ -61,7 +61,7 @@ def test_compiles_with_messages_in_registers(code, in_shared):
 
 
 def test_steps_have_no_bit_in_common():
-    first, columns, step_first = cuda_ldpc.in_steps(SMALL)
+    first, columns, step_first = cuda_ldpc.check_steps(SMALL)
     rows, ones = SMALL.checks()
     assert len(step_first) - 1 <= len(SMALL.shifts)    # block rows are steps
     checks = {tuple(ones[rows == c]) for c in range(SMALL.num_checks)}
@@ -86,7 +86,7 @@ def test_without_a_gpu(name, in_shared, offset, early_stop, tmp_path):
     launch = compiled(text + LAUNCH + "thread_local float shared[MIMOPACK_SHARED];",
                       tmp_path / "program.so", f"-DMIMOPACK_SHARED={code.num_bits}").launch
     messages = np.zeros((7, len(code.checks()[0])), np.float32)
-    tables = ([None] * 3 if cuda_ldpc.is_unrolled(code) else cuda_ldpc.in_steps(code))
+    tables = ([None] * 3 if cuda_ldpc.is_unrolled(code) else cuda_ldpc.check_steps(code))
     for blocks in (7, 3):    # the second call continues
         posterior, found = np.full_like(llr, np.nan), np.full(7, 99, np.uint8)
         taken, erased = np.full(7, 99, np.int32), np.zeros(1, np.uint64)

@@ -73,7 +73,7 @@ constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.num
 """
 
 
-def in_steps(code):
+def check_steps(code):
     """Sort the checks of a code into steps.
 
     Threads can process all checks of a step at the same time. A check's step comes after the steps
@@ -115,7 +115,7 @@ class LdpcProgram(DecoderProgram):
         self._compile(text(code, factor, offset, early_stop, in_shared), size * in_shared)
         self._more = (np.uint64(0),) * 3 + (np.int32(0),)
         if not is_unrolled(code):
-            tables = in_steps(code)
+            tables = check_steps(code)
             with self._current():
                 self._more = (*map(cupy().asarray, tables), np.int32(len(tables[2]) - 1))
             self._needs_messages = True

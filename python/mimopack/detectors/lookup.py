@@ -23,7 +23,7 @@ from ..checks import shown
 from ..cuda.source import INCLUDE
 from ..specs import parse
 from .base import Detector
-from .own import adapt, adapt_object
+from .python_detector import adapt
 from .settings import label
 
 # Group of the entry points by which installed packages declare detectors.
@@ -247,18 +247,16 @@ def look_up(detector, also=()):
     """
     if isinstance(detector, str):
         return _from_text(detector, also)
-    if isinstance(detector, type):
-        kind = detector
-        if not (issubclass(kind, Detector) and kind.name):
-            kind = adapt(detector)
-        return DetectorFactory(kind.name, kind, {})
+    if isinstance(detector, type) and issubclass(detector, Detector) and detector.name:
+        return DetectorFactory(detector.name, detector, {})
     if isinstance(detector, Detector):
         return DetectorFactory(detector.label, type(detector), {
             **detector.given, **({"extrinsic": True} if detector.extrinsic else {}),
             "device": detector.device, "llr_type": detector.llr_dtype.name,
             "llr_scale": detector.llr_scale}, example=detector)
-    kind, parameters = adapt_object(detector)
-    return DetectorFactory(label(kind.name, parameters), kind, {}, example=detector)
+    kind, parameters = adapt(detector)
+    return DetectorFactory(label(kind.name, parameters), kind, {},
+                           example=None if isinstance(detector, type) else detector)
 
 
 def _from_text(text, also):

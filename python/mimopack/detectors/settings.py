@@ -37,7 +37,7 @@ class DetectorSettings(BackendChoice):
     # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
     # distribution).
     UNEQUAL_TIME = False
-    IN_PYTHON = False           # a user's class in Python, without kernels (see ``own``)
+    IN_PYTHON = False           # a user's class in Python, without kernels
     GPU_THREADS = 64            # per block
     # Above this number of layers a block has half as many threads: shared memory has no room for
     # two teams of them.

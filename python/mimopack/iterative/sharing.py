@@ -138,7 +138,7 @@ class SharedReceiver(BackendChoice):
         threads = self._threads or _core.max_threads()
         step = -(-n // threads)
         step += -step % LEAST_CODEWORDS
-        shares = _in_steps(n, step)
+        shares = _shares(n, step)
         receivers = self._on_cpu_receivers
         while len(receivers) < max(1, len(shares)):
             self._add(receivers)
@@ -163,7 +163,7 @@ class SharedReceiver(BackendChoice):
                 return _decided(self._on_gpu_receivers[number].receive(*arrays, keep_history),
                                 cupy().asnumpy)
 
-        return self._share(receive, _in_steps(n, -(-n // len(self._devices))), batch)
+        return self._share(receive, _shares(n, -(-n // len(self._devices))), batch)
 
     def _share(self, receive, shares, batch):
         """Let each receiver process its share, (first, end) codewords; there may be no shares."""
@@ -210,7 +210,7 @@ class SharedReceiver(BackendChoice):
         return Batch(y, h, noise_var, self.layout.vectors)
 
 
-def _in_steps(n, step):
+def _shares(n, step):
     return [(at, min(at + step, n)) for at in range(0, n, step)] if n else []
 
 

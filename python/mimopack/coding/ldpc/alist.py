@@ -56,13 +56,13 @@ def read_alist(path):
 def _ones(path, what, lines, weights, limit):
     """Return (line, number - 1) for each number in the lines of all columns, or of all rows."""
     listed = [line[line != 0] for line in lines]
-    found = np.array([line.size for line in listed])
-    if not np.array_equal(found, weights):
+    counts = np.array([line.size for line in listed])
+    if not np.array_equal(counts, weights):
         raise ValueError(f"{path}: got {what} weights that differ from the numbers listed")
     numbers = np.concatenate(listed)
     if not numbers.size or numbers.min() < 1 or numbers.max() > limit:
         raise ValueError(f"{path}: got a number outside 1 to {limit} in the line of a {what}")
-    return np.repeat(np.arange(len(lines)), found), numbers - 1
+    return np.repeat(np.arange(len(lines)), counts), numbers - 1
 
 
 def write_alist(code, path):

@@ -69,14 +69,15 @@ class LdpcEncoder:
             weight = np.bincount(columns[left], minlength=self.num_bits)
             single = left & (parity & free & (weight == 1))[columns]
             # if a check has several such bits, the last one is kept
-            found = dict(zip(rows[single], columns[single], strict=True))
-            if not found:
+            bit_of = dict(zip(rows[single], columns[single], strict=True))
+            if not bit_of:
                 return rounds, free, checks
             of_check = np.full(self._num_checks, -1)
-            of_check[list(found)] = list(found.values())
+            of_check[list(bit_of)] = list(bit_of.values())
             own = of_check[rows]
             others = (own >= 0) & (columns != own)
-            lone = np.setdiff1d(list(found), rows[others])    # such a check has one bit, which is 0
+            # such a check has one bit, which is 0
+            lone = np.setdiff1d(list(bit_of), rows[others])
             taken = np.setdiff1d(np.flatnonzero(of_check >= 0), lone)
             starts = np.searchsorted(rows[others], taken)
             if len(taken):

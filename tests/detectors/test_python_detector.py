@@ -169,7 +169,7 @@ def test_names_are_taken_but_a_class_may_be_defined_again(registered):
         detectors.register(class_with(name="own_zf"))
     again = type("OwnZf", (OwnZf,), {"__module__": OwnZf.__module__, "scale": 2})
     detectors.register(again)
-    assert detectors.REGISTRY["own_zf"].OF is again
+    assert detectors.REGISTRY["own_zf"].MAKE is again
     with pytest.raises(ValueError, match="must be a class"):
         detectors.register(OwnZf(2, 2, "qpsk"))
 

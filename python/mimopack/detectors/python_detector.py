@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Detectors of users in plain Python: a class with a name and a method ``detect``.
 
-``Own`` puts such a class behind the interface of all detectors: it checks arguments and results,
-erases vectors, subtracts a-priori LLRs and converts to int8. docs/own-detector.md shows how.
+``PythonDetector`` puts such a class behind the interface of all detectors: it checks arguments and
+results, erases vectors, subtracts a-priori LLRs and converts to int8. docs/own-detector.md shows
+how.
 """
 
 import copy
@@ -19,11 +20,13 @@ from .parameters import COMMON, PRIOR, Parameter
 
 _LARGEST = np.finfo(np.float32).max
 _KINDS = {bool: "bool", int: "int", float: "float"}
-_FORM = ("must be a subclass of Detector, or a class with a name and a method "
-         "detect(y, h, noise_var), made as {}(num_tx, num_rx, constellation)")
+_CLASS = ("must be a subclass of Detector, or a class with a name and a method "
+          "detect(y, h, noise_var), made as {}(num_tx, num_rx, constellation)")
+_OBJECT = ("must be a name, a detector, or an object with a name and a method "
+           "detect(y, h, noise_var)")
 
 
-class Own(Detector):
+class PythonDetector(Detector):
     """A detector that calls a user's object.
 
     It runs in Python on the CPU: backends "auto", "cpu" and "reference" do the same, and "cuda" is
@@ -33,10 +36,7 @@ class Own(Detector):
     IN_PYTHON = True
     _may_copy = False    # to a GPU
     MAX_TX = 64
-    OF = None    # function that makes the user's object
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
-        super().__init__(num_tx, num_rx, constellation, **keywords)
+    MAKE = None    # function that makes the user's object
 
     def _start(self):
         if self.backend == "cuda":
@@ -44,7 +44,7 @@ class Own(Detector):
                              "auto, cpu, reference")
         given = {p.name: getattr(self, p.name) for p in self.PARAMETERS}
         with _naming(self.name):
-            self._own = type(self).OF(self.num_tx, self.num_rx, self.constellation, **given)
+            self._own = type(self).MAKE(self.num_tx, self.num_rx, self.constellation, **given)
 
     core = gpus = property(lambda self: None, doc="None: there are no kernels.")
 
@@ -136,78 +136,68 @@ def _full_rank(h):
     return good
 
 
-def adapt(kind):
-    """Return the subclass of ``Detector`` that runs a user's class.
+def adapt(own):
+    """Return the subclass of ``Detector`` that runs a user's class, or copies of a user's object.
 
     Args:
-        kind: a class with an attribute ``name``, made as ``kind(num_tx, num_rx, constellation)``.
-            Its further arguments need defaults; they become parameters. Its method ``detect(y, h,
-            noise_var)`` takes a-priori LLRs if it has an argument ``prior``.
+        own: a class with an attribute ``name``, made as ``own(num_tx, num_rx, constellation)``. Its
+            further arguments need defaults; they become parameters. Its method ``detect(y, h,
+            noise_var)`` takes a-priori LLRs if it has an argument ``prior``. Or an object with a
+            name and such a method.
+
+    Returns:
+        (class, parameters). The parameters of an object are the arguments of its class with other
+        values than the default. They are known if the object keeps them as attributes, and only
+        serve to name it.
 
     Raises:
-        ValueError: the class is not as above.
+        ValueError: own is not as above.
     """
+    is_class = isinstance(own, type)
+    kind = own if is_class else type(own)
+
     def refuse(why):
-        raise ValueError(f"detector: got {kind!r}, {why}; {_FORM.format(kind.__name__)}")
+        form = _CLASS.format(kind.__name__) if is_class else _OBJECT
+        raise ValueError(f"detector: got {own!r}, {why}; {form}")
 
-    _named(kind, refuse)
-    try:
-        inspect.signature(kind).bind(1, 1, None)
-    except (TypeError, ValueError) as error:
-        refuse(f"which cannot be made like this ({error})")
-    parameters = []
-    for p in list(inspect.signature(kind).parameters.values())[3:]:
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            if p.name in (*(known.name for known in (*COMMON, *PRIOR)), "isa"):
-                refuse(f"whose argument {p.name!r} is one of all detectors")
-            parameters.append(Parameter(p.name, p.name.replace("_", " ").capitalize(), p.default,
-                                        _KINDS.get(type(p.default), "raw"),
-                                        f"An argument of {kind.__name__}."))
-    return _subclass(kind, kind.name, kind, tuple(parameters))
-
-
-def adapt_object(own):
-    """Return (class, parameters) for a user's object: the class makes detectors with copies of it.
-
-    The parameters are the arguments of the object's class with other values than the default. They
-    are known if the object keeps them as attributes, and only serve to name it.
-
-    Raises:
-        ValueError: the object has no name, or no method ``detect``.
-    """
-    def refuse(why):
-        raise ValueError(f"detector: got {own!r}, {why}; must be a name, a detector, or an object "
-                         "with a name and a method detect(y, h, noise_var)")
-
-    _named(own, refuse)
-    try:
-        arguments = list(inspect.signature(type(own)).parameters.values())[3:]
-    except ValueError:    # a class in C
-        arguments = ()
-    given = {p.name: getattr(own, p.name, p.default) for p in arguments}
-    return (_subclass(type(own), own.name, lambda *_: copy.deepcopy(own), ()),
-            {p.name: given[p.name] for p in arguments if given[p.name] is not p.default
-             and repr(given[p.name]) != repr(p.default)})
-
-
-def _named(own, refuse):
-    """Refuse a class or object without a usable name or a usable method ``detect``."""
     name = getattr(own, "name", None)
     if not (isinstance(name, str) and name.isidentifier() and name != "auto"):
         refuse(f"whose name is {name!r}, not a word such as 'my_detector'")
     if not callable(getattr(own, "detect", None)):
         refuse("which has no method detect")
-    itself = (None,) if isinstance(own, type) else ()
     try:
-        inspect.signature(own.detect).bind(*itself, None, None, None)
+        inspect.signature(own.detect).bind(*[None] * is_class, None, None, None)
     except TypeError as error:
         refuse(f"whose method detect cannot be called like this ({error})")
+    try:
+        signature = inspect.signature(kind)
+    except ValueError:    # a class in C
+        signature = inspect.Signature()
+    arguments = [p for p in list(signature.parameters.values())[3:]
+                 if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not is_class:
+        given = {p.name: getattr(own, p.name, p.default) for p in arguments}
+        return (_subclass(kind, name, lambda *_: copy.deepcopy(own), ()),
+                {p.name: given[p.name] for p in arguments if given[p.name] is not p.default
+                 and repr(given[p.name]) != repr(p.default)})
+    try:
+        signature.bind(1, 1, None)
+    except TypeError as error:
+        refuse(f"which cannot be made like this ({error})")
+    known = [*(p.name for p in (*COMMON, *PRIOR)), "isa"]
+    for p in arguments:
+        if p.name in known:
+            refuse(f"whose argument {p.name!r} is one of all detectors")
+    return _subclass(kind, name, kind, tuple(
+        Parameter(p.name, p.name.replace("_", " ").capitalize(), p.default,
+                  _KINDS.get(type(p.default), "raw"), f"An argument of {kind.__name__}.")
+        for p in arguments)), {}
 
 
 def _subclass(kind, name, make, parameters):
     text = inspect.getdoc(kind) if kind.__doc__ else f"{kind.__name__}, a detector in Python."
-    return type(kind.__name__, (Own,), {
-        "name": name, "OF": staticmethod(make), "PARAMETERS": parameters,
+    return type(kind.__name__, (PythonDetector,), {
+        "name": name, "MAKE": staticmethod(make), "PARAMETERS": parameters,
         "SUPPORTS_PRIOR": "prior" in inspect.signature(kind.detect).parameters,
         "summary": text.splitlines()[0], "__doc__": text, "__module__": kind.__module__,
         "__qualname__": kind.__qualname__})
