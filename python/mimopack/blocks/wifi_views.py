@@ -35,6 +35,12 @@ def _points(message):
     return told, to_python(values)
 
 
+def _known(told, name, kind):
+    """Return the value of a key of a PMT dictionary; None if it has none of this kind."""
+    value = to_python_dict(told, {name: kind}).get(name)
+    return value if isinstance(value, kind) else None
+
+
 def _shown(vectors):
     """Return output items, arrays (2, width) with each vector twice.
 
@@ -256,15 +262,14 @@ class wifi_meter(message_source):
     def _accept(self, message):
         facts = read(message, {"num_mpdus_ok": int, "num_mpdus": int})
         mpdus, found = (integer(name, value, 0, 2**31) for name, value in facts.items())
-        known = to_python_dict(message, {"snr_db": float, "evm_db": tuple, "format": str,
-                                         "mcs": float})
-        worst = max(known.get("evm_db", ()), default=0.0)
+        snr_db, evm_db, name, mcs = (_known(message, key, kind) for key, kind in (
+            ("snr_db", float), ("evm_db", np.ndarray), ("format", str), ("mcs", (int, float))))
+        worst = 0.0 if evm_db is None else max(evm_db, default=0.0)
         with np.errstate(over="ignore"):
-            values = np.array([known.get("snr_db", 0.0), worst,
-                               float(mpdus == 0)]).astype(np.float32)
-        name = kind = known.get("format", "unknown")
-        if "mcs" in known:
-            kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{known['mcs']:g}"
+            values = np.array([snr_db or 0.0, worst, float(mpdus == 0)]).astype(np.float32)
+        name = kind = name or "unknown"
+        if mcs is not None:
+            kind = f"{name} {'' if name == 'non-ht' else 'MCS '}{mcs:g}"
         _show(self, np.nan_to_num(values))
         if len(self._formats) > 100:
             self._formats.clear()
@@ -426,7 +431,7 @@ class wifi_linear_loss(message_source):
             return
         told, carriers, matrices, noise = _channel(message)
         f = _frame_format(told, matrices.shape[2])
-        detector = to_python_dict(told, {"detector": str}).get("detector", "")
+        detector = _known(told, "detector", str) or ""
         with np.errstate(all="ignore"):
             losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
         self._choosing.done()

@@ -320,16 +320,19 @@ def read_csi(path):
 
 
 def _records(arrays):
-    cells = {name: arrays[name] for name in (*_SCALARS, *_ANTENNAS)}
     records = []
     for index, shape in enumerate(arrays["csi_shape"]):
-        row = {name: values[index] for name, values in cells.items()}
-        row = {name: value.decode("ascii") if isinstance(value, bytes)
-               else value if name in _ANTENNAS else value.item() for name, value in row.items()}
-        parts = {name: arrays[name][slice(*arrays[f"{name}_offset"][index:index + 2])]
-                 for name in ("csi", "carriers")}
-        records.append(CsiRecord(**row, carriers=parts["carriers"].astype(np.int64),
-                                 matrices=parts["csi"].reshape(shape)))
+        row = {}
+        for field in fields_of("csi"):
+            value = arrays[field.name][index].item()
+            row[field.name] = field.kind(value.decode("ascii") if field.kind is str else value)
+        row |= {name: arrays[name][index] for name in _ANTENNAS}
+        csi, carriers = (arrays[name][slice(*arrays[f"{name}_offset"][index:index + 2])]
+                         for name in ("csi", "carriers"))
+        if carriers.shape != shape[:1] or {row[name].shape for name in _ANTENNAS} != {(shape[1],)}:
+            raise ValueError("csi_shape: the other arrays do not fit it")
+        records.append(CsiRecord(**row, carriers=carriers.astype(np.int64),
+                                 matrices=csi.reshape(shape).astype(np.complex64)))
     return records
 
 
