@@ -27,6 +27,29 @@ def interruptible():
         yield
 
 
+class Interruption:
+    """Context manager that notes the first SIGINT; a further one raises KeyboardInterrupt.
+
+    Attributes:
+        happened: whether SIGINT has come.
+    """
+
+    happened = False
+
+    def __enter__(self):
+        self._handling = _handling(self._note)
+        self._handling.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        return self._handling.__exit__(*exception)
+
+    def _note(self, *_):
+        if self.happened:
+            raise KeyboardInterrupt
+        self.happened = True
+
+
 @contextmanager
 def _handling(handler):
     previous = signal.signal(signal.SIGINT, handler)

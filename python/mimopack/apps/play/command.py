@@ -16,7 +16,7 @@ from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...text import json_rows
 from ...wifi.frame_detectors import FrameDetectors
-from ..interrupt import STATUS, interruptible
+from ..interrupt import STATUS, Interruption
 from ..machine import describe
 from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, SPEC, DetectorSpec
 from ..progress import Progress
@@ -71,23 +71,20 @@ def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pict
         Refusal: the recording, an option or an output cannot be used; raised before anything plays.
         OSError: the recording cannot be read to its end; what the detectors before have decoded is
             written.
-        KeyboardInterrupt: Ctrl-C before anything plays, or a second time.
+        KeyboardInterrupt: Ctrl-C was pressed a second time.
     """
-    return _Run(path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
-                allow_outside, echo).summary()
+    with Interruption() as interruption:
+        return _Run(interruption, path, detectors, output, show, quiet, pictures, backend,
+                    iterations, pcap, allow_outside, echo).summary()
 
 
 class _Run:
-    """One call of :func:`play`, with the same arguments.
+    """One call of :func:`play`, with the same arguments, that an ``Interruption`` ends."""
 
-    Attributes:
-        interrupted: whether Ctrl-C was pressed.
-    """
-
-    def __init__(self, path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False,
-                 pictures=True, backend="auto", iterations=1, pcap=None, allow_outside=False,
-                 echo=click.echo):
-        self._echo, self._progress, self.interrupted = echo, Progress(), False
+    def __init__(self, interruption, path, detectors=(), output=DEFAULT_OUTPUT, show=None,
+                 quiet=False, pictures=True, backend="auto", iterations=1, pcap=None,
+                 allow_outside=False, echo=click.echo):
+        self._echo, self._progress, self._interruption = echo, Progress(), interruption
         self._output = None if output is None else Path(output)
         self._quiet, self._iterations = quiet, iterations
         self._detectors, self._show = self._named(detectors, show)
@@ -141,7 +138,8 @@ class _Run:
         refuse_without_blocks("play")
         from .playback import Playback
 
-        playback = Playback(self._reader, self._rate, backend, self._iterations)
+        playback = Playback(self._reader, self._rate, backend, self._iterations,
+                            self._interruption)
         try:
             for detector in self._detectors.values():
                 playback.receiver(detector)
@@ -185,7 +183,7 @@ class _Run:
             if row["samples"] or not tallies:
                 tallies.append(tally)
                 rows.append(row)
-            if self.interrupted:
+            if self._interruption.happened:
                 break
         missing = [name for name in self._detectors
                    if name not in {tally.detector for tally in tallies if tally.complete}]
@@ -205,7 +203,7 @@ class _Run:
             why = "Incomplete" if unreadable else "Interrupted"
             self._say(click.style(f"\n{why}: these detectors did not play the whole recording: "
                                   f"{', '.join(missing)}.", fg="yellow"))
-        elif self.interrupted:
+        elif self._interruption.happened:
             self._say(click.style("\nInterrupted during the speed measurement: all frames are "
                                   "counted.", fg="yellow"))
         if unreadable is not None:
@@ -241,10 +239,9 @@ class _Run:
                        "samples that it was processing")
         tally.close(samples, complete=samples == total)
         timed = samples
-        if seconds < _TIMED_SECONDS and tally.complete and not playback.interrupted:
+        if seconds < _TIMED_SECONDS and tally.complete and not self._interruption.happened:
             timed, seconds = playback.time(self._detectors[name],
                                            samples * _TIMED_SECONDS / seconds)
-        self.interrupted = playback.interrupted
         row = tally.summary()
         row |= {"samples": samples, "flowgraph_samples_per_s": timed / seconds,
                 "real_time_factor": timed / seconds / self._rate, "receiver": counts}
@@ -327,16 +324,11 @@ def play_command(context, path, **options):
     if (DEFAULT_OUTPUT.is_symlink()
             and context.get_parameter_source("output") is ParameterSource.DEFAULT):
         refuse(f"--output: {DEFAULT_OUTPUT} is a symbolic link: name a folder")
-    try:
-        with interruptible():
-            run = _Run(path, **options)
-            summary = run.summary()
-    except KeyboardInterrupt:
-        Progress().clear()
-        click.echo("\nIncomplete: interrupted.", err=True)
-        context.exit(STATUS)
-    except (OSError, RuntimeError) as error:
-        refuse(str(error))
-    if run.interrupted:
+    with Interruption() as interruption:
+        try:
+            summary = _Run(interruption, path, **options).summary()
+        except (OSError, RuntimeError) as error:
+            refuse(str(error))
+    if interruption.happened:
         context.exit(STATUS)
     context.exit(0 if any(row["frames_decoded"] for row in summary["detectors"]) else 1)

@@ -3,11 +3,13 @@
 """Play a recording through the Wi-Fi receiver in a flowgraph."""
 
 import time
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from gnuradio import blocks, gr
 
 from ...blocks import sigmf_multichannel_source, wifi_receiver
+from ..interrupt import Interruption
 
 _INTERVAL = 0.1    # seconds between two checks of a running flowgraph
 
@@ -42,15 +44,15 @@ class Playback:
         sample_rate: sample rate of the receiver, see ``wifi_receiver``.
         backend: backend of the detectors.
         iterations: passes of detector and decoder, see ``wifi_receiver``.
+        interruption: ``Interruption`` that ends the recording at the present sample, or None.
 
     Attributes:
         counts, samples: the receiver's counts and the number of samples played, after
             :meth:`frames`.
-        interrupted: whether Ctrl-C has ended :meth:`frames` or :meth:`time`.
     """
 
-    def __init__(self, reader, sample_rate, backend="auto", iterations=1):
-        self._reader, self.interrupted = reader, False
+    def __init__(self, reader, sample_rate, backend="auto", iterations=1, interruption=None):
+        self._reader, self._interruption = reader, interruption or Interruption()
         self._options = dict(num_rx=reader.num_channels, sample_rate=sample_rate,
                              frequency=reader.frequency, backend=backend, iterations=iterations)
 
@@ -65,8 +67,6 @@ class Playback:
     def frames(self, detector, keep_symbols=False, on_look=lambda samples: None):
         """Play the recording once, and yield each ``wifi.ReceivedFrame``.
 
-        Ctrl-C ends the recording at the present sample.
-
         Args:
             detector: detector of the receiver.
             keep_symbols: whether the frames have equalised points.
@@ -74,7 +74,6 @@ class Playback:
 
         Raises:
             OSError: the recording cannot be read.
-            KeyboardInterrupt: Ctrl-C was pressed a second time.
         """
         source, receiver, frames = _Source(self._reader), self.receiver(detector), SimpleQueue()
         receiver.listen(lambda frame, time: frames.put(frame), symbols=keep_symbols)
@@ -84,15 +83,10 @@ class Playback:
         top.start()
         try:
             while not receiver.ended.is_set() or not frames.empty():
+                self._look(source)
                 on_look(receiver.counts()["samples"])
-                try:
-                    frame = frames.get(timeout=_INTERVAL)
-                except Empty:
-                    continue
-                except KeyboardInterrupt:
-                    self._end(source)
-                    continue
-                yield frame
+                with suppress(Empty):
+                    yield frames.get(timeout=_INTERVAL)
         finally:
             top.stop()
             top.wait()
@@ -100,11 +94,9 @@ class Playback:
         if source.error is not None:
             raise source.error
 
-    def _end(self, source):
-        if self.interrupted:
-            raise KeyboardInterrupt
-        self.interrupted = True
-        source.end()
+    def _look(self, source):
+        if self._interruption.happened:
+            source.end()
 
     def time(self, detector, samples):
         """Repeat the recording for about ``samples`` samples; nothing receives the frames.
@@ -113,7 +105,7 @@ class Playback:
             (samples per antenna, seconds from the flowgraph's start to its end).
 
         Raises:
-            OSError, KeyboardInterrupt: as :meth:`frames`.
+            OSError: as :meth:`frames`.
         """
         rounds = max(1, round(samples / self._reader.num_samples))
         source, receiver = _Source(self._reader, repeat=True), self.receiver(detector)
@@ -125,11 +117,8 @@ class Playback:
         start = time.perf_counter()
         top.start()
         try:
-            while not receiver.ended.is_set():
-                try:
-                    receiver.ended.wait(_INTERVAL)
-                except KeyboardInterrupt:
-                    self._end(source)
+            while not receiver.ended.wait(_INTERVAL):
+                self._look(source)
             seconds = time.perf_counter() - start
         finally:
             top.stop()
