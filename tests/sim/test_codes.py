@@ -19,10 +19,8 @@ class TestCodes:
         code = make_code(text, 16)
         assert code.num_info == num_info and code.rate == pytest.approx(rate)
 
-    @pytest.mark.parametrize("text", [LDPC, "nr:2:9:factor=0.7", "wimax:672:5/6",
-                                      "turbo:512:extrinsic_scale=0.7",
-                                      "nr_matched:300:640:4,algorithm=offset",
-                                      "conv:100:1/2", "conv:100:3/4:algorithm=viterbi"])
+    @pytest.mark.parametrize("text", ["nr:2:9:factor=0.7", "turbo:512:extrinsic_scale=0.7",
+                                      "conv:100:3/4:algorithm=viterbi"])
     def test_no_errors_at_high_snr(self, text):
         """With punctured bits and padded vectors."""
         link = sim.Link(3, 4, "qam64", text)
@@ -39,20 +37,11 @@ class TestCodes:
 
     @pytest.mark.parametrize("text, message", [
         ("ldpc", ", allowed are none[:VECTORS], wimax:N:RATE"),
-        ("/nowhere", ", allowed are none[:VECTORS], wimax:N:RATE"),
-        ("none:1:2", ", allowed are none[:VECTORS], wimax:N:RATE"),
         ("none:0", "; vectors: got 0, allowed are 1 to 1000000"),
         ("wimax:2304", ", must be wimax:N:RATE"),
-        ("wimax:x:1/2", ", must be wimax:N:RATE"),
         ("wimax:2304:7/8", "; rate: got '7/8', allowed are 1/2,"),
-        ("nr:1:1", "; lifting_size: got 1, allowed are 2,"),
-        ("turbo", ", must be turbo:INFO_BITS"),
         ("turbo:41", "; size: got 41, the nearest"),
-        ("conv:100", ", must be conv:INFO_BITS:RATE"),
-        ("conv:100:1/3", "; rate: got '1/3', allowed are 1/2,"),
-        ("conv:100:1/2:factor=1", "; factor: no option of a decoder of conv:INFO_BITS:RATE"),
         ("wifi:648:1/2:speed=3", "; speed: no option of a decoder of wifi:N:RATE, allowed are "),
-        ("wifi:648:1/2:factor=-1", "; factor: got -1"),
         ("turbo:40:a=1:a=2", "; a is given twice")])
     def test_refusals(self, text, message):
         with pytest.raises(ValueError) as refusal:
