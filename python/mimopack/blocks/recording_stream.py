@@ -40,7 +40,7 @@ def read_tags(tags, timeline, log):
     """
     known = [(tag.offset, rank, tag) for tag in tags
              for rank, key in enumerate(_ORDER) if pmt.eqv(tag.key, key)]
-    for offset, rank, tag in sorted(known, key=lambda one: one[:2]):
+    for offset, rank, tag in sorted(known, key=lambda each: each[:2]):
         with log.guard("a tag"):
             if rank == 0:
                 timeline.add_rate(offset, scalar("rx_rate", tag.value))
@@ -64,7 +64,7 @@ def frame_of(message):
     items = pmt.dict_items(message)
     if pmt.length(items) > _MOST_KEYS:
         raise ValueError(f"got {pmt.length(items)} keys, allowed are up to {_MOST_KEYS}")
-    told = {}
+    fields = {}
     for index in range(pmt.length(items)):
         pair = pmt.nth(index, items)
         if not pmt.is_symbol(pmt.car(pair)):
@@ -74,9 +74,9 @@ def frame_of(message):
             value = scalar("value", value)
         except ValueError:
             continue
-        told[pmt.symbol_to_string(pmt.car(pair))] = (
+        fields[pmt.symbol_to_string(pmt.car(pair))] = (
             value[:_LONGEST] if isinstance(value, str) else value)
-    return frame_annotation(told)
+    return frame_annotation(fields)
 
 
 class message_taker(Listening, gr.basic_block):

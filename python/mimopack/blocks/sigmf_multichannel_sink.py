@@ -79,7 +79,7 @@ class sigmf_multichannel_sink(hierarchical_block):
         self._frames = message_taker("frames", self._annotate, self._save, self._log)
         self.message_port_register_hier_in("frames")
         self.msg_connect(self, "frames", self._frames, "frames")
-        self._told_error = False
+        self._error_logged = False
 
     def counts(self):
         """Return a dictionary of counts since the block was made.
@@ -166,8 +166,8 @@ class sigmf_multichannel_sink(hierarchical_block):
     def _has_failed(self):
         """Return whether a disk error has ended the recording; log it the first time."""
         error = self.recorder.error
-        if error is not None and not self._told_error:
-            self._told_error = True
+        if error is not None and not self._error_logged:
+            self._error_logged = True
             self._log.error(f"recording ends here: {error}")
         return error is not None
 

@@ -113,15 +113,15 @@ class sigmf_multichannel_source(Batched, Guarded, gr.sync_block):
         """Tag the first sample of each segment that begins between start and stop - 1."""
         first = bisect_left(self._starts, start)
         for segment in self._segments[first:bisect_left(self._starts, stop)]:
-            known = []
+            tags = []
             if segment.sample_rate is not None:
-                known.append((_RX_RATE, pmt.from_double(float(segment.sample_rate))))
+                tags.append((_RX_RATE, pmt.from_double(float(segment.sample_rate))))
             if segment.frequency is not None:
-                known.append((_RX_FREQ, pmt.from_double(float(segment.frequency))))
+                tags.append((_RX_FREQ, pmt.from_double(float(segment.frequency))))
             # The PMT of a time cannot represent times before 1970.
             if self._time_tags and segment.time is not None and segment.time[0] >= 0:
-                known.append((_RX_TIME, moment_to_pmt(segment.time)))
+                tags.append((_RX_TIME, moment_to_pmt(segment.time)))
             for port in range(self.reader.num_channels):
                 at = self.nitems_written(port) + segment.start - start
-                for key, value in known:
+                for key, value in tags:
                     self.add_item_tag(port, at, key, value)

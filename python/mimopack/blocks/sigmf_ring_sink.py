@@ -160,7 +160,7 @@ class sigmf_ring_sink(hierarchical_block):
         self.trigger(text)
 
     def _write(self, snapshot, description):
-        told, writer = {}, None
+        result, writer = {}, None
         try:
             texts = [text for text in (self._description, description) if text]
             writer = self._next_writer(snapshot, ": ".join(texts))
@@ -168,15 +168,15 @@ class sigmf_ring_sink(hierarchical_block):
             self._written += 1
         except Exception as error:
             self._failed += 1
-            told = {"problem": f"{type(error).__name__}: {error}"}
+            result = {"problem": f"{type(error).__name__}: {error}"}
         finally:
             snapshot.drop()
             with self._lock:
                 self._busy = False
         if writer is not None and writer.path.exists():
-            told |= {"path": str(writer.path), "start": snapshot.start,
+            result |= {"path": str(writer.path), "start": snapshot.start,
                      "num_samples": writer.num_samples}
-        self._say(told)
+        self._say(result)
 
     def _next_writer(self, snapshot, description):
         options = dict(description=description, fields=self._fields, checksum=False)
@@ -188,16 +188,16 @@ class sigmf_ring_sink(hierarchical_block):
             except FileExistsError:
                 continue
 
-    def _say(self, told):
+    def _say(self, result):
         written = "nothing written"
-        if "path" in told:
-            written = f"{Path(told['path']).name}: {told['num_samples']} samples"
-        if "problem" in told:
-            self._log.warn("recordings", f"{written}: {told['problem']}")
+        if "path" in result:
+            written = f"{Path(result['path']).name}: {result['num_samples']} samples"
+        if "problem" in result:
+            self._log.warn("recordings", f"{written}: {result['problem']}")
         else:
             self._log.info(written)
         with self._log.guard("the message about a recording"):
             message = pmt.make_dict()
-            for key, value in told.items():
+            for key, value in result.items():
                 message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
             self._outlet.send("written", message)

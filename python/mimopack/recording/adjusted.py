@@ -57,13 +57,13 @@ class Adjusted:
 
     def _design(self):
         """Compute the taps (taps per output, phases) of the filter."""
-        given = self.sample_rate * self._down / self._up
+        input_rate = self.sample_rate * self._down / self._up
         width = 2 * min(_FREE_HZ, _FREE_SHARE * self.sample_rate)
         # Kaiser's formula, for a filter at the recording's rate.
-        order = (_STOPBAND_DB - 7.95) / (2.285 * 2 * np.pi * width / given)
+        order = (_STOPBAND_DB - 7.95) / (2.285 * 2 * np.pi * width / input_rate)
         self._half = int(np.ceil(order / 2 * self._up))
         at = np.arange(-self._half, self._half + 1) / self._up
-        taps = np.sinc(self.sample_rate / given * at) * np.kaiser(
+        taps = np.sinc(self.sample_rate / input_rate * at) * np.kaiser(
             at.size, 0.1102 * (_STOPBAND_DB - 8.7))
         self._length = -(-taps.size // self._up)
         padded = np.pad(taps * self._up / taps.sum(), (0, self._length * self._up - taps.size))

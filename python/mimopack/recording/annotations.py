@@ -22,20 +22,20 @@ def annotation_text(start, count, **fields):
         ValueError: SigMF does not allow the annotation.
     """
     integer("start", start, 0, 2**63 - 1)
-    told = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
+    values = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
             **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}}
-    for key, value in told.items():
+    for key, value in values.items():
         kind = _KINDS.get(key)
         if kind is None or isinstance(value, kind) and not isinstance(value, bool):
             continue
         wanted = "text" if kind is str else "a number"
         raise ValueError(f"{key}: got {shown(value)}, must be {wanted}")
-    edges = [told[key] for key in _EDGES if key in told]
+    edges = [values[key] for key in _EDGES if key in values]
     if len(edges) == 1 or not all(abs(edge) <= LARGEST_HZ for edge in edges):
         raise ValueError(f"{', '.join(_EDGES)}: got {edges}, must be two numbers of "
                          f"{-LARGEST_HZ:g} to {LARGEST_HZ:g} Hz")
     try:
-        return json.dumps(told, allow_nan=False)
+        return json.dumps(values, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"fields: got a value that JSON cannot represent: {error}") from error
 

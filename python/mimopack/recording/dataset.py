@@ -63,7 +63,7 @@ class Dataset:
         for first in range(0, count, step):
             part = stored[:count - first]
             self._fill(part.reshape(-1).view(np.uint8), (start + first) * self._sample_bytes)
-            self.datatype.decode(part, [one[first:first + len(part)] for one in out])
+            self.datatype.decode(part, [channel[first:first + len(part)] for channel in out])
 
     def _fill(self, out, offset):
         """Fill an array with the file's bytes from an offset on."""

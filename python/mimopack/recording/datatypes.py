@@ -78,12 +78,12 @@ class Datatype:
         """
         if self.component == np.float32:
             whole = out.view(np.uint64)[..., 0]
-            for channel, one in enumerate(samples):
-                whole[:, channel] = one.view(np.uint64)    # one 8-byte copy for each sample
+            for channel, row in enumerate(samples):
+                whole[:, channel] = row.view(np.uint64)    # one 8-byte copy for each sample
             return 0
         if self.component.kind == "f":
-            for channel, one in enumerate(samples):
-                out[:, channel] = one.view(np.float32).reshape(-1, 2)
+            for channel, row in enumerate(samples):
+                out[:, channel] = row.view(np.float32).reshape(-1, 2)
             return 0
         if self.component.itemsize <= 2 and self.component.isnative:
             # This call releases Python's lock, so a receiver can run beside a recorder.
@@ -91,8 +91,8 @@ class Datatype:
                                           offset=self.offset)
         limits, clipped = np.iinfo(self.component), 0
         with np.errstate(invalid="ignore"):
-            for channel, one in enumerate(samples):
-                scaled = np.rint(one.view(np.float32).astype(float) / self.scale) + self.offset
+            for channel, row in enumerate(samples):
+                scaled = np.rint(row.view(np.float32).astype(float) / self.scale) + self.offset
                 # A comparison with NaN is false, so this test also finds NaN.
                 inside = (scaled >= limits.min) & (scaled <= limits.max)
                 clipped += scaled.size - int(np.count_nonzero(inside))

@@ -64,14 +64,14 @@ def load_collection(path):
     names.library()
     collection = _checked(path, _load(path), _collection_validator())["collection"]
     streams = collection["core:streams"]
-    found = []
+    named = []
     for index, entry in enumerate([streams] if isinstance(streams, str) else streams):
         if isinstance(entry, dict):
             entry = [entry["name"], entry.get("hash")]
         elif isinstance(entry, str):
             entry = [entry]
-        found.append((f"collection.core:streams[{index}]", *[*entry, None][:2]))
-    return collection, found
+        named.append((f"collection.core:streams[{index}]", *[*entry, None][:2]))
+    return collection, named
 
 
 def _load(path):

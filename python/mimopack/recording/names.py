@@ -47,12 +47,12 @@ def metadata_file(path):
     if path.suffix == ".sigmf":
         raise ValueError(f"path: got the archive {path}, extract it first (tar -xf)")
     if path.suffix == COLLECTION:
-        found = [path]
+        candidates = [path]
     elif path.name:
-        found = [with_extension(base(path), META), with_extension(base(path), COLLECTION)]
+        candidates = [with_extension(base(path), META), with_extension(base(path), COLLECTION)]
     else:
-        found = []  # "." and "/" have no name to extend
-    for candidate in found:
+        candidates = []  # "." and "/" have no name to extend
+    for candidate in candidates:
         if candidate.is_file():
             return candidate
     if path.is_dir():
@@ -65,7 +65,7 @@ def metadata_file(path):
         raise ValueError(f"path: {path} is no SigMF recording. Convert raw samples with "
                          "recording.Writer: docs/recordings.md, \"Record your own radio\"")
     if path.suffix not in ("", META, DATA, COLLECTION):
-        found.insert(0, path)    # perhaps a file of raw samples
-    *others, last = map(str, found or [path])
+        candidates.insert(0, path)    # perhaps a file of raw samples
+    *others, last = map(str, candidates or [path])
     raise FileNotFoundError(f"path: no recording {path}: there is no file "
                             + (f"{', '.join(others)} or {last}" if others else last))

@@ -56,8 +56,8 @@ class Packing:
         each = self.num_channels // self.num_files
         count = len(samples[0])
         return sum(self.datatype.encode_into(samples[each * index:each * (index + 1)],
-                                             one[position:position + count])
-                   for index, one in enumerate(out))
+                                             part[position:position + count])
+                   for index, part in enumerate(out))
 
     def check(self, samples):
         """Return samples as a list of contiguous complex64 arrays, one for each channel.
@@ -74,10 +74,10 @@ class Packing:
         shape = np.shape(samples) if isinstance(samples, np.ndarray) else _shape(samples)
         if len(shape) != 2 or shape[0] != self.num_channels:
             raise ValueError(f"samples: got shape {shape}, must be ({self.num_channels}, n)")
-        return [np.ascontiguousarray(one, np.complex64) for one in samples]
+        return [np.ascontiguousarray(row, np.complex64) for row in samples]
 
 
 def _shape(arrays):
     """Return the shape of a stack of the arrays, with "?" if their shapes differ."""
-    shapes = {np.shape(one) for one in arrays}
+    shapes = {np.shape(array) for array in arrays}
     return (len(arrays), *(shapes.pop() if len(shapes) == 1 else ("?",) * 2))

@@ -120,30 +120,30 @@ class Reader(Recording):
 
     def _read_segments(self, frequency, sample_rate):
         """Return the capture segments as ``Segment``; arguments that are not None override."""
-        found, outside = {}, 0
+        segments, outside = {}, 0
         for capture in self.captures:
             start = capture["core:sample_start"]
             if start >= self.num_samples:
                 outside += 1
                 continue
             # If several segments start at one sample, the last one applies.
-            found[start] = Segment(
+            segments[start] = Segment(
                 start, self._time(capture), frequency or capture.get("core:frequency"),
                 sample_rate or self._own_rate(capture) or self.sample_rate)
         if outside:
             self.notes.append(f"{outside} of {len(self.captures)} capture segments begin after "
                               "the last sample: they are ignored")
-        first = found.get(0)
+        first = segments.get(0)
         if first is None:
             # The time of the first segment also gives the time of the samples before it.
-            known = found[min(found)] if found else Segment(0)
+            known = segments[min(segments)] if segments else Segment(0)
             time = (None if known.time is None or not self.sample_rate
                     else later(known.time, -known.start / self.sample_rate))
             first = Segment(0, time, None, sample_rate or self.sample_rate)
         if first.frequency is None:
             first = replace(first, frequency=self.frequency)
-        found[0] = first
-        return [found[start] for start in sorted(found)]
+        segments[0] = first
+        return [segments[start] for start in sorted(segments)]
 
     def _time(self, capture):
         text = capture.get("core:datetime")
@@ -202,8 +202,8 @@ def _open_collection(path, named, datatype, allow_outside):
             raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
                                     f"there is no file {meta}")
         if not allow_outside:
-            for one in (meta, names.with_extension(base, names.DATA)):
-                _refuse_outside(path, one, place)
+            for file in (meta, names.with_extension(base, names.DATA)):
+                _refuse_outside(path, file, place)
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
                          "(its hash differs)")
@@ -242,7 +242,7 @@ def _refuse_outside(source, path, place=None):
         place: path in the JSON of the name that led to ``path``; None for a file that SigMF finds
             by its name.
     """
-    folder, wanted = (os.path.dirname(os.path.realpath(one)) for one in (path, source))
+    folder, wanted = (os.path.dirname(os.path.realpath(each)) for each in (path, source))
     if path.is_symlink() and folder != wanted:
         where = f"{source}: {place}" if place else source
         raise ValueError(f"path: {where}: {path.name} is a symbolic link to another folder, must "

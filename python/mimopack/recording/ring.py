@@ -79,24 +79,13 @@ class Ring:
             samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
                 length n.
             start: position in the stream of the first sample. None continues after the previous
-                samples. Only the first call may choose the position, and the call after one that
-                raised an exception other than ValueError: the ring is then empty.
+                samples. Only the first call may choose the position.
 
         Raises:
             ValueError: the samples have another shape, or ``start`` is not the position after the
                 previous samples.
         """
-        try:
-            self._write(self.packing.check(samples), start)
-        except ValueError:    # the ring is as before
-            raise
-        except BaseException:
-            # The samples before do not continue after the hole.
-            with self._lock:
-                self._blocks.clear()
-            raise
-
-    def _write(self, samples, start):
+        samples = self.packing.check(samples)
         if start is not None and start != self._next:
             if self._blocks:
                 raise ValueError(f"start: got {start}, must be {self._next}")
@@ -109,8 +98,8 @@ class Ring:
                 block = self._new_block()
             size = min(count - taken, self._block_samples - block.used)
             # No lock needed: nobody reads beyond "used".
-            self.clipped += self.packing.pack([one[taken:taken + size] for one in samples],
-                                              block.data, block.used)
+            self.clipped += self.packing.pack(
+                [channel[taken:taken + size] for channel in samples], block.data, block.used)
             with self._lock:
                 block.used += size
                 self._next += size
@@ -174,7 +163,7 @@ class Ring:
         if not block.holders and len(self._free) < _LEAST:
             self._free.append(block)
 
-    def _told_since(self, snapshot):
+    def _annotations_since(self, snapshot):
         """Return a snapshot's annotations and the later ones of the same stream."""
         with self._lock:
             since = self._annotations if snapshot.stream == self._stream else ()
@@ -242,7 +231,7 @@ class Snapshot:
                 finally:
                     writer.annotate_later([
                         (spans.place(start, count), text)
-                        for start, count, text in self._ring._told_since(self)
+                        for start, count, text in self._ring._annotations_since(self)
                         if self.start <= start
                         and start + count <= self.start + writer.num_samples])
             return writer.path

@@ -214,8 +214,8 @@ class Timeline:
 
     def at(self, sample):
         """Return the ``Segment`` of a sample, cut to begin there; None before the stream begins."""
-        found = self.segment(sample)
-        return found and replace(found, start=sample, time=found.time_at(sample))
+        segment = self.segment(sample)
+        return segment and replace(segment, start=sample, time=segment.time_at(sample))
 
     def cut(self, start, stop):
         """Return the segments of samples start to stop - 1. The first is cut to begin at start."""
@@ -270,20 +270,20 @@ def captures_of(parts, sample_rate):
     first, origin = parts[0] if parts else (0, None)
     counted = first
     for start, segment in parts:
-        told = {"core:sample_start": start}
+        capture = {"core:sample_start": start}
         if segment.frequency is not None:
-            told["core:frequency"] = segment.frequency
+            capture["core:frequency"] = segment.frequency
         if segment.time is not None and (
                 _FIRST_SECOND <= segment.time[0] < _LAST_SECOND):
-            told["core:datetime"] = format_time(segment.time)
+            capture["core:datetime"] = format_time(segment.time)
         if captures and origin.time is not None and segment.time is not None:
             index = first + round(between(origin.time, segment.time) * sample_rate)
             # SigMF's default for core:global_index is core:sample_start.
             if index >= counted + start - captures[-1]["core:sample_start"] and index != start:
-                told["core:global_index"] = index
+                capture["core:global_index"] = index
             counted = max(index, start)
         if segment.sample_rate not in (None, sample_rate) and not math.isclose(
                 segment.sample_rate, sample_rate, rel_tol=1e-12):
-            told["mimopack:sample_rate"] = segment.sample_rate
-        captures.append(told)
+            capture["mimopack:sample_rate"] = segment.sample_rate
+        captures.append(capture)
     return captures
