@@ -11,6 +11,7 @@ from functools import partial
 
 import click
 import numpy as np
+from gnuradio.mimopack import _core
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.bench.detector import Case
 from gnuradio.mimopack.apps.bench.measuring import Run, measure
@@ -146,7 +147,7 @@ def run_slot(options, store):
         detector = case.create(backend="cuda")
         exact.append(((case,), *(
             GrowingRun(case.create(backend="cpu", threads=threads, isa=isa), data)
-            for threads, isa in ((1, "baseline"), (options.threads, options.isas[0]))),
+            for threads, isa in ((1, _core.compiled_isas()[-1]), (options.threads, options.isas[0]))),
             HostRun(detector, data, EXACT_VECTORS),
             WaitingRun(detector, DeviceData(data, EXACT_VECTORS), EXACT_VECTORS)))
     first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compile several at a time

@@ -62,8 +62,6 @@ def test_threads_and_batch(tmp_path):
     assert {row["vectors"] for row in written["results"]} == {1, 4, 16, 64}
 
 
-@pytest.mark.skipif("baseline" not in _core.compiled_isas(),
-                    reason="needs a build for all instruction sets")
 def test_antennas(tmp_path):
     _, written = suite("antennas", tmp_path, "--antennas", 2, "--antennas", 5)
     assert {row["num_tx"] for row in written["results"]} == {2, 5}
