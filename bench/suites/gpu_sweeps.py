@@ -11,7 +11,6 @@ from functools import partial
 
 import click
 import numpy as np
-from gnuradio.mimopack import _core
 from gnuradio.mimopack.apps.bench.data import Data, Setting
 from gnuradio.mimopack.apps.bench.detector import Case
 from gnuradio.mimopack.apps.bench.measuring import Run, measure
@@ -21,7 +20,7 @@ from . import first_call
 from .cases import QAM16, shared
 from .failures import Fragile, attempt, missing_row
 from .on_gpu import DeviceData, DeviceRun, GraphRun, HostData
-from .sweeps import CallRun, GrowingRun
+from .sweeps import OLDEST, CallRun, GrowingRun
 
 BATCH_CASES = tuple(Case(name, parameters, QAM16) for name, parameters in (
     ("mmse", {}), ("nway", {"num_passes": 4}), ("fpfsd", {}), ("kbest", {"k": 16})))
@@ -147,7 +146,7 @@ def run_slot(options, store):
         detector = case.create(backend="cuda")
         exact.append(((case,), *(
             GrowingRun(case.create(backend="cpu", threads=threads, isa=isa), data)
-            for threads, isa in ((1, _core.compiled_isas()[-1]), (options.threads, options.isas[0]))),
+            for threads, isa in ((1, OLDEST), (options.threads, options.isas[0]))),
             HostRun(detector, data, EXACT_VECTORS),
             WaitingRun(detector, DeviceData(data, EXACT_VECTORS), EXACT_VECTORS)))
     first_call.all_of([case for (case,), *_ in (*slots, *exact)])    # compile several at a time

@@ -21,6 +21,7 @@ BATCH_CASES = (
     Case("mmse", {}, QAM16), Case("nway", {"num_passes": 1}, QAM16),
     Case("nway", {"num_passes": 4}, QAM16),
 )
+OLDEST = _core.compiled_isas()[-1]
 BATCHES = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1_000_000)
 
 
@@ -59,8 +60,8 @@ class GrowingRun(DetectorRun):
 def run_antennas(options, store):
     """Measure SFSD and FPFSD over the number of antennas, nt = nr, as figures 3 and 4 of 000.
 
-    The gain is relative to one thread of the oldest instruction set that is compiled. 000
-    times 10000 vectors; a round takes fewer vectors here if they are too slow.
+    The gain is relative to one thread of the oldest instruction set that is compiled. 000 times
+    10000 vectors; a round takes fewer vectors here if they are too slow.
     """
     isa = options.isas[0]
     pairs = []
@@ -71,7 +72,7 @@ def run_antennas(options, store):
                 data = store.get(case.setting)
                 pairs.append((case, *(
                     GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
-                    for threads, build in ((options.threads, isa), (1, _core.compiled_isas()[-1])))))
+                    for threads, build in ((options.threads, isa), (1, OLDEST)))))
     measure([run for _, *both in pairs for run in both], options)
     return {"results": [
         {"detector": case.detector, "constellation": case.setting.constellation,
