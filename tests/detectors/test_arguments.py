@@ -17,56 +17,94 @@ from gnuradio.mimopack.checks import MOST_THREADS
 from simulated import problem
 
 CONSTRUCTOR = [
-    ({"num_tx": 0}, "num_tx: got 0, allowed are 1 to {0.MAX_TX}"),
-    ({"num_tx": 65, "num_rx": 65}, "num_tx: got 65, allowed are 1 to {0.MAX_TX}"),
+    ({"num_tx": 0}, "num_tx: got 0, allowed are 1 to 64"),
+    ({"num_tx": 65, "num_rx": 65}, "num_tx: got 65, allowed are 1 to 64"),
     ({"num_tx": 2.5}, "num_tx: got 2.5, must be an integer"),
+    ({"num_tx": True}, "num_tx: got True, must be an integer"),
     ({"num_rx": 3}, "num_rx: got 3, must be at least num_tx = 4"),
     ({"num_rx": 257}, "num_rx: got 257, allowed are 1 to 256"),
     ({"constellation": "qam17"}, "constellation: got 'qam17', allowed are bpsk, qpsk, qam16"),
+    ({"constellation": None}, "constellation: got None, allowed are bpsk, qpsk"),
     ({"constellation": [1, -1, 1j]}, "got 3 points, allowed are 2, 4, 8"),
     ({"constellation": [2, -2]}, "mean energy is 4, must be 1"),
     ({"constellation": [1, 1]}, "two points are equal"),
     ({"constellation": [np.nan, 1]}, "points must be finite"),
     ({"constellation": ([1, -1], [0, 0])}, "labels must be a permutation of 0..1"),
-    ({"constellation": ([1, -1], [0.0, 1.0])}, "labels must be a permutation of 0..1"),
-    ({"constellation": ([1, -1], [False, True])}, "labels must be a permutation of 0..1"),
-    ({"constellation": [10**400, 1]}, "allowed are bpsk, qpsk"),
+    ({"constellation": "qam64,qpsk"}, "a list of 2, must have 4, one for each of the num_tx"),
     ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda, reference"),
     ({"threads": -1}, f"threads: got -1, allowed are 0 to {MOST_THREADS}"),
-    ({"threads": 4096}, f"threads: got 4096, allowed are 0 to {MOST_THREADS}"),
     ({"llr_type": "int16"}, "llr_type: got 'int16', allowed are float32, int8"),
     ({"llr_scale": 0}, "llr_scale: got 0.0, must be positive and finite"),
-    ({"llr_scale": "x"}, "llr_scale: got 'x', must be a number"),
     ({"llr_scale": "8"}, "llr_scale: got '8', must be a number"),
-    ({"llr_scale": 1e-40}, "llr_scale: got 1e-40, must be positive and finite, allowed are 1e-37"),
-    ({"num_tx": 10**5000}, "num_tx: got a value too long to write, allowed are 1 to"),
-    ({"threads": 10**5000}, "threads: got a value too long to write, allowed are 0 to"),
-    ({"constellation": [10**5000, 1]}, "constellation: got "),
-    ({"num_tx": True}, "num_tx: got True, must be an integer"),
     ({"extrinsic": "no"}, "extrinsic: got 'no', must be True or False"),
+    ({"extrinsic": True}, "extrinsic: mmse takes no a-priori LLRs"),
     ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512, avx2, baseline"),
-    ({"constellation": ("a", "b")}, "constellation: got 'a', allowed are bpsk, qpsk"),
-    ({"constellation": None}, "constellation: got None, allowed are bpsk, qpsk"),
-    ({"constellation": 3}, "constellation: got 3, allowed are bpsk, qpsk"),
 ]
 
 
-@pytest.mark.parametrize("name", list(detectors.REGISTRY))
+@pytest.mark.quick
 @pytest.mark.parametrize("arguments, message", CONSTRUCTOR)
-def test_constructor(name, arguments, message):
-    message = message.format(detectors.REGISTRY[name])
-    for backend in ("cpu", "reference"):
-        with pytest.raises(ValueError) as caught:
-            detectors.create(name, **{"backend": backend, **arguments})
-        assert message in str(caught.value)
+def test_constructor(arguments, message):
+    with pytest.raises(ValueError) as caught:
+        detectors.MMSE(**{"backend": "cpu", **arguments})
+    assert message in str(caught.value)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", list(detectors.REGISTRY))
-def test_unknown_parameter(name):
+def test_size_and_unknown_parameter(name):
     cls = detectors.REGISTRY[name]
+    with pytest.raises(ValueError, match=f"num_tx: got 65, allowed are 1 to {cls.MAX_TX}"):
+        detectors.create(name, num_tx=65, num_rx=65)
     with pytest.raises(TypeError, match=f"colour: {cls.__name__} has no such parameter, it has "
                                         "num_tx, num_rx, constellation, "):
         detectors.create(name, colour="red")
+
+
+OWN = [
+    ("nway", {"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
+    ("nway", {"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
+    ("nway", {"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
+    ("nway", {"llr_method": "sum"}, "llr_method: got 'sum', allowed are maxlog, logsum"),
+    ("mla", {"method": "fast"}, "method: got 'fast', allowed are sliced, plain, table"),
+    ("softsphere", {"llr_clip": 0}, "llr_clip: got 0.0, must be positive"),
+    ("kbest", {"k": 0}, "k: got 0, allowed are 1 to 256"),
+    ("kbest", {"k": 2.5}, "k: got 2.5, must be an integer"),
+    ("sfsd", {"levels": 0}, "levels: got 0, allowed are 1 to 4"),
+    ("sfsd", {"num_paths": 17}, "num_paths: got 17, allowed are 1 to 16"),
+    ("sfsd", {"levels": 2, "num_paths": 65}, "num_paths: got 65, allowed are 1 to 64"),
+    ("sfsd", {"constellation": "qam256", "levels": 4},
+     "levels: got 4, but 256^4 = 4.29e+09 paths per vector exceed the limit of 1.68e+07"),
+    ("sfsd", {"num_tx": 16, "num_rx": 64, "constellation": "qam1024"},
+     "levels: the default for num_tx = 16 is 3, but 1024^3 = 1.07e+09 paths per vector exceed"),
+    ("hfsd", {"constellation": "qam64", "levels": 4, "backend": "reference"},
+     "exceed the limit of 2.62e+05 for backend 'reference'; use fewer levels"),
+    ("zfsic", {"ordering": "best"}, "ordering: got 'best', allowed are sinr, norm, none"),
+    ("mmsepic", {"num_iterations": 0}, "num_iterations: got 0, allowed are 1 to 32"),
+    ("ep", {"num_iterations": 101}, "num_iterations: got 101, allowed are 1 to 100"),
+    ("ep", {"smoothing": 1.0}, "smoothing: got 1.0, allowed are 0 to less than 1"),
+    ("ep", {"initial_variance": 0}, "initial_variance: got 0.0, must be positive"),
+    ("sd", {"radius": "large"}, "radius: got 'large', allowed are infinite, zf"),
+    ("asd", {"ordering": "norm"}, "ordering: got 'norm', allowed are sorted, stacked"),
+    ("psd", {"preset": "table6"}, "preset: got 'table6', allowed are auto, table5"),
+    ("psd", {"preset": "table5", "num_tx": 3}, "preset: got 'table5' for 3 layers of 16-QAM"),
+    ("psd", {"expansions": [1]}, "expansions: got expansions without levels"),
+    ("psd", {"levels": 7}, "levels: got 7, must be a list of integers"),
+    ("psd", {"levels": [5, 3]}, "levels: got [5, 3], must decrease from at most 8 to 1"),
+    ("psd", {"levels": [7, 1], "expansions": [1, 1]}, "expansions: got [1, 1], must have length 1"),
+    ("psd", {"levels": [7, 1], "expansions": [17]},
+     "expansions: got 17 on level 7, allowed are 1 to 16"),
+    ("psd", {"levels": [1], "constellation": "qam256"},
+     "levels: a round on level 1 would evaluate 4.29e+09 nodes"),
+    ("psd", {"team_size": 0}, "team_size: got 0, allowed are 1 to 1024"),
+]
+
+
+@pytest.mark.parametrize("name, arguments, message", OWN)
+def test_parameters_of_a_detector(name, arguments, message):
+    with pytest.raises(ValueError) as caught:
+        detectors.create(name, **arguments)
+    assert message in str(caught.value)
 
 
 def test_who_takes_any_constellation():
@@ -89,33 +127,6 @@ def test_unknown_detector():
         detectors.create("zff")
 
 
-def test_linear_detectors_stop_at_64():
-    with pytest.raises(ValueError, match="num_tx: got 65, allowed are 1 to 64"):
-        detectors.ZF(num_tx=65, num_rx=65)
-
-
-@pytest.mark.parametrize("arguments, message", [
-    ({"num_passes": 0}, "num_passes: got 0, allowed are 1 to 4"),
-    ({"num_passes": 5}, "num_passes: got 5, allowed are 1 to 4"),
-    ({"llr_clip": -1}, "llr_clip: got -1.0, must be positive"),
-    ({"constellation": [1, 1j, -1, -1j]}, "but nway works per axis and needs BPSK or square QAM"),
-    ({"constellation": "qam64,qpsk"}, "a list of 2, must have 4, one for each of the num_tx"),
-])
-def test_nway(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        detectors.NWay(**arguments)
-
-
-@pytest.mark.parametrize("create, message", [
-    (lambda: detectors.MLA(method="fast"), "method: got 'fast', allowed are sliced, plain, table"),
-    (lambda: detectors.SoftSphere(llr_clip=0), "llr_clip: got 0.0, must be positive"),
-    (lambda: detectors.SoftSphere(constellation=[1, 1j, -1, -1j]), "but softsphere works per axis"),
-])
-def test_exact_max_log(create, message):
-    with pytest.raises(ValueError, match=message):
-        create()
-
-
 def test_nway_defaults():
     assert detectors.NWay().num_passes == 4
     assert detectors.NWay().llr_clip == detectors.FPFSD().llr_clip == detectors.SFSD().llr_clip == 8
@@ -125,13 +136,10 @@ def test_nway_defaults():
 
 
 @pytest.mark.parametrize("name, num_tx, points, own, search", [
-    ("omap", 7, "qam16", {}, "16^7 = 2.68e+08"), ("omap", 4, "qam256", {}, "256^4 = 4.29e+09"),
+    ("omap", 7, "qam16", {}, "16^7 = 2.68e+08"),
     ("omap", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
-    ("mla", 8, "qam16", {}, "2 * 16^7 = 5.37e+08"), ("mla", 16, "qpsk", {}, "2 * 4^15 = 2.15e+09"),
-    ("mla", 5, "qam256", {"backend": "cpu"}, "2 * 256^4 = 8.59e+09"),
-    ("mla", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
+    ("mla", 8, "qam16", {}, "2 * 16^7 = 5.37e+08"),
     ("mla", 7, "qam16", {"method": "plain"}, "16^7 = 2.68e+08"),
-    ("mla", 7, "qam16", {"method": "table"}, "16^7 = 2.68e+08"),
     ("mla", 9, np.exp(2j * np.pi * np.arange(8) / 8), {}, "8^9 = 1.34e+08")])
 def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search):
     with pytest.raises(ValueError) as caught:
@@ -139,16 +147,6 @@ def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search)
     instead = "nway" if isinstance(points, str) else "kbest"
     assert search in str(caught.value) and f"use {instead}" in str(caught.value)
     detectors.create(instead, num_tx=num_tx, num_rx=num_tx, constellation=points)
-
-
-@pytest.mark.parametrize("num_tx, points, own, candidates", [
-    (7, "qam16", {}, 2**25), (4, "qam256", {}, 2**25), (5, "qam64", {}, 2**25),
-    (13, "qpsk", {}, 2**25), (1, "qam16", {}, 16), (6, "qam16", {"method": "plain"}, 2**24),
-    (16, "bpsk", {}, 2**16), (4, "qam16", {"backend": "reference"}, 2**16)])
-def test_largest_searches(num_tx, points, own, candidates):
-    """The candidates that mla evaluates in the largest searches that it accepts."""
-    det = detectors.MLA(num_tx, num_tx, points, **own)
-    assert det.candidates == candidates
 
 
 def arrays(**changed):
@@ -161,23 +159,14 @@ DETECT = [
     ({"y": np.zeros((12, 4))}, "y: got type float64, must be complex64"),
     ({"y": np.zeros((12, 4), complex)}, "y: got type complex128, must be complex64"),
     ({"y": np.zeros((12, 3), np.complex64)}, "y: got shape (12, 3), must be (n, 4)"),
-    ({"y": np.zeros(48, np.complex64)}, "y: got shape (48,), must be (n, 4)"),
     ({"y": [1, 2, 3, 4]}, "y: got list, must be a NumPy array"),
     ({"y": STRIDED}, "y: got a strided array, must be C-contiguous"),
     ({"h": np.zeros((12, 4, 3), np.complex64)}, "h: got shape (12, 4, 3), must be (n/T, 4, 4)"),
     ({"h": np.zeros((5, 4, 4), np.complex64)}, "h: got 5 matrices for 12 vectors"),
-    ({"h": np.zeros((24, 4, 4), np.complex64)}, "h: got 24 matrices for 12 vectors"),
-    ({"h": np.zeros((0, 4, 4), np.complex64)}, "h: got 0 matrices for 12 vectors"),
     ({"noise_var": 0}, "noise_var: got 0.0, must be positive and finite"),
-    ({"noise_var": -0.1}, "noise_var: got -0.1, must be positive and finite"),
     ({"noise_var": np.nan}, "noise_var: got nan, must be positive and finite"),
-    ({"noise_var": "0.1 W"}, "noise_var: got '0.1 W', must be a number"),
     ({"noise_var": "0.1"}, "noise_var: got '0.1', must be a number"),
-    ({"noise_var": True}, "noise_var: got True, must be a number"),
     ({"noise_var": 1e-50}, "noise_var: got 1e-50, must be positive and finite, allowed are 1e-37"),
-    ({"noise_var": 10**400}, "noise_var: got "),
-    ({"noise_var": 10**5000}, "noise_var: got a value too long to write, must be a number"),
-    ({"noise_var": 1e50}, "noise_var: got 1e+50, must be positive and finite, allowed are 1e-37"),
     ({"noise_var": np.ones(3, np.float32)}, "noise_var: got shape (3,), must be (12,)"),
     ({"noise_var": np.ones(12)}, "noise_var: got type float64, must be float32"),
     ({"out": np.zeros((12, 15), np.float32)}, "out: got shape (12, 15), must be (12, 16)"),
@@ -201,11 +190,6 @@ def test_read_only_out():
     out.flags.writeable = False
     with pytest.raises(ValueError, match="out: got a read-only array"):
         detectors.ZF().detect(**arrays(out=out))
-
-
-def test_extrinsic_where_there_is_no_prior():
-    with pytest.raises(ValueError, match="extrinsic: mmse takes no a-priori LLRs"):
-        detectors.MMSE(extrinsic=True)
 
 
 @pytest.mark.parametrize("name", list(detectors.REGISTRY))
@@ -279,7 +263,7 @@ INTERRUPTED = """
 import signal
 import numpy as np
 from gnuradio.mimopack import detectors
-y, h = np.ones(({n}, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), ({matrices}, 1, 1))
+y, h = np.ones((1_000_000, 4), np.complex64), np.eye(4, dtype=np.complex64)[None]
 det = detectors.MLA(method="plain", threads=2)
 signal.signal(signal.SIGINT, signal.default_int_handler)    # in the background it is ignored
 print("detects", flush=True)
@@ -290,10 +274,9 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("n, matrices", [(1_000_000, 1), (500_000, 500_000)])
-def test_ctrl_c_ends_a_long_call(n, matrices):
-    """Without the interrupt the call takes a minute or two."""
-    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED.format(n=n, matrices=matrices)],
+def test_ctrl_c_ends_a_long_call():
+    """Without the interrupt the call takes a minute."""
+    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED],
                              stdout=subprocess.PIPE, text=True,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
@@ -303,98 +286,6 @@ def test_ctrl_c_ends_a_long_call(n, matrices):
         assert child.communicate(timeout=20)[0] == "interrupted (1, 16)\n"
     finally:
         child.kill()
-
-
-# Detect with 2 threads; and with 16, where the system refuses them.
-NO_THREADS = """
-import resource, sys, threading, warnings
-import numpy as np
-from pathlib import Path
-from gnuradio.mimopack import detectors
-y, h = np.ones((5000, 4), np.complex64), np.tile(np.eye(4, dtype=np.complex64), (5000, 1, 1))
-det = detectors.MMSE(threads=2, backend="cpu")
-expected = det.detect(y, h, 0.1)
-_, hard = resource.getrlimit(resource.RLIMIT_AS)
-def limit(mebibytes):
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS,
-                       (pages * resource.getpagesize() + (mebibytes << 20), hard))
-def attempt(det):
-    try:
-        return (det.detect(y, h, 0.1) == expected).all()
-    except RuntimeError as error:
-        return error
-"""
-
-REFUSED = NO_THREADS + """
-det.threads = 16
-det.detect(y[:40], h[:40], 0.1)    # makes a smaller team
-limit(int(sys.argv[1]))
-print(attempt(det), attempt(det), sep="\\n")
-det.threads = 2
-print(attempt(det))
-resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-det.threads = 16
-print(attempt(det))
-"""
-
-
-def run(script, *arguments, **environment):
-    """Run a script in a process of its own; return the lines that it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment})
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.parametrize("room, environment", [
-    ("40", {}),    # for the results, and for a few of the stacks of 8 MiB that threads get
-    ("1000", {"OMP_STACKSIZE": "256M"}), ("1000", {"OMP_STACKSIZE": " 262144"}),
-    ("1000", {"OMP_STACKSIZE": "wrong", "GOMP_STACKSIZE": "268435456 b "})])
-def test_threads_that_the_system_refuses_are_an_error(room, environment):
-    """OpenMP itself would end the process."""
-    lines = run(REFUSED, room, **environment)
-    assert lines[0] == lines[1]
-    assert lines[0].startswith("threads: the system refused to start 16 threads (")
-    assert lines[2:] == ["True", "True"]
-
-
-def test_two_threads_that_make_teams_at_once_do_not_take_the_same_room():
-    counts = run(NO_THREADS + """
-limit(180)    # for one team
-def grow():
-    both.wait()
-    found.append(str(attempt(detectors.MMSE(threads=16, backend="cpu")))[:30])
-    both.wait()    # keep the team
-for _ in range(60):
-    both, found = threading.Barrier(2), []
-    pair = [threading.Thread(target=grow) for _ in range(2)]
-    for one in pair:
-        one.start()
-    for one in pair:
-        one.join()
-    print(*sorted(found), sep="; ")
-""", MALLOC_ARENA_MAX="1")
-    refused = "threads: the system refused to"
-    assert len(counts) == 60 and f"True; {refused}" in counts
-    # Threads of the pair before may still take room.
-    assert set(counts) <= {f"True; {refused}", f"{refused}; {refused}"}
-
-
-def test_all_cores_are_fewer_if_the_system_refuses_threads():
-    """There are 16 by OMP_NUM_THREADS."""
-    lines = run(NO_THREADS + """
-limit(40)
-det.threads = 0
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    print(attempt(det), attempt(det))
-print(*(one.message for one in caught), sep="\\n")
-""", OMP_NUM_THREADS="16")
-    assert lines[0] == "True True" and len(lines) == 2
-    assert lines[1].startswith("threads: the system refused to start 16 threads (")
-    assert "), going on with 2. " in lines[1]
 
 
 def test_instruction_sets():
@@ -417,12 +308,11 @@ def test_docstrings_and_repr_tell_the_parameters():
                      "llr_method='maxlog', backend='reference', isa=None)")
 
 
-@pytest.mark.parametrize("backend", ["auto", "cpu", "reference"])
-def test_a_detector_is_freed_at_once(backend):
+def test_a_detector_is_freed_at_once():
     """A dropped detector frees its memory on GPUs at once, without the garbage collector."""
     gc.disable()
     try:
-        det = detectors.NWay(backend=backend)
+        det = detectors.NWay()
         y, h, noise_var, _ = problem(8, 4, 4, "qam16", 20)
         det.detect(y, h, noise_var)
         seen = weakref.ref(det)

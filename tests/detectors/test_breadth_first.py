@@ -4,10 +4,9 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack import detectors
 from simulated import assert_close, problem
 
-ISAS = _core.available_isas()
 PSK8 = (np.exp(2j * np.pi * np.arange(8) / 8), [3, 1, 0, 7, 5, 2, 6, 4])
 
 
@@ -16,31 +15,25 @@ def random_prior(bits, strength=4):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("with_prior", [False, True])
 @pytest.mark.parametrize("name, parameters, num_tx, num_rx, points", [
-    ("kbest", {"k": 256}, 2, 2, "qam16"), ("kbest", {"k": 64}, 3, 3, "qpsk"),
-    ("kbest", {"k": 100}, 3, 4, "qpsk"), ("kbest", {"k": 64}, 1, 3, "qam64"),
-    ("kbest", {"k": 256}, 1, 1, "wlan_qam256"), ("kbest", {"k": 256}, 8, 8, "bpsk"),
-    ("kbest", {"k": 64}, 2, 3, PSK8), ("kbest", {"k": 256}, 4, 4, "qpsk"),
-    ("trellis", {}, 1, 1, "qam64"), ("trellis", {}, 2, 2, "qpsk"), ("trellis", {}, 2, 4, "qam16"),
-    ("trellis", {}, 2, 2, "wlan_qam64"), ("trellis", {}, 2, 3, PSK8)])
-def test_complete_lists_are_max_log(name, parameters, num_tx, num_rx, points, with_prior, isa):
+    ("kbest", {"k": 256}, 2, 2, "qam16"), ("kbest", {"k": 100}, 3, 4, "qpsk"),
+    ("kbest", {"k": 64}, 1, 3, "qam64"), ("kbest", {"k": 256}, 8, 8, "bpsk"),
+    ("kbest", {"k": 64}, 2, 3, PSK8), ("trellis", {}, 1, 1, "qam64"), ("trellis", {}, 2, 2, "qpsk"),
+    ("trellis", {}, 2, 4, "wlan_qam64"), ("trellis", {}, 2, 3, PSK8)])
+def test_complete_lists_are_max_log(name, parameters, num_tx, num_rx, points):
     """K-best with k for all paths, and a trellis of two stages, which has all paths."""
-    common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points, "isa": isa}
+    common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
     for snr in (0, 12, 30):
         y, h, noise_var, bits = problem(70, num_tx, num_rx, points, snr)
-        prior = random_prior(bits) if with_prior else None
-        assert_close(detectors.create(name, **common, **parameters).detect(
-                         y, h, noise_var, prior=prior),
-                     detectors.MLA(**common).detect(y, h, noise_var, prior=prior), 1e-4)
+        for prior in (None, random_prior(bits)):
+            assert_close(detectors.create(name, **common, **parameters).detect(
+                             y, h, noise_var, prior=prior),
+                         detectors.MLA(**common).detect(y, h, noise_var, prior=prior), 1e-4)
 
 
 @pytest.mark.parametrize("k, num_tx, num_rx, points, n, with_prior", [
-    (1, 4, 4, "qam16", 60, False), (7, 4, 4, "qam16", 60, True),
-    (17, 3, 5, "wlan_qam64", 60, False),
-    (64, 4, 4, "qam64", 40, True), (33, 8, 8, "qpsk", 40, False), (10, 16, 16, "qam64", 10, True),
-    (16, 4, 4, PSK8, 40, True), (256, 2, 2, "qam256", 20, False)])
+    (1, 4, 4, "qam16", 60, False), (7, 4, 4, "qam16", 60, True), (64, 4, 4, "qam64", 40, True),
+    (33, 8, 8, "qpsk", 40, False), (10, 16, 16, "qam64", 10, True), (16, 4, 4, PSK8, 40, True)])
 def test_kbest_equals_reference(k, num_tx, num_rx, points, n, with_prior):
     common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points, "k": k}
     y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 20)
@@ -54,8 +47,7 @@ def test_kbest_equals_reference(k, num_tx, num_rx, points, n, with_prior):
 
 
 @pytest.mark.parametrize("num_tx, num_rx, points, n", [
-    (4, 4, "qam64", 4), (3, 3, "qam256", 2), (8, 8, "qam16", 8), (16, 16, "qpsk", 6),
-    (5, 7, PSK8, 20), (16, 18, "bpsk", 20)])
+    (4, 4, "qam64", 4), (8, 8, "qam16", 8), (5, 7, PSK8, 20), (16, 18, "bpsk", 20)])
 @pytest.mark.parametrize("with_prior", [False, True])
 def test_trellis_equals_reference(num_tx, num_rx, points, n, with_prior):
     common = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
@@ -66,14 +58,13 @@ def test_trellis_equals_reference(num_tx, num_rx, points, n, with_prior):
                      y, h, noise_var, prior=prior))
 
 
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("k, points", [(5, "qam16"), (16, "qam64"), (12, PSK8)])
-def test_neighbours_change_nothing_even_where_metrics_tie(k, points, isa):
+@pytest.mark.parametrize("k, points", [(5, "qam16"), (12, PSK8)])
+def test_neighbours_change_nothing_even_where_metrics_tie(k, points):
     """y = 0 and orthogonal columns make all metrics equal; the other lanes are arbitrary."""
     y, h, noise_var, _ = problem(48, 3, 3, points, 15)
     y[::3] = 0
     h[::3] = np.eye(3)
-    det = detectors.KBest(3, 3, points, k=k, isa=isa, threads=1)
+    det = detectors.KBest(3, 3, points, k=k, threads=1)
     together = det.detect(y, h, noise_var)
     for i in range(12):
         np.testing.assert_array_equal(together[i:i + 1], det.detect(y[i:i + 1], h[i:i + 1],
@@ -90,27 +81,3 @@ def test_kbest_clips_from_the_prior():
         np.testing.assert_allclose(np.abs(llr - prior), 6, rtol=1e-5)
     assert detectors.KBest(2, 2, k=16).llr_clip == 8
     assert detectors.KBest(2, 2, k=256).llr_clip is None
-
-
-def test_error_rates_are_ordered():
-    """At 20 dB, 4x4 16-QAM: K-best improves with k up to MLA.
-
-    The trellis detector is worse than N-way with N = 2 and better than with N = 1 (001 Fig. 3).
-    """
-    y, h, noise_var, bits = problem(20000, 4, 4, "qam16", 20)
-    errors = {key: int(np.sum((det.detect(y, h, noise_var) > 0) != bits)) for key, det in (
-        ("k2", detectors.KBest(k=2)), ("k8", detectors.KBest(k=8)), ("k64", detectors.KBest(k=64)),
-        ("n1", detectors.NWay(num_passes=1)), ("n2", detectors.NWay(num_passes=2)),
-        ("trellis", detectors.Trellis()), ("mla", detectors.MLA()))}
-    assert errors["k2"] > 1.3 * errors["k8"] > 1.3 * errors["k64"]
-    assert errors["k64"] < 1.05 * errors["mla"]
-    assert 1.1 * errors["n2"] < errors["trellis"] < errors["n1"] / 1.1
-
-
-@pytest.mark.parametrize("arguments, message", [
-    ({"k": 0}, "k: got 0, allowed are 1 to 256"), ({"k": 257}, "k: got 257, allowed are 1 to 256"),
-    ({"k": 2.5}, "k: got 2.5, must be an integer"),
-    ({"llr_clip": 0}, "llr_clip: got 0.0, must be positive")])
-def test_bad_parameters(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        detectors.KBest(**arguments)

@@ -3,9 +3,6 @@
 """Tests of every detector: the contract's properties, sizes, backends, erasures."""
 
 import itertools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,10 +19,6 @@ LIVE = [(name, p.name) for name, kind in detectors.REGISTRY.items() for p in kin
 BACKENDS = ["cpu", "reference"]
 
 
-def count(backend):
-    return 400 if backend == "cpu" else 20
-
-
 def create(name, backend="cpu", num_tx=3, num_rx=4, constellation="qam16", **parameters):
     return detectors.create(name, num_tx=num_tx, num_rx=num_rx, backend=backend,
                             constellation=constellation, **parameters)
@@ -33,8 +26,7 @@ def create(name, backend="cpu", num_tx=3, num_rx=4, constellation="qam16", **par
 
 @pytest.mark.quick
 @pytest.mark.parametrize("isa", _core.available_isas())
-@pytest.mark.parametrize("constellation", ["qpsk", "qam16", "qam64", "qam256", "wlan_qam16",
-                                           "wlan_bpsk"])
+@pytest.mark.parametrize("constellation", ["qpsk", "qam16", "qam64", "qam256", "wlan_bpsk"])
 @pytest.mark.parametrize("name", ALL)
 def test_cpu_equals_reference(name, constellation, isa):
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
@@ -123,9 +115,8 @@ def test_equal_columns_with_little_noise(name):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ANY_RANK)
-def test_a_layer_beside_two_equal_columns_has_its_llrs(name, backend):
+def test_a_layer_beside_two_equal_columns_has_its_llrs(name):
     """QPSK on an orthogonal column: LLRs of +-4 Re, Im(h^H y) / sqrt(2) / noise_var."""
     y, h, noise_var, _ = problem(50, 3, 3, "qpsk", 15)
     h[:, :, 1] = h[:, :, 0]
@@ -133,7 +124,7 @@ def test_a_layer_beside_two_equal_columns_has_its_llrs(name, backend):
     along = np.einsum("ni,ni->n", direction.conj(), h[:, :, 2])
     h[:, :, 2] -= along[:, None] * direction
     y = np.ascontiguousarray(h.sum(axis=2) * np.complex64((1 + 1j) / np.sqrt(2)))
-    det = create(name, backend, 3, 3, "qpsk")
+    det = create(name, "cpu", 3, 3, "qpsk")
     strength = np.linalg.norm(h[:, :, 2], axis=1) ** 2
     np.testing.assert_allclose(-det.detect(y, h, noise_var)[:, 4:],
                                np.repeat(2 * strength[:, None] / noise_var, 2, 1), rtol=2e-3)
@@ -141,53 +132,38 @@ def test_a_layer_beside_two_equal_columns_has_its_llrs(name, backend):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", ALL)
-def test_arbitrary_constellation_equals_reference(name):
-    """8-PSK with shuffled labels; detectors that work per axis refuse it."""
-    points = np.exp(2j * np.pi * np.arange(8) / 8)
-    labels = [3, 1, 0, 7, 5, 2, 6, 4]
+def test_any_points_equal_reference(name, backend):
+    """Random points have a mean other than zero, and axes of different variance."""
+    rng = np.random.default_rng(16)
+    points = rng.standard_normal(16) + 0.3j * rng.standard_normal(16) + 0.6
+    points /= np.sqrt(np.mean(np.abs(points) ** 2))
+    points = points, rng.permutation(16)
     if detectors.REGISTRY[name].NEEDS_GRID:
         with pytest.raises(ValueError, match="works per axis"):
-            create(name, constellation=(points, labels))
+            create(name, backend, constellation=points)
         return
-    y, h, noise_var, _ = problem(50, 2, 3, (points, labels), 15)
-    expected = create(name, "reference", 2, 3, (points, labels)).detect(y, h, noise_var)
-    assert_close(create(name, "cpu", 2, 3, (points, labels)).detect(y, h, noise_var), expected)
+    y, h, noise_var, bits = problem(50, 2, 3, points, 15)
+    prior = rng.normal(0, 3, bits.shape).astype(np.float32) if name in PRIOR else None
+    for known in (None, prior):
+        expected = create(name, "reference", 2, 3, points).detect(y, h, noise_var, known)
+        llr = create(name, backend, 2, 3, points).detect(y, h, noise_var, known)
+        assert_close(llr, expected)
 
 
-@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-@pytest.mark.parametrize("size", [4, 16])
-@pytest.mark.parametrize("name, with_prior", [
-    (name, with_prior) for name in ALL if not detectors.REGISTRY[name].NEEDS_GRID
-    for with_prior in ((False, True) if name in PRIOR else (False,))])
-def test_random_points_equal_reference(name, with_prior, size, backend):
-    """Random points have a mean other than zero, and axes of different variance."""
-    rng = np.random.default_rng(size)
-    points = rng.standard_normal(size) + 0.3j * rng.standard_normal(size) + 0.6
-    points /= np.sqrt(np.mean(np.abs(points) ** 2))
-    y, h, noise_var, bits = problem(50, 2, 3, (points, None), 15)
-    prior = rng.normal(0, 3, bits.shape).astype(np.float32) if with_prior else None
-    expected = create(name, "reference", 2, 3, (points, None)).detect(y, h, noise_var, prior)
-    llr = create(name, backend, 2, 3, (points, None)).detect(y, h, noise_var, prior)
-    assert_close(llr, expected)
-
-
-@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ALL)
-def test_layers_that_differ_equal_reference(name, with_prior):
-    for layers in ("bpsk,wlan_qam16,qam16", ["qam64", "qpsk", "qpsk", "qpsk"],
-                   "wlan_qam16,bpsk,wlan_bpsk,qpsk,bpsk,qam64"):
-        num_tx = len(layers.split(",") if isinstance(layers, str) else layers)
-        if name in ("mla", "omap") and num_tx > 4:
-            continue    # the others search less
-        given = {"num_tx": num_tx, "num_rx": num_tx + 1, "constellation": layers}
+def test_layers_that_differ_equal_reference(name):
+    for layers in ("bpsk,wlan_qam16,qam16", "qam64,qpsk,qpsk,qpsk"):
+        num_tx = layers.count(",") + 1
+        size = {"num_tx": num_tx, "num_rx": num_tx + 1, "constellation": layers}
         y, h, noise_var, bits = problem(33, num_tx, num_tx + 1, layers, 15, per_channel=11)
-        known = {}
-        if with_prior and name in PRIOR:
-            known["prior"] = np.random.default_rng(5).normal(0, 4, bits.shape).astype(np.float32)
-        expected = create(name, "reference", **given).detect(y, h, noise_var, **known)
-        assert expected.shape == bits.shape
-        assert_close(create(name, "cpu", **given).detect(y, h, noise_var, **known), expected)
+        prior = np.random.default_rng(5).normal(0, 4, bits.shape).astype(np.float32)
+        for known in (None, prior) if name in PRIOR else (None,):
+            expected = create(name, "reference", **size).detect(y, h, noise_var, known)
+            assert expected.shape == bits.shape
+            assert_close(create(name, "cpu", **size).detect(y, h, noise_var, known), expected)
 
 
 @pytest.mark.parametrize("name", ["softsphere", "nway", "kbest", "mla"])
@@ -209,28 +185,9 @@ def test_layers_that_differ_are_searched_exactly(name):
     assert_close(llr, nearest[0] - nearest[1])
 
 
-def test_a_list_in_int8_and_extrinsic():
-    y, h, noise_var, bits = problem(37, 3, 3, "qam64,qpsk,bpsk", 15)
-    prior = np.random.default_rng(5).normal(0, 4, bits.shape).astype(np.float32)
-    given = {"num_tx": 3, "num_rx": 3, "constellation": "qam64,qpsk,bpsk"}
-    plain = create("nway", **given).detect(y, h, noise_var, prior)
-    extrinsic = create("nway", extrinsic=True, llr_type="int8", **given)
-    np.testing.assert_allclose(extrinsic.detect(y, h, noise_var, prior),
-                               np.clip(8 * (plain - prior), -127, 127), atol=0.51)
-
-
-def test_bit_flipping_starts_from_hard_solutions_of_layers_that_differ():
-    y, h, noise_var, bits = problem(20, 3, 3, "qam64,qpsk,bpsk", 30)
-    given = {"num_tx": 3, "num_rx": 3, "constellation": "qam64,qpsk,bpsk"}
-    llr = [create("bitflip", backend, **given).detect(y, h, noise_var, hard=bits[None])
-           for backend in BACKENDS]
-    assert_close(*llr)
-    assert np.mean((llr[0] > 0) != bits) < 0.02
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize("name", PRIOR)
-@pytest.mark.parametrize("constellation", ["qpsk", "qam16", "wlan_qam16", "bpsk"])
+@pytest.mark.parametrize("constellation", ["qpsk", "wlan_qam16"])
 def test_prior_equals_reference(name, constellation):
     y, h, noise_var, bits = problem(40, 3, 3, constellation, 8)
     prior = np.random.default_rng(5).normal(0, 6, bits.shape).astype(np.float32)
@@ -239,42 +196,39 @@ def test_prior_equals_reference(name, constellation):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ALL)
 class TestProperties:
-    def test_unitary_rotation_changes_nothing(self, name, backend):
-        y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 18)
+    def test_unitary_rotation_changes_nothing(self, name):
+        y, h, noise_var, _ = problem(400, 3, 4, "qam16", 18)
         rng = np.random.default_rng(1)
         q, _ = np.linalg.qr(rng.standard_normal((len(h), 4, 4))
                             + 1j * rng.standard_normal((len(h), 4, 4)))
-        det = create(name, backend)
+        det = create(name)
         expected = det.detect(y, h, noise_var)
         rotated = det.detect(np.einsum("nij,nj->ni", q, y).astype(np.complex64),
                              (q @ h).astype(np.complex64), noise_var)
         # Rounding the rotated input to complex64 moves metrics by about 1e-6 of |y|^2/noise.
         assert_close(rotated, expected, 2e-3)
 
-    def test_permuting_layers_permutes_llrs(self, name, backend):
-        y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 18)
+    def test_permuting_layers_permutes_llrs(self, name):
+        y, h, noise_var, _ = problem(400, 3, 4, "qam16", 18)
         order = [2, 0, 1]    # a cyclic permutation, because N-way's passes rotate cyclically
-        det = create(name, backend)
+        det = create(name)
         expected = det.detect(y, h, noise_var).reshape(len(y), 3, -1)[:, order]
         permuted = det.detect(y, np.ascontiguousarray(h[:, :, order]), noise_var)
         assert_close(permuted, expected.reshape(len(y), -1))
 
-    def test_copies_of_h_equal_one_h(self, name, backend):
+    def test_copies_of_h_equal_one_h(self, name):
         for period, n in ((7, 7 * 19), (14, 28), (1, 5), (32, 32)):
             y, h, noise_var, _ = problem(n, 3, 4, "qam16", 18, per_channel=period)
-            if backend == "reference":
-                y, h = y[:2 * period], h[:2]
-            det = create(name, backend)
+            det = create(name)
             assert_close(det.detect(y, h, noise_var),
                          det.detect(y, np.repeat(h, period, axis=0), noise_var), 1e-5)
 
-    def test_a_channel_too_weak_to_say_anything(self, name, backend):
+    def test_a_channel_too_weak_to_say_anything(self, name):
         y, h, _, _ = problem(20, 3, 4, "qam16", 18)
         for scale in (1e-6, 1e-9):
-            det = create(name, backend)
+            det = create(name)
             llr = det.detect((scale * y).astype(np.complex64), (scale * h).astype(np.complex64),
                              1.0)
             assert det.erasures == 0
@@ -282,23 +236,15 @@ class TestProperties:
             assert np.all(np.abs(llr) == 1 if name in HARD else
                           (np.abs(llr) < 1e-3) | (np.abs(llr) == limit))
 
-    def test_common_scale_changes_nothing(self, name, backend):
-        y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 18)
-        det = create(name, backend)
-        expected = det.detect(y, h, noise_var)
-        for scale in (1e-3, 4096.0):
-            scaled = det.detect((scale * y).astype(np.complex64),
-                                (scale * h).astype(np.complex64), noise_var * scale**2)
-            assert_close(scaled, expected)
-
-    def test_noise_var_per_vector(self, name, backend):
+    def test_noise_var_per_vector(self, name):
         y, h, noise_var, _ = problem(24, 3, 4, "qam16", 18)
         values = noise_var * np.linspace(0.5, 2, len(y)).astype(np.float32)
-        det = create(name, backend)
+        det = create(name)
         together = det.detect(y, h, values)
         for i in (0, 11, 23):
             assert_close(together[i:i + 1], det.detect(y[i:i + 1], h[i:i + 1], float(values[i])))
 
+    @pytest.mark.parametrize("backend", BACKENDS)
     def test_erasures(self, name, backend):
         y, h, noise_var, bits = problem(40, 3, 4, "qam16", 18)
         noise = np.full(len(y), noise_var, np.float32)
@@ -323,67 +269,59 @@ class TestProperties:
         np.testing.assert_array_equal(llr[good], clean[good])
         assert np.all(np.isfinite(llr))
 
-    def test_range_of_y_and_h(self, name, backend):
+    def test_range_of_y_and_h(self, name):
         """Beyond it, metrics exceeded the one that stands for no candidate: wrong LLRs."""
         y, h, noise_var, _ = problem(8, 2, 2, "qpsk", 18)
-        det = create(name, backend, 2, 2, "qpsk")
+        det = create(name, num_tx=2, num_rx=2, constellation="qpsk")
         expected = det.detect(y, h, noise_var)
-        large = np.float32(2.0**39)    # 5.5e11
-        scaled = det.detect(y * large, h * large, noise_var * float(large)**2)
-        assert_close(scaled, expected)
-        assert det.erasures == 0
-        for of_y, of_h in ((1e14, 1e11), (1e11, 1e14), (1e15, 1e15), (1e17, 1e17)):
+        for scale in (2.0**-10, 2.0**39):
+            scaled = det.detect(y * np.float32(scale), h * np.float32(scale), noise_var * scale**2)
+            assert_close(scaled, expected)
+            assert det.erasures == 0
+        for of_y, of_h in ((1e14, 1e11), (1e11, 1e14), (1e17, 1e17), (1e26, 1), (1, 1e26)):
             llr = det.detect(y * np.float32(of_y), h * np.float32(of_h), 1e30)
             assert det.erasures == 8 and not llr.any()
 
     @pytest.mark.parametrize("noise_var, size", [(1e-37, 1e-15), (1e37, 1e11)])
-    def test_the_limits_of_noise_var_are_allowed(self, name, backend, noise_var, size):
+    def test_the_limits_of_noise_var_are_allowed(self, name, noise_var, size):
         y, h, _, _ = problem(8, 2, 2, "qpsk", 18)
-        det = create(name, backend, 2, 2, "qpsk")
+        det = create(name, num_tx=2, num_rx=2, constellation="qpsk")
         llr = det.detect(y * np.float32(size), h * np.float32(size), noise_var)
         assert det.erasures == 0 and np.all(np.isfinite(llr))
 
-    @pytest.mark.parametrize("of_y, of_h", [(1e26, 1), (1, 1e26), (1e26, 1e26), (1e18, 1e18)])
-    def test_huge_values_give_no_nan(self, name, backend, of_y, of_h):
-        y, h, noise_var, _ = problem(8, 2, 2, "qpsk", 18)
-        det = create(name, backend, 2, 2, "qpsk")
-        llr = det.detect(y * np.float32(of_y), h * np.float32(of_h), noise_var)
-        assert np.all(np.isfinite(llr)) and llr.shape == (8, 4)
-
-    def test_int8(self, name, backend):
+    def test_int8(self, name):
         y, h, noise_var, _ = problem(30, 3, 4, "qam16", 18)
-        llr = create(name, backend).detect(y, h, noise_var)
+        llr = create(name).detect(y, h, noise_var)
         for scale in (0.5, 8.0):
-            det = create(name, backend, llr_type="int8", llr_scale=scale)
+            det = create(name, "cpu", llr_type="int8", llr_scale=scale)
             out = det.detect(y, h, noise_var)
             assert out.dtype == np.int8
             exact = np.clip(llr.astype(float) * scale, -127, 127)
             assert np.max(np.abs(out - exact)) <= 0.501
             assert np.abs(out).max() <= 127
 
-    def test_out_is_used_and_inputs_are_left_alone(self, name, backend):
+    def test_out_is_used_and_inputs_are_left_alone(self, name):
         y, h, noise_var, bits = problem(20, 3, 4, "qam16", 18)
         y0, h0 = y.copy(), h.copy()
         y.flags.writeable = h.flags.writeable = False
         out = np.full(bits.shape, 99, np.float32)
-        assert create(name, backend).detect(y, h, noise_var, out=out) is out
+        assert create(name).detect(y, h, noise_var, out=out) is out
         assert not np.any(out == 99)
         np.testing.assert_array_equal(y, y0)
         np.testing.assert_array_equal(h, h0)
 
-    def test_empty_batch(self, name, backend):
-        llr = create(name, backend).detect(np.empty((0, 4), np.complex64),
+    def test_empty_batch(self, name):
+        llr = create(name).detect(np.empty((0, 4), np.complex64),
                                            np.empty((0, 4, 3), np.complex64), 0.1)
         assert llr.shape == (0, 12)
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", PRIOR)
 class TestPrior:
-    def test_zero_prior_equals_none(self, name, backend):
-        y, h, noise_var, bits = problem(count(backend), 3, 4, "qam16", 10)
-        det = create(name, backend)
+    def test_zero_prior_equals_none(self, name):
+        y, h, noise_var, bits = problem(400, 3, 4, "qam16", 10)
+        det = create(name)
         found = det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32))
         expected = det.detect(y, h, noise_var)
         if name in ("mla", "softsphere", "nway", "fpfsd"):    # rounding changes slicing
@@ -391,7 +329,7 @@ class TestPrior:
         else:
             np.testing.assert_array_equal(found, expected)
 
-    def test_prior_is_part_of_the_result(self, name, backend):
+    def test_prior_is_part_of_the_result(self, name):
         """With strong noise y gives no information, so the result equals the prior.
 
         Detectors with a list are tested with a single layer.
@@ -403,79 +341,48 @@ class TestPrior:
         if name == "bitflip":    # a list from one hard solution lacks symbols
             labels = np.arange(16)[:, None] >> np.arange(3, -1, -1) & 1
             given["hard"] = np.repeat(labels[:, None].astype(np.uint8), len(y), axis=1)
-        llr = create(name, backend, num_tx, 4).detect(y, h, 1e6, prior=prior, **given)
+        llr = create(name, "cpu", num_tx, 4).detect(y, h, 1e6, prior=prior, **given)
         if name in HARD:
             np.testing.assert_array_equal(llr, np.sign(prior))
         else:
             np.testing.assert_allclose(llr, prior, atol=2e-3)
 
-    def test_extrinsic_is_the_result_less_the_prior(self, name, backend):
+    def test_extrinsic_is_the_result_less_the_prior(self, name):
         if name in HARD:
             with pytest.raises(ValueError, match="has hard output"):
-                create(name, backend, extrinsic=True)
+                create(name, "cpu", extrinsic=True)
             return
         y, h, noise_var, bits = problem(20, 2, 2, "qam16", 10)
         prior = np.random.default_rng(2).normal(0, 2, bits.shape).astype(np.float32)
-        posterior = create(name, backend, 2, 2).detect(y, h, noise_var, prior=prior)
-        det = create(name, backend, 2, 2, extrinsic=True)
+        posterior = create(name, "cpu", 2, 2).detect(y, h, noise_var, prior=prior)
+        det = create(name, "cpu", 2, 2, extrinsic=True)
         np.testing.assert_allclose(det.detect(y, h, noise_var, prior=prior), posterior - prior,
                                    rtol=1e-4, atol=1e-4)
         np.testing.assert_array_equal(det.detect(y, h, noise_var),
-                                      create(name, backend, 2, 2).detect(y, h, noise_var))
+                                      create(name, "cpu", 2, 2).detect(y, h, noise_var))
         y[3] = np.nan
         assert np.all(det.detect(y, h, noise_var, prior=prior)[3] == 0)
 
-    def test_bad_prior_is_an_erasure(self, name, backend):
+    def test_bad_prior_is_an_erasure(self, name):
         y, h, noise_var, bits = problem(20, 3, 4, "qam16", 10)
         prior = np.zeros(bits.shape, np.float32)
         prior[5, 2] = np.nan
         prior[6, 0] = np.inf
-        det = create(name, backend)
+        det = create(name)
         llr = det.detect(y, h, noise_var, prior=prior)
         assert det.erasures == 2 and np.all(llr[5:7] == 0)
 
 
-@pytest.mark.parametrize("isa", _core.available_isas())
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ALL)
-def test_threads_and_batch_change_nothing(name, threads, isa):
-    y, h, noise_var, _ = problem(101, 4, 4, "qam16" if name not in ("mla", "omap") else "qpsk", 18)
+def test_threads_and_batch_change_nothing(name):
     constellation = "qam16" if name not in ("mla", "omap") else "qpsk"
-    whole = create(name, "cpu", 4, 4, constellation, threads=1, isa=isa).detect(y, h, noise_var)
-    det = create(name, "cpu", 4, 4, constellation, threads=threads, isa=isa)
+    y, h, noise_var, _ = problem(101, 4, 4, constellation, 18)
+    whole = create(name, "cpu", 4, 4, constellation, threads=1).detect(y, h, noise_var)
+    det = create(name, "cpu", 4, 4, constellation, threads=3)
     np.testing.assert_array_equal(det.detect(y, h, noise_var), whole)
     parts = [det.detect(y[i:i + 17], h[i:i + 17], noise_var) for i in range(0, 101, 17)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-EVERYTHING = """
-import hashlib, sys
-import numpy as np
-from gnuradio.mimopack import _core, constellation, detectors
-from simulated import problem
-for name, detector in detectors.REGISTRY.items():
-    clips = any(p.name == "llr_clip" for p in detector.PARAMETERS)
-    for isa in _core.available_isas():
-        for points, num_tx, num_rx in (("qam16", 4, 4), ("qpsk", 5, 5), ("qam64", 3, 4)):
-            for own in ({}, {"llr_clip": 6.0}) if clips else ({},):
-                if name == "omap" and points == "qam16":
-                    continue    # takes long, and runs the same code with the others
-                y, h, noise_var, bits = problem(21, num_tx, num_rx, points, 25)
-                llr = detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
-                                       isa=isa, threads=1, **own).detect(y, h, noise_var)
-                print(name, isa, points, own, hashlib.sha256(llr.tobytes()).hexdigest())
-"""
-
-
-def test_what_memory_held_before_changes_nothing():
-    """glibc fills allocated memory with a byte that the test chooses."""
-    path = os.pathsep.join(sys.path)
-    said = [subprocess.run([sys.executable, "-c", EVERYTHING], check=True, timeout=120, text=True,
-                           stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path,
-                                                        "MALLOC_PERTURB_": byte}).stdout
-            for byte in ("0", "62", "1")]
-    assert len(said[0].splitlines()) > 50
-    assert said[1].splitlines() == said[0].splitlines() == said[2].splitlines()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -496,31 +403,14 @@ def test_high_and_low_snr_stay_finite(name):
             assert np.abs(llr).max() < 0.1
 
 
-def test_nway_with_all_passes_is_close_to_max_log(record_property, capsys):
-    y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 20, seed=3)
-    exact = create("mla", num_tx=4, num_rx=4).detect(y, h, noise_var)
-    near = create("nway", num_tx=4, num_rx=4, llr_clip=None).detect(y, h, noise_var)
-    tolerance = 1e-3 * np.abs(exact).max(axis=1, keepdims=True)
-    equal = float(np.mean(np.abs(near - exact) <= tolerance))
-    signs = float(np.mean((near > 0) == (exact > 0)))
-    record_property("share_of_equal_llrs", equal)
-    with capsys.disabled():
-        print(f"\nN-way, N = 4, 4x4 16-QAM, 20 dB: {equal:.1%} of the LLRs equal exact "
-              f"max-log, {signs:.2%} of the signs")
-    # Its lists are subsets of all candidates, so the metric of either value can only be larger.
-    assert equal > 0.6
-    assert signs > 0.99
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name, parameter", LIVE)
-def test_a_parameter_may_change(name, parameter, backend):
+def test_a_parameter_may_change(name, parameter):
     """A changed detector equals a new one, also in what depends on the parameter."""
-    y, h, noise_var, _ = problem(count(backend), 3, 4, "qam16", 15)
-    det = create(name, backend)
+    y, h, noise_var, _ = problem(400, 3, 4, "qam16", 15)
+    det = create(name)
     for value in (2, 3, 1):
         setattr(det, parameter, value)
-        new = create(name, backend, **{parameter: value})
+        new = create(name, "cpu", **{parameter: value})
         np.testing.assert_array_equal(det.detect(y, h, noise_var), new.detect(y, h, noise_var))
         assert repr(det) == repr(new) and det.candidates == new.candidates
         assert det.label == new.label

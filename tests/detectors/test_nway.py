@@ -4,10 +4,9 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack import detectors
 from simulated import assert_close, problem
 
-ISAS = _core.available_isas()
 NAMES = ["nway", "fpfsd"]
 EXACT = {"maxlog": "mla", "logsum": "omap"}
 
@@ -17,26 +16,24 @@ def prior_for(bits, seed=5, spread=4):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("points, num_tx, num_rx, passes", [
-    ("qpsk", 2, 3, 2), ("qam16", 4, 4, 4), ("qam16", 4, 4, 2), ("qam64", 3, 3, 3),
-    ("qam64", 4, 4, 3), ("wlan_qam16", 3, 4, 1), ("qam256", 2, 2, 2), ("qam16", 6, 7, 6)])
-def test_log_sum_equals_reference(points, num_tx, num_rx, passes, isa):
+    ("qpsk", 2, 3, 2), ("qam16", 4, 4, 2), ("wlan_qam16", 3, 4, 1), ("qam64", 4, 4, 3),
+    ("qam16", 6, 7, 6)])
+def test_log_sum_equals_reference(points, num_tx, num_rx, passes):
     y, h, noise_var, bits = problem(40, num_tx, num_rx, points, 10)
     own = {"nway": {"num_passes": passes}, "fpfsd": {}}
     for name in NAMES:
         for prior in (None, prior_for(bits)):
             llr, expected = (detectors.create(
-                name, num_tx=num_tx, num_rx=num_rx, constellation=points, backend=backend, isa=isa,
+                name, num_tx=num_tx, num_rx=num_rx, constellation=points, backend=backend,
                 llr_method="logsum", **own[name]).detect(y, h, noise_var, prior)
                 for backend in ("cpu", "reference"))
             assert_close(llr, expected)
 
 
-@pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", EXACT)
-def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name, backend):
+def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name):
     """The pass of a layer has all symbols of the layer, with the others as the prior has them.
 
     This holds however little the received vector tells, so slicing must take the prior into
@@ -52,23 +49,9 @@ def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name, backend
             expected = detectors.create(EXACT[method], backend="cpu", **size).detect(
                 y, h, noise_var, prior)
             llr = detectors.create(
-                name, backend=backend, llr_method=method, llr_clip=None, **size).detect(
+                name, backend="cpu", llr_method=method, llr_clip=None, **size).detect(
                 y, h, noise_var, prior)
             assert_close(llr[:, own], expected[:, own])
-
-
-@pytest.mark.parametrize("backend", ["cpu", "reference"])
-@pytest.mark.parametrize("name", NAMES)
-def test_log_sum_of_one_layer_is_exact(name, backend):
-    for points in ("qpsk", "qam16", "qam256"):
-        for snr in (-20, 5, 40):
-            y, h, noise_var, bits = problem(40, 1, 2, points, snr)
-            size = {"num_tx": 1, "num_rx": 2, "constellation": points, "backend": backend}
-            for prior in (None, prior_for(bits)):
-                assert_close(
-                    detectors.create(name, llr_method="logsum", llr_clip=None, **size).detect(
-                        y, h, noise_var, prior),
-                    detectors.create("omap", **size).detect(y, h, noise_var, prior))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,20 +68,6 @@ def test_log_sum_of_llrs_that_are_sure(name):
     assert np.all(error <= np.where(sure, np.inf, 1e-3 * np.abs(expected) + 1e-2))
 
 
-def test_log_sum_comes_closer_to_exact_soft_bits_than_max_log():
-    y, h, noise_var, bits = problem(2000, 4, 4, "qam16", 10)
-    prior = prior_for(bits, spread=2)
-
-    def soft_bits(name, **own):
-        return np.tanh(detectors.create(name, backend="cpu", **own).detect(
-            y, h, noise_var, prior) / 2)
-
-    expected = soft_bits("omap")
-    error = {method: np.mean(np.abs(soft_bits("nway", llr_method=method) - expected))
-             for method in EXACT}
-    assert error["logsum"] < 0.8 * error["maxlog"]
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("points, size", [("qpsk", 2), ("qam16", 4), ("qam64", 3), ("qam16", 6)])
 @pytest.mark.parametrize("name", NAMES)
@@ -109,9 +78,3 @@ def test_log_sum_on_a_gpu(name, points, size):
             name, num_tx=size, num_rx=size, constellation=points, backend=backend,
             llr_method="logsum").detect(y, h, noise_var, prior) for backend in ("cuda", "cpu"))
         assert_close(llr, expected)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_unknown_method(name):
-    with pytest.raises(ValueError, match="llr_method: got 'sum', allowed are maxlog, logsum"):
-        detectors.create(name, llr_method="sum")

@@ -4,21 +4,20 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, constellation, detectors, reference
+from gnuradio.mimopack import _core, constellation, detectors
 from source_tree import DATA
 
 pytestmark = pytest.mark.quick
 
 FILES = sorted(DATA.glob("*.npz"))
 NAMES = {4: "qpsk", 16: "qam16", 64: "qam64", 256: "qam256"}
-CASES = [("omap", "llr_app", False), ("omap", "llr_app_prior", True),
-         ("mla", "llr_maxlog", False), ("mla", "llr_maxlog_prior", True),
-         ("zf", "llr_zf_maxlog", False), ("mmse", "llr_lmmse_maxlog", False)]
-
-
-def relative_error(llr, expected):
-    """Return the largest difference in each vector, relative to its largest LLR."""
-    return np.max(np.abs(llr - expected), axis=1) / np.max(np.abs(expected), axis=1)
+# (detector, parameters, recorded LLRs, tolerances of the reference and of the CPU).
+CASES = [("omap", {}, "llr_app", 1e-6, 1e-3), ("omap", {}, "llr_app_prior", 1e-6, 1e-3),
+         ("mla", {}, "llr_maxlog", 1e-6, 1e-3), ("mla", {}, "llr_maxlog_prior", 1e-6, 1e-3),
+         ("zf", {}, "llr_zf_maxlog", 1e-6, 1e-3), ("mmse", {}, "llr_lmmse_maxlog", 1e-6, 1e-3),
+         ("mmsepic", {"extrinsic": True}, "llr_mmse_pic_maxlog_prior", 1e-6, 1e-4),
+         ("ep", {}, "llr_ep10", 2e-5, 1e-3)]
+BACKENDS = [("reference", "auto"), *(("cpu", isa) for isa in _core.available_isas())]
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
@@ -36,39 +35,20 @@ def test_constellation_is_the_same(vectors):
     np.testing.assert_allclose(points, vectors["points"], atol=1e-12)
 
 
-@pytest.mark.parametrize("name, key, with_prior", CASES)
-def test_reference(vectors, name, key, with_prior):
-    y, h = vectors["y"], vectors["h"]
+@pytest.mark.parametrize("backend, isa", BACKENDS)
+@pytest.mark.parametrize("name, parameters, key, exact, rounded", CASES)
+def test_llrs(vectors, name, parameters, key, exact, rounded, backend, isa):
+    """The initial Gaussians of the recorded EP are side / (side - 1) too wide."""
     points = constellation.get(NAMES[len(vectors["points"])])
-    llr, erased = reference.run(getattr(reference, name), y, h,
-                                np.full(len(y), vectors["noise_var"]), points,
-                                prior=vectors["prior"] if with_prior else None)
-    assert not erased.any()
-    # The recorded priors are rounded to float32, which limits the agreement.
-    assert relative_error(llr, vectors[key]).max() < (2e-7 if with_prior else 1e-9)
-
-
-@pytest.mark.parametrize("isa", _core.available_isas())
-@pytest.mark.parametrize("name, key, with_prior", CASES)
-def test_cpu(vectors, name, key, with_prior, isa):
-    y, h = vectors["y"], vectors["h"]
-    det = detectors.create(name, num_tx=h.shape[2], num_rx=h.shape[1], backend="cpu", isa=isa,
-                           constellation=NAMES[len(vectors["points"])])
-    llr = det.detect(y, h, float(vectors["noise_var"]),
-                     prior=vectors["prior"] if with_prior else None)
-    assert det.erasures == 0
-    assert relative_error(llr, vectors[key]).max() < 1e-3
-
-
-@pytest.mark.parametrize("isa", _core.available_isas())
-def test_nway_against_its_reference(vectors, isa):
-    y, h = vectors["y"], vectors["h"]
-    num_tx = h.shape[2]
-    common = {"num_tx": num_tx, "num_rx": h.shape[1],
-              "constellation": NAMES[len(vectors["points"])]}
-    for passes in range(1, num_tx + 1):
-        expected = detectors.NWay(**common, num_passes=passes, backend="reference").detect(
-            y, h, float(vectors["noise_var"]))
-        llr = detectors.NWay(**common, num_passes=passes, backend="cpu", isa=isa).detect(
-            y, h, float(vectors["noise_var"]))
-        assert relative_error(llr, expected).max() < 1e-3
+    if name == "ep":
+        side = points.square_qam.side
+        parameters = {"initial_variance": 0.5 * side / (side - 1)}
+    _, num_rx, num_tx = vectors["h"].shape
+    n = 30 if backend == "reference" else None
+    det = detectors.create(name, num_tx=num_tx, num_rx=num_rx, constellation=points,
+                           backend=backend, isa=isa, **parameters)
+    llr = det.detect(vectors["y"][:n], vectors["h"][:n], float(vectors["noise_var"]),
+                     prior=vectors["prior"][:n] if key.endswith("prior") else None)
+    expected = vectors[key][:n]
+    error = np.abs(llr - expected).max(axis=1) / np.abs(expected).max(axis=1)
+    assert det.erasures == 0 and error.max() < (exact if backend == "reference" else rounded)

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, detectors
+from gnuradio.mimopack import detectors
 from simulated import assert_close, problem
 
 
@@ -29,16 +29,15 @@ class TestBitFlip:
         det = detectors.BitFlip(backend=backend)
         assert_close(det.detect(y, h, noise_var, hard=first[None]), det.detect(y, h, noise_var))
 
-    @pytest.mark.parametrize("isa", _core.available_isas())
     @pytest.mark.parametrize("points", POINTS)
-    def test_hard_solutions_equal_reference(self, points, isa):
+    def test_hard_solutions_equal_reference(self, points):
         y, h, noise_var, bits = problem(35, 3, 4, points, 15)
         hard = self.hard(bits, 0.0, 0.1, 0.4)
         size = {"num_tx": 3, "num_rx": 4, "constellation": points}
         for prior in (None, prior_for(bits)):
             expected = detectors.BitFlip(backend="reference", **size).detect(
                 y, h, noise_var, prior, hard=hard)
-            found = detectors.BitFlip(isa=isa, **size).detect(y, h, noise_var, prior, hard=hard)
+            found = detectors.BitFlip(**size).detect(y, h, noise_var, prior, hard=hard)
             assert_close(found, expected)
 
     def test_block_fading_batches_and_threads(self):

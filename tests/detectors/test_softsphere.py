@@ -4,11 +4,8 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, constellation, detectors, reference
-from gnuradio.mimopack.reference.softsphere import search
+from gnuradio.mimopack import constellation, detectors, reference
 from simulated import assert_close, problem
-
-ISAS = _core.available_isas()
 
 
 def priors(bits, spread, seed=5):
@@ -17,8 +14,8 @@ def priors(bits, spread, seed=5):
         np.float32) if spread else None
 
 
-def both(name, num_tx, num_rx=None, isa="auto", **parameters):
-    common = {"num_tx": num_tx, "num_rx": num_rx or num_tx, "constellation": name, "isa": isa}
+def both(name, num_tx, num_rx=None, **parameters):
+    common = {"num_tx": num_tx, "num_rx": num_rx or num_tx, "constellation": name}
     return (detectors.SoftSphere(**common, **{"llr_clip": None} | parameters),
             detectors.MLA(**common))
 
@@ -30,13 +27,13 @@ def ill_conditioned(h, factor):
     return h
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.quick
 @pytest.mark.parametrize("name, num_tx, n, spread", [
-    ("qpsk", 1, 200, 4), ("qpsk", 4, 200, 60), ("qam16", 2, 200, 0), ("qam16", 4, 100, 4),
-    ("qam64", 3, 40, 4), ("qam64", 2, 100, 60), ("qam256", 2, 30, 0), ("qam256", 1, 50, 60)])
-def test_softsphere_equals_mla(name, num_tx, n, spread, isa):
+    ("qpsk", 4, 200, 60), ("qam16", 2, 200, 0), ("qam16", 4, 100, 4), ("qam64", 3, 40, 4),
+    ("qam64", 2, 100, 60), ("qam256", 2, 30, 0)])
+def test_softsphere_equals_mla(name, num_tx, n, spread):
     """From noise alone to almost no noise, with weak and dominant priors."""
-    sphere, mla = both(name, num_tx, isa=isa)
+    sphere, mla = both(name, num_tx)
     for snr in (0, 15, 22, 40):
         y, h, noise_var, bits = problem(n, num_tx, num_tx, name, snr, seed=snr)
         prior = priors(bits, spread)
@@ -46,8 +43,7 @@ def test_softsphere_equals_mla(name, num_tx, n, spread, isa):
 
 
 @pytest.mark.parametrize("name, num_tx, snr, n", [
-    ("qam16", 4, 20, 3000), ("qam64", 3, 25, 500), ("qam64", 4, 25, 60), ("qam256", 3, 32, 16),
-    ("qam256", 4, 32, 2), ("qam16", 5, 20, 200), ("qpsk", 8, 10, 100), ("qam16", 6, 22, 16)])
+    ("qam16", 4, 20, 3000), ("qam64", 4, 25, 20), ("qam16", 5, 20, 100), ("qpsk", 8, 10, 100)])
 def test_softsphere_equals_mla_where_it_searches(name, num_tx, snr, n):
     """Problems of a typical receiver, and more than four layers."""
     sphere, mla = both(name, num_tx, num_tx + num_tx % 2)
@@ -56,8 +52,7 @@ def test_softsphere_equals_mla_where_it_searches(name, num_tx, snr, n):
 
 
 @pytest.mark.parametrize("spread", [0, 4])
-@pytest.mark.parametrize("name, num_tx, n", [("qam16", 4, 200), ("qam64", 3, 60),
-                                             ("qpsk", 8, 12)])
+@pytest.mark.parametrize("name, num_tx, n", [("qam16", 4, 200), ("qam64", 3, 60)])
 def test_ill_conditioned_channels(name, num_tx, n, spread):
     sphere, mla = both(name, num_tx)
     for factor, tolerance in ((0.1, 1e-4), (1e-2, 1e-3), (1e-3, 1e-2)):
@@ -70,12 +65,11 @@ def test_ill_conditioned_channels(name, num_tx, n, spread):
                      mla.detect(y.astype(np.complex64), bad, noise_var, prior=prior), tolerance)
 
 
-@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name, num_tx, llr_clip, spread", [
-    ("qpsk", 4, 0.5, 60), ("qam16", 2, 8.0, 0), ("qam16", 4, 8.0, 4), ("qam64", 3, 100.0, 4)])
-def test_clipping(name, num_tx, llr_clip, spread, isa):
+    ("qpsk", 4, 0.5, 60), ("qam16", 4, 8.0, 4), ("qam64", 3, 100.0, 4)])
+def test_clipping(name, num_tx, llr_clip, spread):
     """The result is the exact LLR with a limited distance from the prior."""
-    sphere, mla = both(name, num_tx, isa=isa, llr_clip=llr_clip)
+    sphere, mla = both(name, num_tx, llr_clip=llr_clip)
     for snr in (5, 25):
         y, h, noise_var, bits = problem(100, num_tx, num_tx, name, snr)
         prior = priors(bits, spread)
@@ -98,7 +92,7 @@ def test_the_limit_of_llrs(backend):
     np.testing.assert_array_equal(found[2], found[3])
 
 
-@pytest.mark.parametrize("assumed", [1e-3, 1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("assumed", [1e-3, 1e-12])
 def test_far_more_noise_than_assumed(assumed):
     """All metrics are then far above the limit of LLRs, which is less than their last digit."""
     y, h, _, bits = problem(300, 4, 4, "qam16", 15, 1)
@@ -107,17 +101,6 @@ def test_far_more_noise_than_assumed(assumed):
     at_limit = np.abs(exact) == 10
     assert np.mean(at_limit) > 0.98
     np.testing.assert_allclose(found[at_limit], exact[at_limit], rtol=1e-5)
-
-
-def test_the_limit_of_llrs_shortens_searches():
-    """Nodes of the reference."""
-    points = constellation.get("qam16")
-    y, h, noise_var, _ = problem(20, 3, 3, "qam16", 25)
-    nodes = np.array([[search(one, matrix, noise_var, points, llr_clip=limit)[1]
-                       for limit in (2.0, 10.0, None)]
-                      for one, matrix in zip(y.astype(complex), h.astype(complex), strict=True)])
-    few, some, all_nodes = nodes.sum(axis=0)
-    assert few < some < all_nodes
 
 
 @pytest.mark.parametrize("name, num_tx", [("qpsk", 3), ("qam16", 2), ("wlan_qam16", 2)])

@@ -5,7 +5,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, constellation, detectors
+from gnuradio.mimopack import constellation, detectors
 from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem
 
@@ -49,43 +49,18 @@ def ill_conditioned(n, num_tx, num_rx, name, snr, seed):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("ordering", ["sorted", "stacked"])
 @pytest.mark.parametrize("detector", SPHERE)
-def test_exhaustive_search_agrees(detector, ordering, isa):
+def test_exhaustive_search_agrees(detector, ordering):
     for seed, (name, num_tx, num_rx, snr) in enumerate(SIZES):
-        n = 300 if name == "qam64" or num_tx == 3 else 1000
-        y, h, noise_var, _ = ill_conditioned(n, num_tx, num_rx, name, snr, seed)
-        det = detectors.create(detector, num_tx=num_tx, num_rx=num_rx, constellation=name,
-                               ordering=ordering, isa=isa)
-        llr = det.detect(y, h, noise_var)
-        assert det.erasures == 0 and np.all(np.abs(llr) == 1)
-        assert_best(llr, y, h, noise_var, name)
-
-
-@pytest.mark.parametrize("ordering", ["sorted", "stacked"])
-@pytest.mark.parametrize("detector", SPHERE)
-def test_priors_count(detector, ordering):
-    """The solution has the maximum a-posteriori probability."""
-    rng = np.random.default_rng(8)
-    for seed, (name, num_tx, num_rx, snr) in enumerate(SIZES):
-        y, h, noise_var, bits = problem(300, num_tx, num_rx, name, snr - 4, seed=seed)
-        prior = rng.normal(0, 4, bits.shape).astype(np.float32)
+        y, h, noise_var, bits = ill_conditioned(200, num_tx, num_rx, name, snr, seed)
         det = detectors.create(detector, num_tx=num_tx, num_rx=num_rx, constellation=name,
                                ordering=ordering)
-        assert_best(det.detect(y, h, noise_var, prior), y, h, noise_var, name, prior)
-
-
-def test_signs_are_those_of_exact_max_log():
-    for name in ("qpsk", "qam16"):
-        y, h, noise_var, _ = problem(2000, 4 if name == "qpsk" else 3, 4, name, 14, seed=5)
-        common = {"num_tx": h.shape[2], "num_rx": 4, "constellation": name}
-        exact = detectors.create("mla", **common).detect(y, h, noise_var)
-        clear = np.abs(exact).min(axis=1) > 1e-3
-        assert clear.mean() > 0.99
-        for detector in SPHERE:
-            llr = detectors.create(detector, **common).detect(y, h, noise_var)
-            np.testing.assert_array_equal(llr[clear], np.sign(exact[clear]))
+        prior = np.random.default_rng(8).normal(0, 4, bits.shape).astype(np.float32)
+        for known in (None, prior):
+            llr = det.detect(y, h, noise_var, known)
+            assert det.erasures == 0 and np.all(np.abs(llr) == 1)
+            assert_best(llr, y, h, noise_var, name, known)
 
 
 @pytest.mark.parametrize("radius", ["infinite", "zf"])
@@ -130,7 +105,7 @@ def test_any_levels_and_expansions_find_the_same(name, num_tx, snr):
     prior = rng.normal(0, 2, bits.shape).astype(np.float32)
     common = {"num_tx": num_tx, "num_rx": num_tx, "constellation": name}
     side = constellation.get(name).square_qam.side
-    for shape in range(20):
+    for shape in range(8):
         levels, expansions = random_shape(rng, 2 * num_tx, side, 4096)
         det = detectors.PSD(**common, levels=levels, expansions=expansions,
                             ordering=("sorted", "stacked")[shape % 2])
@@ -158,26 +133,6 @@ def test_counts_of_cpu_and_reference_agree(detector, own, ordering, with_prior):
     assert np.all(nodes.reshape(60, -1).sum(axis=1) > 0)
     same = np.all(nodes.reshape(60, -1) == expected.reshape(60, -1), axis=1)
     assert np.mean(same) > 0.95
-
-
-def test_threads_batches_and_lanes_do_not_change_counts():
-    y, h, noise_var, _ = problem(101, 4, 4, "qam16", 18)
-    for detector in SPHERE:
-        whole = detectors.create(detector, threads=1).count_nodes(y, h, noise_var)
-        parts = [detectors.create(detector, threads=2).count_nodes(y[i:i + 13], h[i:i + 13],
-                                                                   noise_var)
-                 for i in range(0, 101, 13)]
-        np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-@pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_counting_erases_too(backend):
-    y, h, noise_var, _ = problem(9, 2, 2, "qpsk", 18)
-    h[4] = np.nan
-    for name in SPHERE:
-        det = detectors.create(name, num_tx=2, num_rx=2, constellation="qpsk", backend=backend)
-        nodes = det.count_nodes(y, h, noise_var)
-        assert det.erasures == 1 and not nodes[4].any() and np.all(nodes[:4].any(axis=-1))
 
 
 def test_counts_without_noise():
@@ -249,16 +204,6 @@ def test_best_first_search_that_outgrows_its_store():
                                   detectors.SD(**common).detect(y, h, noise_var))
 
 
-def test_larger_sizes_agree():
-    for name, num_tx, snr in (("qpsk", 16, 16), ("qam16", 8, 24), ("qam64", 6, 32)):
-        y, h, noise_var, _ = problem(200, num_tx, num_tx, name, snr, seed=9)
-        common = {"num_tx": num_tx, "num_rx": num_tx, "constellation": name}
-        solutions = [detectors.create(detector, **common).detect(y, h, noise_var)
-                     for detector in SPHERE]
-        np.testing.assert_array_equal(solutions[0], solutions[1])
-        np.testing.assert_array_equal(solutions[0], solutions[2])
-
-
 def test_shapes_of_the_paper():
     """eval of 004 table 2, configurations 1, 2, 4 and 6; table 5, whose rounds fill the threads.
 
@@ -273,37 +218,3 @@ def test_shapes_of_the_paper():
     assert detectors.PSD(preset="table5").evaluations == (64, 64, 64)
     large = detectors.PSD(constellation="qam64", preset="table5")
     assert large.evaluations == (64, 256, 256, 128) and large.team_size == 128
-
-
-def test_automatic_shapes_are_valid():
-    for name in ("qpsk", "qam16", "qam64", "qam256"):
-        for num_tx in range(1, 17):
-            det = detectors.PSD(num_tx, num_tx, name)
-            assert det.levels[-1] == 1 and len(det.expansions) == len(det.levels) - 1
-
-
-@pytest.mark.parametrize("detector, arguments, message", [
-    ("sd", {"radius": "large"}, "radius: got 'large', allowed are infinite, zf"),
-    ("asd", {"ordering": "norm"}, "ordering: got 'norm', allowed are sorted, stacked"),
-    ("psd", {"preset": "table6"}, "preset: got 'table6', allowed are auto, table5"),
-    ("psd", {"preset": "table5", "num_tx": 3}, "preset: got 'table5' for 3 layers of 16-QAM"),
-    ("psd", {"expansions": [1]}, "expansions: got expansions without levels"),
-    ("psd", {"levels": 7}, "levels: got 7, must be a list of integers"),
-    ("psd", {"levels": []}, "levels: got [], must decrease from at most 8 to 1"),
-    ("psd", {"levels": [9, 1]}, "levels: got [9, 1], must decrease from at most 8"),
-    ("psd", {"levels": [5, 5, 1]}, "levels: got [5, 5, 1], must decrease"),
-    ("psd", {"levels": [5, 3]}, "levels: got [5, 3], must decrease from at most 8 to 1"),
-    ("psd", {"levels": [7, 1], "expansions": [1, 1]}, "expansions: got [1, 1], must have length 1"),
-    ("psd", {"levels": [7, 1], "expansions": [17]}, "expansions: got 17 on level 7, allowed are "
-                                                    "1 to 16"),
-    ("psd", {"levels": [7, 1], "expansions": [0]}, "expansions: got 0 on level 7"),
-    ("psd", {"levels": [7, 1], "expansions": [1.5]}, "expansions: got [1.5], must be a list of"),
-    ("psd", {"levels": [4, 1], "constellation": "qam256"}, "levels: a round on level 4 would "
-                                                           "evaluate 1.05e+06 nodes"),
-    ("psd", {"levels": [1], "constellation": "qam256"}, "levels: a round on level 1 would "
-                                                        "evaluate 4.29e+09 nodes"),
-    ("psd", {"team_size": 0}, "team_size: got 0, allowed are 1 to 1024")])
-def test_bad_parameters(detector, arguments, message):
-    with pytest.raises(ValueError) as caught:
-        detectors.create(detector, **arguments)
-    assert message in str(caught.value)
