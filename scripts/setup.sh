@@ -8,13 +8,12 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-usage: scripts/setup.sh [--pytest] [--tests] [--docs] [--fuzzers] [--with-cupy] [--isas native|all]
+usage: scripts/setup.sh [--pytest] [--tests] [--docs] [--with-cupy] [--isas native|all]
 
   --pytest      also install pytest
-  --tests       also install pytest, Hypothesis, ruff, and the programs that the tests use (tshark,
+  --tests       also install pytest, ruff, and the programs that the tests use (tshark,
                 scapy, h5py, and those of --docs)
   --docs        also install Sphinx into build/docs-venv, for scripts/docs.sh
-  --fuzzers     also install Atheris and clang++, for scripts/fuzz.py
   --with-cupy   also install CuPy, for NVIDIA GPUs (backend cuda)
   --isas        instruction sets to compile for: native (the best one of this machine, takes a third
                 of the time) or all (of this kind of processor). The default is what build/ has,
@@ -25,7 +24,6 @@ EOF
 pytest=no
 tests=no
 docs=no
-fuzzers=no
 cupy=no
 isas=
 while [ $# -gt 0 ]; do
@@ -33,7 +31,6 @@ while [ $# -gt 0 ]; do
         --pytest) pytest=yes ;;
         --tests) pytest=yes tests=yes docs=yes ;;
         --docs) docs=yes ;;
-        --fuzzers) fuzzers=yes ;;
         --with-cupy) cupy=yes ;;
         --isas)
             isas=${2:-}
@@ -116,7 +113,6 @@ packages=(
     libsoapysdr-dev nlohmann-json3-dev
 )
 [ $tests = no ] || packages+=(python3-yaml python3-h5py python3-soapysdr tshark)
-[ $fuzzers = no ] || packages+=(clang libclang-rt-dev llvm)
 missing=()
 if command -v dpkg-query > /dev/null; then
     for package in "${packages[@]}"; do
@@ -185,17 +181,12 @@ if [ $pytest = yes ]; then
     need xdist pytest-xdist    # runs tests on all cores
 fi
 if [ $tests = yes ]; then
-    need hypothesis "hypothesis>=6.60"    # makes the examples of tests/properties
     need ruff ruff
     need scapy scapy    # reads captures, like tshark
     need pandas pandas    # a program of docs/simulation.md
     need scikit_build_core "scikit-build-core>=0.10"    # makes the source package of the wheel
     need distributed "distributed>=2025.7"    # Dask, for simulations on a cluster
     need nvidia.cu13 nvidia-cuda-nvrtc    # compiles GPU programs without a GPU
-fi
-
-if [ $fuzzers = yes ]; then
-    need atheris atheris
 fi
 
 if [ $cupy = yes ]; then

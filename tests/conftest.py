@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import suppress
 
 import pytest
 from flowgraphs import Companion
@@ -16,9 +15,6 @@ from slow_detectors import SlowNWay
 from source_tree import PACKAGES, ROOT
 from wifi_sky import make_sky
 from wifi_statistics import receive_frames
-
-with suppress(ImportError):    # tests on a GPU host do without Hypothesis
-    import hypothesis_profiles  # noqa: F401
 
 
 @pytest.fixture(scope="session")

@@ -66,13 +66,3 @@ def test_only_a_build_of_an_instruction_set_calls_code_that_needs_it():
              and build_of(names[caller]) < levels[at] and levels[caller] < levels[at]}
     alone = {names[at] for at in names if levels[at] > build_of(names[at]) and not callers[at]}
     assert not wrong and not alone
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the linkage table is that of x86-64")
-def test_memory_for_lanes_can_be_used_again():
-    """glibc before 2.38 hardly reuses what its functions for aligned memory return."""
-    names, _, callers = functions()
-    aligned = {at for at, name in names.items()
-               if re.match(r"posix_memalign|aligned_alloc|memalign|_Zn[wa]mSt11align_val_t", name)}
-    found = {names[caller] for at in aligned for caller in callers[at] if caller in names}
-    assert not {name for name in found if "pybind11" not in name}

@@ -34,28 +34,26 @@ def test_same_as_arrays(name, n, period, step):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", ["mla", "omap"])
-def test_prior_port(name):
+def test_prior_port():
     common = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk"}
     y, h, noise_var, bits = problem(500, 2, 2, "qpsk", 3)
     prior = np.random.default_rng(1).normal(0, 3, bits.shape).astype(np.float32)
-    expected = detectors.create(name, **common).detect(y, h, noise_var, prior=prior)
-    block = make(name, **common, noise_var=noise_var, prior_input=True)
+    expected = detectors.MLA(**common).detect(y, h, noise_var, prior=prior)
+    block = make("mla", **common, noise_var=noise_var, prior_input=True)
     llr, _ = play(block, y, h, prior=prior)
     np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("with_prior", [False, True])
-def test_hard_ports(with_prior):
+def test_hard_ports():
     """Give two solutions for each vector. Only the least significant bit of a byte counts."""
     y, h, noise_var, bits = problem(300, 4, 4, "qam16", 10, 3)
     rng = np.random.default_rng(1)
     hard = rng.integers(0, 256, (2, *bits.shape), np.uint8)
     hard[0] = bits
-    prior = rng.normal(0, 3, bits.shape).astype(np.float32) if with_prior else None
+    prior = rng.normal(0, 3, bits.shape).astype(np.float32)
     expected = detectors.BitFlip().detect(y, h, noise_var, prior, hard=hard & 1)
     block = make("bitflip", noise_var=noise_var, symbols_per_channel=3, hard_inputs=2,
-                 prior_input=with_prior)
+                 prior_input=True)
     llr, _ = play(block, y, h, 3, prior, hard=hard, step=7)
     np.testing.assert_array_equal(llr, expected)
     assert block.erasures() == 0
@@ -67,9 +65,9 @@ def test_hard_ports(with_prior):
 
 @pytest.mark.quick
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("constellation", ["bpsk", "qam16"])
-def test_one_antenna(constellation):
+def test_one_antenna():
     """Ports with one value per item work."""
+    constellation = "bpsk"
     y, h, noise_var, _ = problem(333, 1, 1, constellation, 10)
     expected = detectors.MMSE(1, 1, constellation).detect(y, h, noise_var)
     block = make("mmse", num_tx=1, num_rx=1, constellation=constellation, noise_var=noise_var)
@@ -94,9 +92,9 @@ def test_int8():
     np.testing.assert_array_equal(llr, expected)
 
 
-@pytest.mark.parametrize("n", [16384, 100_003])
-def test_no_vector_is_lost_and_batches_are_large(n, capsys):
+def test_no_vector_is_lost_and_batches_are_large():
     """The block asks for large buffers by itself; all other blocks have defaults."""
+    n = 100_003
     y, h, noise_var, _ = problem(1000, 4, 4, "qam16", 20)
     calls = []
     tb = gr.top_block()
@@ -106,23 +104,17 @@ def test_no_vector_is_lost_and_batches_are_large(n, capsys):
     repeat_into(tb, block, (y, h), n)
     sink = Sink(np.float32, 16)
     tb.connect(block, sink)
-    start = time.perf_counter()
     tb.run()
-    elapsed = time.perf_counter() - start
     llr = sink.items()
     assert len(llr) == n == sum(calls) == block.vectors()
     expected = detectors.ZF().detect(y, h, noise_var)
     np.testing.assert_allclose(llr, np.resize(expected, llr.shape), rtol=1e-5, atol=1e-3)
-    if n > 2 * 16384:
-        assert n / len(calls) > 300    # without a request, a block gets about 190
-    with capsys.disabled():
-        print(f"\nzf_detector, {n} vectors: mean batch {n / len(calls):.0f}, "
-              f"{n / elapsed / 1e6:.2f} Mvec/s with start-up")
+    assert n / len(calls) > 300    # without a request, a block gets about 190
 
 
-@pytest.mark.parametrize("items", [10_000, 24_000])
-def test_a_reader_of_many_items_does_not_deadlock(items):
+def test_a_reader_of_many_items_does_not_deadlock():
     """The reader leaves less than a batch free in the output buffer and waits for more items."""
+    items = 24_000
     tb = gr.top_block()
     block = make("zf")
     repeat_into(tb, block, (np.ones((1, 4)), np.ones((1, 16))), 200_000)
@@ -207,47 +199,13 @@ def test_erasures_are_counted_and_reported():
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
 
 
-def test_a_failing_detector_erases_and_goes_on():
-    y, h, noise_var, _ = problem(500, 4, 4, "qam16", 20)
-    block = make("zf", noise_var=noise_var)
-    detect, calls = block._detector.detect, []
-
-    def failing(*arguments, **keywords):
-        calls.append(len(arguments[0]))
-        if len(calls) == 2:
-            raise RuntimeError("injected")
-        return detect(*arguments, **keywords)
-
-    block._detector.detect = failing
-    llr, _ = play(block, y, h, step=100)
-    lost = slice(calls[0], calls[0] + calls[1])
-    assert len(calls) > 2 and np.all(llr[lost] == 0)
-    assert block.erasures() == calls[1] and block.vectors() == 500
-    assert block.failures() == 1
-    assert np.all(np.any(llr[lost.stop:] != 0, axis=1))
 
 
 class TestControl:
-    def test_setters(self):
-        block = make("zf", noise_var=0.25)
-        block.set_noise_var(0.5)
-        block.set_threads(1)
-        assert block.noise_var() == 0.5 and block.threads() == 1
-        with pytest.raises(ValueError, match="noise_var: got 0"):
-            block.set_noise_var(0)
-        with pytest.raises(ValueError, match="threads: got -1"):
-            block.set_threads(-1)
-        assert block.noise_var() == 0.5 and block.threads() == 1
-
     @pytest.mark.parametrize("message, noise_var, threads", [
         (pmt.to_pmt({"noise_var": 0.7, "threads": 2}), 0.7, 2),
         (pmt.cons(pmt.intern("noise_var"), pmt.from_double(0.3)), 0.3, 1),
-        (pmt.to_pmt({"noise_var": -5.0}), 0.25, 1),
-        (pmt.to_pmt({"gain": 1.0}), 0.25, 1),
-        (pmt.to_pmt({"noise_var": 0.7, "threads": 3.0}), 0.7, 3),
-        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.25, 1),
-        (pmt.to_pmt({"noise_var": 0.7, "gain": 1}), 0.25, 1),
-        (pmt.intern("nonsense"), 0.25, 1)])
+        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.25, 1)])
     def test_message_port(self, message, noise_var, threads):
         """Messages change settings while the flowgraph runs; a bad one changes nothing."""
         block = make("zf", noise_var=0.25, threads=1)
@@ -271,9 +229,8 @@ class TestControl:
 
 
 @pytest.mark.parametrize("way", ["method", "callback", "message"])
-@pytest.mark.parametrize("name, parameter, before, after", [
-    ("nway", "num_passes", 4, 2), ("kbest", "k", 4, 16)])
-def test_a_parameter_changes_in_a_running_flowgraph(name, parameter, before, after, way):
+def test_a_parameter_changes_in_a_running_flowgraph(way):
+    name, parameter, before, after = "nway", "num_passes", 4, 2
     y, h, noise_var, _ = problem(60_000, 4, 4, "qam16", 15)
     block = make(name, noise_var=noise_var, **{parameter: before})
     change = {
@@ -295,30 +252,8 @@ def test_a_parameter_changes_in_a_running_flowgraph(name, parameter, before, aft
     assert getattr(block, parameter)() == after and block.refused_settings() == 1
 
 
-def test_stop_and_start_again():
-    y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
-    expected = detectors.NWay().detect(y, h, noise_var)
-    tb = gr.top_block()
-    block = make("nway", noise_var=noise_var)
-    sources = [blocks.vector_source_c(a.ravel().tolist(), False, width)
-               for a, width in ((y, 4), (h, 16))]
-    sink = blocks.vector_sink_f(16)
-    for port in range(2):
-        tb.connect(sources[port], (block, port))
-    tb.connect(block, sink)
-    for repeat in range(1, 4):
-        for source in sources:
-            source.rewind()
-        sink.reset()
-        tb.run()
-        llr = np.array(sink.data()).reshape(-1, 16)
-        np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-3)
-        assert block.vectors() == 5000 * repeat
-
-
-@pytest.mark.parametrize("adjacent", [False, True])
-def test_lock_and_unlock_while_running(adjacent):
-    """Change a running flowgraph, next to the detector or one block downstream.
+def test_lock_and_unlock_while_running():
+    """Change a running flowgraph next to the detector.
 
     At unlock(), GNU Radio 3.10 drops the contents of buffers, not the same number of items at each
     input of a block (its issue 6105). The LLRs can therefore not be compared. The test checks that
@@ -330,20 +265,16 @@ def test_lock_and_unlock_while_running(adjacent):
     sources = [blocks.vector_source_c(a.ravel().tolist(), True, width)
                for a, width in ((y, 4), (h, 16))]
     throttles = [blocks.throttle(8 * width, 2e5) for width in (4, 16)]
-    relay = blocks.copy(64)
     first, second = blocks.null_sink(64), blocks.vector_sink_f(16)
     for port in range(2):
         tb.connect(sources[port], throttles[port], (block, port))
-    end = block if adjacent else relay
-    if not adjacent:
-        tb.connect(block, relay)
-    tb.connect(end, first)
+    tb.connect(block, first)
     tb.start()
     for old, new in ((first, second), (second, first)) * 3:
         time.sleep(0.1)
         tb.lock()
-        tb.disconnect(end, old)
-        tb.connect(end, new)
+        tb.disconnect(block, old)
+        tb.connect(block, new)
         tb.unlock()
     before = block.vectors()
     time.sleep(0.3)

@@ -4,8 +4,6 @@
 
 import gc
 import inspect
-import os
-from pathlib import Path
 
 import numpy as np
 import pmt
@@ -82,21 +80,6 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
         assert one.refused_settings() == 0 and two.refused_settings() >= len(HOSTILE)
     for refused in case.refused.values():
         assert (refused(one), refused(two)) == (0, len(HOSTILE))
-
-
-def test_long_dictionaries_are_refused(twins):
-    """To change a dictionary, GNU Radio needs a level of the stack for each of its entries."""
-    long = pmt.acons(pmt.intern("codewords"), pmt.PMT_T, pmt.PMT_NIL)
-    for index in range(80_000):
-        long = pmt.acons(pmt.from_long(index), pmt.PMT_T, long)
-    case = ALL["fec_decoder_pdu"]()
-    one, two, _, outputs = twins(case)
-    good = case.good["in"]
-    expected = play(one, outputs, case.inputs, {"in": [good]})
-    got = play(two, outputs, case.inputs, {"in": [pmt.cons(long, pmt.cdr(good)), good]})
-    assert {port: len(sent) for port, sent in got.messages.items()} \
-        == {port: len(sent) for port, sent in expected.messages.items()}
-    assert (one.refused(), two.refused()) == (0, 1)
 
 
 @pytest.mark.quick
@@ -197,28 +180,6 @@ def test_a_source_ends_at_an_exception(name, twins, monkeypatch, capfd):
     fails_once(monkeypatch, *case.inner(two))
     assert not any(map(len, play(two, [], (), {}).items))
     assert case.failures(two) == 1 and "on purpose" in "".join(capfd.readouterr())
-
-
-def segments():
-    """Return the number of segments of shared memory that this process holds."""
-    rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
-    return sum(row.split()[4] == str(os.getpid()) for row in rows)
-
-
-@pytest.mark.parametrize("name", STREAMS | SOURCES)
-def test_discarded_flowgraphs_leave_no_shared_memory(name, tmp_path, monkeypatch):
-    def run():
-        (tmp_path / str(len(counts))).mkdir()
-        case = ALL[name]()
-        block, ports, outputs = make_with_ports(case, tmp_path / str(len(counts)), monkeypatch)
-        play(block, outputs, [items[:100] for items in case.inputs], dict.fromkeys(ports, ()))
-
-    counts = []
-    for _ in range(3):
-        run()
-        gc.collect()
-        counts.append(segments())
-    assert counts[0] == counts[2]
 
 
 # Blocks with dictionaries of options: (parameter, further parameters, an option that it takes, some

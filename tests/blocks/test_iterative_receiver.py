@@ -4,7 +4,6 @@
 GPU that fails; transmitter, channel and meter around it."""
 
 import re
-import time
 from functools import cache
 
 import fake_cuda
@@ -92,14 +91,13 @@ class TestReceiver:
         (CODE, "mmsepic", 1, 9.5), (CODE, "bitflip", 27, 9.5), (CODE, "nway", VECTORS, 9.5),
         ("turbo:208", "mmsepic", 1, 6), ("nr_matched:300:648:4", "mmsepic", 3, 9.5),
         ("conv:240:1/2", "nway", 1, 12)])
-    @pytest.mark.parametrize("step", [None, 7])
-    def test_same_as_arrays(self, code, detector, per_channel, snr_db, step):
+    def test_same_as_arrays(self, code, detector, per_channel, snr_db):
         _, y, h, noise_var = received(60, snr_db, code, per_channel)
         wanted = expected(y, h, noise_var, code, detector, iterations=3)
         tested = mimopack.iterative_receiver(
             **LINK, code=code, detector=detector, iterations=3, noise_var=noise_var,
             symbols_per_channel=per_channel, history_output=True)
-        sinks = play(tested, 60, y, h, [(3, "frame", 7), (59, "end", 1)], step)
+        sinks = play(tested, 60, y, h, [(3, "frame", 7), (59, "end", 1)], 7)
         for sink, values in zip(sinks, outputs(wanted), strict=True):
             np.testing.assert_array_equal(sink.items(), values)
             assert sink.tags == [(3, "frame", 7), (59, "end", 1)]
@@ -107,18 +105,6 @@ class TestReceiver:
         assert tested.mean_iterations() == pytest.approx(wanted.iterations.mean())
         assert tested.undecoded() == 60 - wanted.found.sum()
         assert tested.codewords() == 60 and tested.erasures() == tested.failures() == 0
-
-    def test_parameters_reach_their_parts(self):
-        _, y, h, noise_var = received(30)
-        tested = mimopack.iterative_receiver(
-            **LINK, code=CODE, detector="nway", detector_options={"num_passes": 1}, iterations=2,
-            decoder_iterations=3, decoder_options={"algorithm": "offset"}, feedback_scale=0.4,
-            early_stop=False, interleaver_seed=None, noise_var=noise_var, backend="reference")
-        parts = tested._engine.receiver
-        assert (parts.detector.num_passes, parts.detector.backend) == (1, "reference")
-        assert (parts.decoder.algorithm, parts.decoder.backend) == ("offset", "reference")
-        assert (parts.decoder.iterations, parts.iterations, parts.feedback_scale,
-                parts.early_stop, parts.layout.interleaver) == (3, 2, 0.4, False, None)
 
     def test_tag_of_the_noise(self):
         """From its codeword on; one that is no noise power erases."""
@@ -165,27 +151,6 @@ class TestReceiver:
                                  "mean_iterations", "refused_settings", "erased_vectors"}
         assert re.search(r"2 of \d+ codewords erased", "".join(capfd.readouterr()))
 
-    def test_a_failing_receiver_erases_and_goes_on(self, capfd):
-        bits, y, h, noise_var = received(50, 25.0)
-        tested, calls = mimopack.iterative_receiver(**LINK, code=CODE, noise_var=noise_var), []
-        receive = tested._engine.receive
-
-        def failing(y, *rest):
-            calls.append(len(y) // VECTORS)
-            if len(calls) == 2:
-                raise RuntimeError("injected")
-            return receive(y, *rest)
-
-        tested._engine.receive = failing
-        sinks = play(limited(tested, 10), 50, y, h)
-        lost = slice(calls[0], calls[0] + calls[1])
-        for sink in sinks:
-            assert len(sink.items()) == 50 and not sink.items()[lost].any()
-        np.testing.assert_array_equal(np.delete(sinks[0].items(), np.r_[lost], axis=0),
-                                      np.delete(bits, np.r_[lost], axis=0))
-        assert tested.erasures() == calls[1] and tested.failures() == 1
-        assert "injected" in "".join(capfd.readouterr())
-
     @pytest.mark.parametrize("backend", ["cuda", "auto"])
     def test_a_gpu_that_fails_is_replaced_by_the_cpu(self, monkeypatch, capfd, backend):
         """It fails in the third pass of the second call. Arrays go there once a call."""
@@ -211,19 +176,11 @@ class TestReceiver:
         said = "".join(capfd.readouterr())
         assert said.count("going on with the CPU") == 1 and "off the bus" in said
 
-    def test_stop_and_start_again(self):
-        bits, y, h, noise_var = received(40, 25.0)
-        tested = mimopack.iterative_receiver(**LINK, code=CODE, noise_var=noise_var)
-        for repeat in (1, 2):
-            np.testing.assert_array_equal(play(tested, 40, y, h)[0].items(), bits)
-            assert tested.codewords() == 40 * repeat
-
     @pytest.mark.parametrize("message, settings", [
         ({"iterations": 3, "noise_var": 0.5, "threads": 2}, (3, 0.5, 2)),
         (("iterations", 2.0), (2, 0.1, 1)),
         ({"noise_var": 0.5, "iterations": 5}, (4, 0.1, 1)),    # history has room for four
-        ({"noise_var": 0.5, "iterations": 1.5}, (4, 0.1, 1)),
-        ({"colour": 1}, (4, 0.1, 1)), ("nonsense", (4, 0.1, 1))])
+        ({"noise_var": 0.5, "iterations": 1.5}, (4, 0.1, 1))])
     def test_control(self, message, settings):
         tested = mimopack.iterative_receiver(**LINK, code=CODE, threads=1, history_output=True)
         tested._on_control(pmt.cons(*map(pmt.to_pmt, message)) if isinstance(message, tuple)
@@ -284,10 +241,10 @@ class TestTransmitterAndChannel:
         y, h = (sink.items() for sink in sinks)
         return y.reshape(-1, 3), h.reshape(-1, 3, 2), sinks[0].tags
 
-    @pytest.mark.parametrize("period", [1, 4, 12])
-    def test_channel(self, period):
+    def test_channel(self):
         """Its noise has the power that its tag says, its matrices are CN(0, 1), and the scheduler
         has no influence."""
+        period = 4
         x = channel.awgn((400, 12, 2), 1.0, np.random.default_rng(1))
         y, h, tags = self.through(x, symbols_per_channel=period, snr_db=7.0)
         noise = y - np.einsum("nij,nj->ni", h.repeat(period, axis=0), x.reshape(-1, 2))
@@ -300,33 +257,6 @@ class TestTransmitterAndChannel:
         for other, values in zip(self.through(x, 7, symbols_per_channel=period, snr_db=7.0),
                                  (y, h), strict=False):
             np.testing.assert_allclose(other, values, atol=1e-5)
-
-    def test_another_snr(self):
-        """While it runs; the receiver behind hears of it by the tag."""
-        tested = mimopack.rayleigh_channel(2, 2, VECTORS, snr_db=25.0)
-        receiver = mimopack.iterative_receiver(**LINK, code=CODE, noise_var=0.3)
-        modulator, tb = mimopack.codeword_modulator(CODE, 2), gr.top_block()
-        tb.connect(blocks.null_source(324), blocks.throttle(324, 3000), modulator, tested, receiver)
-        tb.connect((tested, 1), (receiver, 1))
-        for port, size in enumerate((324, 1, 4)):
-            tb.connect((receiver, port), blocks.null_sink(size))
-        tb.start()
-
-        def until(hold):
-            deadline = time.monotonic() + 20
-            while not hold():
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-
-        until(lambda: receiver.codewords() > 100)
-        assert receiver.undecoded() == 0
-        assert receiver.noise_var() == pytest.approx(2 / 10**2.5)
-        tested._post(pmt.intern("control"), pmt.to_pmt({"snr_db": 2}))
-        until(lambda: receiver.undecoded() > 100)
-        assert receiver.noise_var() == pytest.approx(2 / 10**0.2)
-        assert tested.snr_db() == 2
-        tb.stop()
-        tb.wait()
 
     @pytest.mark.parametrize("make, message", [
         (lambda: mimopack.codeword_modulator(num_tx=0), "num_tx: got 0"),
@@ -377,9 +307,8 @@ class TestOnAGpu:
         pytest.importorskip("cupy")
 
     @pytest.mark.parametrize("code, detector, per_channel, early_stop", [
-        (CODE, "mmsepic", 1, False), (CODE, "bitflip", 27, True), (CODE, "bitflip", 1, False),
-        ("turbo:208", "nway", 1, False), ("nr_matched:300:648:4", "mmsepic", 3, False),
-        ("conv:240:1/2", "nway", 1, True), ("conv:240:1/2", "mmsepic", 1, False)])
+        (CODE, "bitflip", 27, True), ("turbo:208", "nway", 1, False),
+        ("nr_matched:300:648:4", "mmsepic", 3, False), ("conv:240:1/2", "nway", 1, True)])
     def test_receiver(self, code, detector, per_channel, early_stop):
         bits, y, h, noise_var = received(300, 20.0, code, per_channel)
         y = y.copy()
@@ -399,29 +328,6 @@ class TestOnAGpu:
             assert tested.codewords() == 300 and tested.erased_vectors() >= 1
             assert tested.failures() == tested.erasures() == 0
         assert made[1].last_backend() == "cuda"
-
-    @pytest.mark.parametrize("code", [CODE, "turbo:208", "nr_matched:300:648:4", "conv:240:3/4"])
-    def test_fec_decoder(self, code):
-        rng = np.random.default_rng(1)
-        size = coding.get(code)
-        bits = rng.integers(0, 2, (1000, size.num_info), np.uint8)
-        y = 2.0 * size.encode(bits) - 1 + rng.normal(0, 0.4, (1000, size.num_bits))
-        llr = (2 * y / 0.4**2).astype(np.float32)
-        llr[7] = np.nan
-        tested = mimopack.fec_decoder(code, backend="cuda", llr_output=True)
-        tb, source = gr.top_block(), Source(llr, (), 300)
-        sinks = [Sink(np.uint8, size.num_info), Sink(np.float32, size.num_bits)]
-        tb.connect(source, tested)
-        for port, sink in enumerate(sinks):
-            tb.connect((tested, port), sink)
-        tb.run()
-        bits[7] = 0
-        np.testing.assert_array_equal(sinks[0].items(), bits)
-        decoder = size.decoder(backend="cpu")
-        posterior = decoder.decode(llr)
-        assert np.mean((sinks[1].items() > 0) != (posterior > 0)) < 1e-4
-        assert (tested.codewords(), tested.erasures(), tested.failures()) == (1000, 1, 0)
-        assert tested.last_backend() == "cuda"
 
 
 class TestCompanion:
@@ -458,11 +364,8 @@ class TestCompanion:
         np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))
 
     @pytest.mark.parametrize("name, wrong, said", [
-        ("iterative_receiver", {"detector": "zf"}, "look_up(detector).kind.takes_feedback"),
         ("iterative_receiver", {"detector_options": "{'passes': 2}"}, "**detector_options"),
-        ("iterative_receiver", {"symbols_per_channel": "5"}, "% symbols_per_channel == 0"),
         ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),
-        ("codeword_modulator", {"code": "x"}, "mimopack.coding.get(code)"),
         ("rayleigh_channel", {"vectors": "5", "symbols_per_channel": "2"},
          "vectors % symbols_per_channel == 0"),
         ("ber_meter", {"passes": "0"}, "passes")])

@@ -96,16 +96,3 @@ def test_a_detectors_llrs_in_a_compiled_flowgraph(companion, tmp_path):
         "\n    tb.wait()", "\n    tb.wait()\n    print('health', tb.meter.text())"))
     printed = run(script, tmp_path)
     assert "health 129600 LLRs: calibrated" in printed
-
-
-@pytest.mark.parametrize(("parameters", "said"), [
-    ({"num_bits": "0"}, "num_bits"), ({"limit": "-1.0"}, "limit >= 0"),
-    ({"llr_type": "int8", "llr_scale": "0.0"}, "llr_scale > 0")])
-def test_companion_refuses_wrong_parameters(companion, tmp_path, parameters, said):
-    blocks_ = [block("llr", "blocks_null_source", type="float" if "llr_type" not in parameters
-                     else "byte", vlen=parameters.get("num_bits", "1")),
-               block("bits", "blocks_null_source", type="byte",
-                     vlen=parameters.get("num_bits", "1")),
-               block("meter", "mimopack_llr_meter", **parameters)]
-    connections = [["llr", "0", "meter", "0"], ["bits", "0", "meter", "1"]]
-    assert said in companion.refusals(save(tmp_path, blocks_, connections), tmp_path)

@@ -7,7 +7,6 @@ import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.channel import MIMOChannel
-from wifi_blocks import HOSTILE, post, run
 
 LENGTH = 30011
 SETTINGS = dict(profile="tdl_a", delay_spread=50e-9, snr_db=20.0, cfo=30e3, seed=1)
@@ -69,42 +68,10 @@ def test_setters_and_messages_reach_the_stream():
     assert step == pytest.approx(-2.5e6, rel=1e-3)
 
 
-def test_a_bad_value_by_message_changes_nothing_and_the_stream_goes_on():
-    samples = np.exp(1j * np.arange(50_000)).astype(np.complex64)
-    source, sink = blocks.vector_source_c(samples.tolist()), blocks.vector_sink_c()
-    channel = mimopack.mimo_channel(1, 1, snr_db=10.0)
-    top = gr.top_block()
-    top.connect(source, blocks.throttle(gr.sizeof_gr_complex, 1e6), channel, sink)
-    for snr_db in (-3100.0, 1e308, float("nan")):
-        post(channel, "control", pmt.cons(pmt.intern("snr_db"), pmt.from_double(snr_db)))
-    for name, value in HOSTILE.items():
-        post(channel, "control", value)
-        if name != "number":
-            post(channel, "control", pmt.cons(pmt.intern("snr_db"), value))
-    run(top)
-    received = np.array(sink.data())
-    assert len(received) == len(samples) and np.isfinite(received).all()
-    assert channel.snr_db() == 10.0
-
-
-def test_the_stream_goes_on_after_stop_and_start():
-    samples = _samples()
-    expected = MIMOChannel(2, 3, **SETTINGS).process(samples)
-    channel = mimopack.mimo_channel(2, 3, **SETTINGS)
-    received = []
-    for half in np.array_split(samples, 2, axis=1):
-        top, sinks = _connect(channel, half, 3)
-        top.run()
-        received.append(np.array([sink.data() for sink in sinks]))
-        top.disconnect_all()
-    assert np.concatenate(received, axis=1) == pytest.approx(expected, abs=2e-5)
-
-
 @pytest.mark.parametrize("settings", [
     dict(sampling_offset=-1000.0), dict(profile="tdl_a", delay_spread=20e-9)])
-@pytest.mark.parametrize("max_noutput_items", [8192, 100])
-def test_a_tag_moves_with_its_sample(settings, max_noutput_items):
-    n = 400_000 if max_noutput_items > 100 else 20_000
+def test_a_tag_moves_with_its_sample(settings):
+    n = 20_000
     places = np.linspace(0, n - 50, 7).astype(int)
     samples = np.zeros(n, np.complex64)
     samples[places] = 1
@@ -114,7 +81,7 @@ def test_a_tag_moves_with_its_sample(settings, max_noutput_items):
     sink = blocks.vector_sink_c()
     top = gr.top_block()
     top.connect(blocks.vector_source_c(samples.tolist(), False, 1, tags), channel, sink)
-    top.run(max_noutput_items)
+    top.run(100)
     received = np.abs(sink.data())
     moved = _tags(sink)
     assert [value for _, _, value in moved] == list(range(len(places)))

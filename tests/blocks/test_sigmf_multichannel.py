@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SigMF source and sink blocks in flowgraphs: bit-exact, aligned, valid metadata."""
 
-import errno
 import os
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pmt
 import pytest
-from flowgraphs import Messages, until
+from flowgraphs import Messages
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.blocks import recording_stream
 from gnuradio.mimopack.recording.timeline import between
 from limits import small_files
 from recordings import exact_samples
@@ -69,34 +66,6 @@ def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout):
     assert np.array_equal(_play(source, 3)[0], samples)
 
 
-def test_the_recording_goes_on_after_stop_and_start(tmp_path):
-    samples = _samples(2)
-    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 2, "ci16_le")
-    first, second = np.array_split(samples, 2, axis=1)
-    _record(sink, first)
-    assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), first)
-    _record(sink, second)
-    assert np.array_equal(recording.Reader(tmp_path / "r", verify=True).read(), samples)
-
-
-@pytest.mark.parametrize(("kind", "paced"), [("drop", True), ("ring", True), ("wait", False)])
-def test_a_stream_by_the_clock_is_taken_in_large_pieces(tmp_path, monkeypatch, kind, paced):
-    pauses = []
-    monkeypatch.setattr(recording_stream, "time", SimpleNamespace(
-        sleep=pauses.append, time_ns=time.time_ns))
-    path = str(tmp_path / "r")
-    sink = (mimopack.sigmf_ring_sink(path, 1, 0.1, sample_rate=20e6) if kind == "ring" else
-            mimopack.sigmf_multichannel_sink(path, 1, sample_rate=20e6, overload=kind))
-    _record(sink, _samples(1, 1000))
-    # The pauses collect samples, but are too short for the input buffers to overflow.
-    assert bool(pauses) == paced
-    assert all(0.003 < pause < 0.0034 for pause in pauses)
-
-
-def test_clipping_is_counted(tmp_path):
-    sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 1, "ci16_le")
-    _record(sink, np.array([[2.0, 0.5, -3j]], np.complex64))
-    assert sink.writer.clipped == 2
 
 
 def test_repeat_starts_again_at_once(tmp_path):
@@ -366,39 +335,6 @@ def test_the_last_seconds_are_written_on_a_message(tmp_path):
         assert pmt.to_long(pmt.dict_ref(message, pmt.intern("start"), pmt.PMT_NIL)) == start
     counts = sink.counts()
     assert (counts["written"], counts["refused"], counts["failed"]) == (2, 1, 0)
-
-
-def test_a_ring_says_what_is_left_of_a_recording(tmp_path, monkeypatch, capfd):
-    """The disk fails after the first block of samples."""
-    samples = _samples(1, 2000)
-    sink = mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, 2e-3, "ci16_le", 1e6)
-    radio, told = _Radio(samples, pauses=(2000,)), Messages()
-    top = gr.top_block()
-    top.connect(radio, sink)
-    top.msg_connect(sink, "written", told, "in")
-    write, calls = recording.Writer.write_block, []
-
-    def fails(*arguments):
-        calls.append(arguments)
-        if len(calls) == 2:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        write(*arguments)
-
-    monkeypatch.setattr(recording.Writer, "write_block", fails)
-    top.start()
-    while sink._samples.nitems_read(0) < 2000:
-        time.sleep(0.01)
-    assert sink.trigger()
-    until(lambda: told.received)
-    radio.pauses[2000].set()
-    top.wait()
-    message, = told.values()
-    reader = recording.Reader(tmp_path / "r-001")
-    assert np.array_equal(reader.read(), samples[:, :reader.num_samples])
-    assert message == {"path": str(reader.path), "start": 0, "num_samples": reader.num_samples,
-                       "problem": "OSError: [Errno 5] Input/output error"}
-    assert (sink.counts()["written"], sink.counts()["failed"]) == (0, 1)
-    assert f"r-001.sigmf-meta: {reader.num_samples} samples: OSError" in "".join(capfd.readouterr())
 
 
 @pytest.mark.parametrize("senders", [(), ("frames", "trigger")])

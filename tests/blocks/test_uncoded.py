@@ -43,16 +43,6 @@ def test_the_bit_error_rate_is_the_one_of_arrays(points, llr_type):
     assert meter.text() == f"{wrong.size} bits, bit error rate {wrong.mean():.2g}"
 
 
-def test_items_of_several_vectors():
-    """As many vectors as rayleigh_channel takes in an item."""
-    bits = np.random.default_rng(2).integers(0, 2, (70, 5 * NT * 4), np.uint8)
-    source, mapper = Source(bits), mimopack.symbol_mapper(NT, vectors=5)
-    top, sink = gr.top_block(), Sink(np.complex64, 5 * NT)
-    top.connect(source, mapper, sink)
-    top.run()
-    np.testing.assert_array_equal(sink.items(), constellation.get("qam16").modulate(bits))
-
-
 @pytest.mark.parametrize("make_block, said", [
     (lambda: mimopack.symbol_mapper(0), "num_tx: got 0"),
     (lambda: mimopack.symbol_mapper(constellation="qam32"), "constellation: got 'qam32'"),

@@ -54,10 +54,6 @@ class TestEncoder:
             with pytest.raises(ValueError, match=message):
                 make(*arguments)
 
-    def test_bad_bits(self):
-        with pytest.raises(ValueError, match=r"bits: got shape \(2, 41\), must be \(n, 40\)"):
-            coding.ConvolutionalEncoder(40).encode(np.zeros((2, 41), np.uint8))
-
 
 @pytest.mark.quick
 class TestLlrs:
@@ -75,7 +71,7 @@ class TestLlrs:
     # lanes.
     @per_isa
     @per_rate
-    @pytest.mark.parametrize("size, n", [(3, 1), (25, 5), (26, 16), (27, 17), (58, 37), (200, 33)])
+    @pytest.mark.parametrize("size, n", [(3, 1), (26, 16), (27, 17), (200, 33)])
     def test_agrees_with_the_reference(self, size, n, rate, isa):
         _, _, llr = transmitted(size, rate, n, prior=1.0)
         expected = coding.ConvolutionalDecoder(size, rate, backend="reference")
@@ -86,21 +82,11 @@ class TestLlrs:
         np.testing.assert_array_equal(decoder.iterations_taken, expected.iterations_taken)
 
     @per_rate
-    def test_all_instruction_sets_and_threads_agree(self, rate):
-        _, _, llr = transmitted(777, rate, 70)
-        first, *others = [
-            coding.ConvolutionalDecoder(777, rate, backend="cpu", isa=isa, threads=threads)
-            .decode(llr) for isa in ISAS for threads in (1, 3)]
-        for other in others:
-            np.testing.assert_array_equal(other, first)
-
-    @per_isa
-    @per_rate
-    def test_int16_is_near(self, rate, isa):
+    def test_int16_is_near(self, rate):
         """LLRs are rounded to 1/32 of their mean; a sum of some tens is off by up to half of it."""
         bits, _, llr = transmitted(500, rate, 70, seed=2)
-        exact = coding.ConvolutionalDecoder(500, rate, backend="cpu", isa=isa)
-        rounded = coding.ConvolutionalDecoder(500, rate, precision="int16", backend="cpu", isa=isa)
+        exact = coding.ConvolutionalDecoder(500, rate, backend="cpu")
+        rounded = coding.ConvolutionalDecoder(500, rate, precision="int16", backend="cpu")
         posterior, expected = rounded.decode(llr), exact.decode(llr)
         mean = np.abs(llr[:, 500:]).mean()
         assert np.quantile(np.abs(posterior - expected), 0.999) < 0.5 * mean
@@ -109,7 +95,7 @@ class TestLlrs:
 
     @per_isa
     @per_rate
-    @pytest.mark.parametrize("size", [3, 9, 300])
+    @pytest.mark.parametrize("size", [3, 300])
     def test_int16_never_overflows(self, size, rate, isa):
         """LLRs that are all the largest integer and fit no codeword.
 
@@ -142,32 +128,14 @@ class TestLlrs:
             for part in (slice(0, 1), slice(7, 40), slice(49, 50), slice(0, 0)):
                 np.testing.assert_array_equal(decoder.decode(llr[part]), whole[part])
 
-    @pytest.mark.parametrize("backend", ["reference", "cpu"])
-    def test_no_codeword_that_can_be_decoded(self, backend):
-        decoder = coding.ConvolutionalDecoder(90, backend=backend)
-        llr = np.zeros((3, decoder.num_bits), np.float32)
-        llr[1, 5] = np.nan
-        for none in (llr, llr[:0]):
-            assert np.all(decoder.decode(none) == 0) and decoder.erasures == len(none)
-
-    def test_known_bits_stay(self):
-        """The a-priori LLRs of some information bits exceed all other LLRs."""
-        bits, _, llr = transmitted(200, "1/2", 40, 1.0)
-        known = llr.copy()
-        known[:, 50:60] = 100 * (2.0 * bits[:, 50:60] - 1)
-        decoder = coding.ConvolutionalDecoder(200)
-        wrong, without = ((decoder.decode(given)[:, :200] > 0) != bits for given in (known, llr))
-        assert not wrong[:, 50:60].any() and wrong.sum() < without.sum()
-
 
 class TestDecisions:
-    @per_isa
     @per_rate
-    def test_path_metrics_are_the_viterbi_algorithms(self, rate, isa):
+    def test_path_metrics_are_the_viterbi_algorithms(self, rate):
         """The signs of max-log LLRs are the best codeword, for information bits and coded bits."""
         _, _, llr = transmitted(300, rate, 40, 0.9)
         _, best = reference.viterbi(llr[:, 300:], PUNCTURING[rate], GENERATORS)
-        decided = coding.ConvolutionalDecoder(300, rate, isa=isa).decode(llr) > 0
+        decided = coding.ConvolutionalDecoder(300, rate).decode(llr) > 0
         words = coding.ConvolutionalEncoder(300, rate).encode(
             np.ascontiguousarray(decided[:, :300]).view(np.uint8))
         np.testing.assert_array_equal(decided, words)
@@ -204,14 +172,6 @@ class TestDecisions:
             np.testing.assert_array_equal(decoder.found, margins > margin)
             assert 0.01 < np.mean(margins > margin)
 
-    def test_what_is_found_is_right(self):
-        """About e^-margin of the found codewords is wrong, because the LLRs are calibrated."""
-        bits, _, llr = transmitted(200, "1/2", 20000, 0.75)
-        decoder = coding.ConvolutionalDecoder(200, precision="int16", margin=8.0)
-        wrong = np.any((decoder.decode(llr)[:, :200] > 0) != bits, axis=1)
-        assert 0.3 < np.mean(decoder.found) and 0.03 < np.mean(wrong)
-        assert np.mean(wrong[decoder.found]) < 1e-3
-
 
 @pytest.mark.quick
 class TestBadInput:
@@ -230,28 +190,6 @@ class TestBadInput:
         np.testing.assert_array_equal(posterior[~lost], others[~lost])
         assert np.all(decoder.iterations_taken[~lost] == 1)
 
-    def test_erasures_of_the_viterbi_decoder(self):
-        bits, _, llr = transmitted(60, "3/4", 40, 0.1)
-        sent = np.ascontiguousarray(llr[:, 60:])
-        sent[3] = 0
-        sent[5, 7], sent[8, 2] = np.nan, np.inf
-        decoder, lost = coding.ViterbiDecoder(60, "3/4"), np.isin(np.arange(40), (3, 5, 8))
-        posterior = decoder.decode(sent)
-        assert decoder.erasures == 3 and not posterior[lost].any() and not decoder.bits[lost].any()
-        np.testing.assert_array_equal(decoder.found, ~lost)
-        np.testing.assert_array_equal(decoder.iterations_taken, ~lost)
-        np.testing.assert_array_equal(decoder.bits[~lost], bits[~lost])
-        assert decoder.decode(sent[:0]).shape == (0, decoder.num_bits)
-
-    def test_large_llrs_count_as_the_largest(self):
-        _, _, llr = transmitted(40, "1/2", 20)
-        large = llr.copy()
-        large[:, 50] = 1e30
-        limited = np.clip(large, -1e4, 1e4)
-        for backend in ("cpu", "reference"):
-            decoder = coding.ConvolutionalDecoder(40, backend=backend)
-            np.testing.assert_array_equal(decoder.decode(large), decoder.decode(limited))
-
     @pytest.mark.parametrize("parameters, message", [
         ({"algorithm": "sova"}, "algorithm: got 'sova', allowed are max-log, log-map"),
         ({"algorithm": "log-map"}, "algorithm: got 'log-map' with backend 'auto', allowed is max"),
@@ -266,14 +204,6 @@ class TestBadInput:
         with pytest.raises(ValueError, match=message):
             coding.ConvolutionalDecoder(100, **parameters)
 
-    @pytest.mark.parametrize("parameters, message", [
-        ({"backend": "gpu"}, "backend: got 'gpu', allowed are auto, cpu, cuda"),
-        ({"iterations": 0}, "iterations: got 0, allowed are 1"),
-        ({"threads": -1}, "threads: got -1, allowed are 0 to"), ({"isa": "mmx"}, "isa: got 'mmx'")])
-    def test_parameters_of_the_viterbi_decoder(self, parameters, message):
-        with pytest.raises(ValueError, match=message):
-            coding.ViterbiDecoder(100, **parameters)
-
     def test_arrays(self):
         for decoder in (coding.ConvolutionalDecoder(100), coding.ViterbiDecoder(100)):
             size = decoder.num_bits
@@ -284,22 +214,6 @@ class TestBadInput:
 
 
 class TestName:
-    @per_rate
-    def test_same_as_its_parts(self, rate):
-        code = coding.get(f"conv:150:{rate}")
-        bits, words, llr = transmitted(150, rate, 30)
-        assert code.num_info == 150 and code.num_bits == words.shape[1] - 150
-        np.testing.assert_array_equal(code.encode(bits), words[:, 150:])
-        decoder, parts = code.decoder(margin=5.0), coding.ConvolutionalDecoder(150, rate, margin=5)
-        expected = parts.decode(llr)
-        sent = np.ascontiguousarray(llr[:, 150:])
-        np.testing.assert_array_equal(decoder.decode(sent), expected[:, 150:])
-        np.testing.assert_array_equal(decoder.bits, expected[:, :150] > 0)
-        np.testing.assert_array_equal(decoder.found, parts.found)
-        viterbi, own = code.decoder(algorithm="viterbi"), coding.ViterbiDecoder(150, rate)
-        np.testing.assert_array_equal(viterbi.decode(sent), own.decode(sent))
-        np.testing.assert_array_equal(viterbi.bits, own.bits)
-
     @pytest.mark.parametrize("name, message", [
         ("conv:100", "code: got 'conv:100', must be conv:INFO_BITS:RATE"),
         ("conv:1/2:100", "code: got 'conv:1/2:100'; num_info: got '1/2', must be an integer"),
@@ -312,15 +226,6 @@ class TestName:
         with pytest.raises(ValueError) as caught:
             coding.get(name)
         assert message in str(caught.value)
-
-    @pytest.mark.parametrize("parameters, message", [
-        ({"algorithm": "sova"}, "algorithm: got 'sova'"),
-        ({"colour": 1}, "colour: no option of the decoder, allowed are algorithm, backend, "),
-        ({"algorithm": "viterbi", "margin": 5.0}, "margin: no option of the algorithm viterbi, "
-         "allowed are iterations, backend, threads, isa, device")])
-    def test_bad_parameters(self, parameters, message):
-        with pytest.raises(ValueError, match=message):
-            coding.get("conv:100:1/2").decoder(**parameters)
 
 
 @cache
@@ -337,30 +242,17 @@ def link(snr_db, n=150, name="conv:250:1/2"):
 
 
 class TestIterations:
-    @pytest.mark.parametrize("name, precision", [("mmsepic", "float32"), ("nway", "int16")])
-    def test_feedback_helps(self, name, precision):
+    def test_feedback_helps(self):
         """Compare the number of wrong frames after the first and the fourth pass."""
         code, interleaver, bits, y, h, noise_var = link(11)
         receiver = iterative.IterativeReceiver(
-            detectors.create(name, extrinsic=True), code.decoder(precision=precision), interleaver,
+            detectors.NWay(extrinsic=True), code.decoder(precision="int16"), interleaver,
             iterations=4)
         received = receiver.receive(y, h, noise_var, keep_history=True)
         wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
         assert wrong[0] > 0.2 and wrong[3] < 0.5 * wrong[0]
         found = received.found
         assert found.any() and np.mean(np.any(received.bits != bits, axis=1)[found]) < 0.02
-
-    def test_codewords_leave_early(self):
-        code, interleaver, bits, y, h, noise_var = link(15)
-        passes = []
-        for margin in (5.0, 1e6):
-            receiver = iterative.IterativeReceiver(
-                detectors.create("mmsepic", extrinsic=True), code.decoder(margin=margin),
-                interleaver, iterations=4)
-            received = receiver.receive(y, h, noise_var)
-            passes.append(received.iterations)
-            assert np.mean(np.any(received.bits != bits, axis=1)) < 0.05
-        assert np.mean(passes[0]) < 3 and np.all(passes[1] == 4)
 
 
 def bits_of(text):

@@ -5,12 +5,11 @@
 from functools import partial
 
 import numpy as np
-import pmt
 import pytest
 from click.testing import CliRunner
 from detector_blocks import Sink, Source
 from gnuradio import gr, mimopack
-from gnuradio.mimopack import channel, coding, constellation, sim
+from gnuradio.mimopack import coding, sim
 from gnuradio.mimopack.apps.sim import sim_command
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.coding.registry import look_up
@@ -111,13 +110,6 @@ class TestFamilyFromOutside:
             np.testing.assert_array_equal(decoder.decode(llr) > 0, code.encode(bits))
             np.testing.assert_array_equal(decoder.bits, bits)
 
-    def test_a_name_with_options(self, repetition):
-        plain, sure = (coding.get(f"repetition:50:3{more}").decoder() for more in ("", ":sure=9"))
-        assert (plain.sure, sure.sure) == (0.0, 9)
-        assert coding.get("repetition:50:3:sure=9").decoder(sure=2.0).sure == 2.0
-        with pytest.raises(ValueError, match="parameters: .*colour"):
-            coding.get("repetition:50:3:colour=1").decoder()
-
     @pytest.mark.parametrize("name, message", [
         ("repetition", "must be repetition:INFO_BITS"), ("repetition:1:2:3", "must be repetition:"),
         ("repetition:x", "must be repetition:"), ("repetition:5:0", "; times: got 0, must be")])
@@ -145,15 +137,6 @@ class TestFamilyFromOutside:
         assert np.mean(expected != bits) < 0.1 and tested.failures() == tested.erasures() == 0
         assert tested.undecoded() == 200 - decoder.found.sum()
 
-    def test_fec_blocks_for_pdus(self, repetition):
-        name = "repetition:60:3"
-        bits, llr = received(name, 4)
-        tested, sent = mimopack.fec_decoder_pdu(name), []
-        tested.message_port_pub = lambda port, message: sent.append(message)
-        tested._take(pmt.cons(pmt.PMT_NIL, pmt.init_f32vector(llr.size, llr.ravel().tolist())))
-        assert pmt.u8vector_elements(pmt.cdr(sent[0])) == list(
-            coding.get(name).decoder().decide(llr).ravel())
-
     def test_simulation(self, repetition):
         link = sim.Link(2, 2, "qpsk", "repetition:100:4:sure=6")
         rows = sim.Simulation(link, ["mmse", "nway:iterations=3"], early_stop=False).run(
@@ -168,20 +151,6 @@ class TestFamilyFromOutside:
         assert done.exit_code == 0 and "repetition:96" in done.output
         done = CliRunner().invoke(sim_command, ["-d", "mmse", "--snr", "30", "--code", "x"])
         assert done.exit_code == 2 and "repetition:INFO_BITS[:TIMES]" in done.output
-
-    def test_iterative_receiver(self, repetition):
-        """Each bit is sent often enough for errors to be rare."""
-        name = "repetition:60:12"
-        code, rng = coding.get(name), np.random.default_rng(1)
-        bits = rng.integers(0, 2, (30, 60), np.uint8)
-        modulator = mimopack.codeword_modulator(name, 2, "qpsk")
-        x = play(modulator, bits, 2 * modulator.vectors(), np.complex64).reshape(-1, 2)
-        assert len(x) == 30 * code.num_bits // (2 * constellation.get("qpsk").bits_per_symbol)
-        h = channel.flat_rayleigh(len(x), 2, 2, rng)
-        y = np.einsum("nij,nj->ni", h, x) + channel.awgn(x.shape, 0.5, rng)
-        tested = mimopack.iterative_receiver(2, 2, "qpsk", name, noise_var=0.5)
-        found = tested._engine.receive(y.astype(np.complex64), h, 0.5, False)
-        np.testing.assert_array_equal(found.bits, bits)
 
 
 @pytest.mark.quick
@@ -221,12 +190,6 @@ class TestFamilies:
         decoder = code.decoder()
         assert {key: getattr(decoder, key) for key in options} == options
 
-    def test_options_of_a_file(self, tmp_path):
-        path = tmp_path / "code.alist"
-        ldpc.write_alist(ldpc.wifi(648, "2/3"), path)
-        code = coding.get(f"{path}:algorithm=offset")
-        assert code.num_info == 432 and code.decoder().algorithm == "offset"
-
     @pytest.mark.parametrize("name, message", [
         ("wimax:576:1/2:speed=3", "'wimax:576:1/2:speed=3'; speed: no option of a decoder of "
                                   "wimax:N:RATE, allowed are algorithm, backend, "),
@@ -237,10 +200,6 @@ class TestFamilies:
         with pytest.raises(ValueError) as caught:
             coding.get(name)
         assert message in str(caught.value)
-
-    def test_matrices_have_no_options(self):
-        with pytest.raises(ValueError, match="got 'wifi:648:1/2:factor=1', must be wifi:N:RATE"):
-            ldpc.get("wifi:648:1/2:factor=1")
 
 
 class Plain:
@@ -294,12 +253,3 @@ class TestDecoders:
         decoder = coding.get("turbo:40").decoder()
         assert coding.decoder.as_decoder(decoder) is decoder
         assert coding.ListDecoder(decoder).decoder is decoder
-
-    def test_kept_messages_of_other_objects(self):
-        forgotten = []
-        decoder = coding.decoder.as_decoder(
-            Plain(keep_messages=True, reset=lambda: forgotten.append(1)))
-        decoder.reset()
-        assert decoder.keep_messages and forgotten == [1]
-        with pytest.raises(ValueError, match="decoder: got keep_messages=True"):
-            coding.ListDecoder(decoder)

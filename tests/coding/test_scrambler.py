@@ -40,10 +40,6 @@ def test_the_service_field_tells_the_seed():
 RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 
 
-def random_bits(n, length, seed=1):
-    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
-
-
 class TestGoldSequence:
     @pytest.mark.parametrize("c_init", [1, 0x12345, 2**31 - 1, 65535 * 2**15 + 1023])
     def test_same_as_sionna(self, c_init):
@@ -58,14 +54,6 @@ class TestGoldSequence:
             x2.append((x2[n + 3] + x2[n + 2] + x2[n + 1] + x2[n]) % 2)
         expected = [(x1[n + 1600] + x2[n + 1600]) % 2 for n in range(length)]
         assert coding.gold_sequence(0x5A5A5A5, length).tolist() == expected
-
-    def test_twice_is_nothing(self):
-        bits = random_bits(3, 500)
-        scrambled = coding.gold_scramble(bits, 77)
-        assert 0.4 < np.mean(scrambled != bits) < 0.6
-        np.testing.assert_array_equal(coding.gold_scramble(scrambled, 77), bits)
-        llr = (2.0 * scrambled - 1) * (1 - 2.0 * coding.gold_sequence(77, 500))
-        np.testing.assert_array_equal(llr > 0, bits)
 
     @pytest.mark.parametrize("arguments, message", [
         ((2**31, 5), "c_init: got 2147483648, allowed are 0 to 2147483647"),

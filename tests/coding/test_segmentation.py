@@ -169,25 +169,6 @@ class TestBoth:
             assert segmentation.coded_bits(total, depth, layers) == tuple(expected)
             assert sum(expected) == total
 
-    def test_bad_arrays(self, segmentation):
-        blocks = segmentation.segment(random_bits(2, segmentation.transport_bits))
-        with pytest.raises(ValueError, match=r"bits: got shape \(2, 7\), must be \(n, "):
-            segmentation.segment(random_bits(2, 7))
-        with pytest.raises(ValueError, match=r"blocks: got \d+, must be \d+"):
-            segmentation.join([*blocks, blocks[0]])
-        with pytest.raises(ValueError, match=r"blocks\[0\]: got shape \(2, 3\), must be \(n, "):
-            segmentation.join([random_bits(2, 3), *blocks[1:]])
-        with pytest.raises(ValueError, match="total: got 7, must be a multiple of .* = 2|total: "
-                                             "got 7, allowed are"):
-            segmentation.coded_bits(7, 2)
-
-
-def test_blocks_of_other_numbers_of_rows():
-    segmentation = coding.LteSegmentation(14_000)
-    first, *others = segmentation.segment(random_bits(2, 14_000))
-    with pytest.raises(ValueError, match="blocks: got 1, 2, 2 rows, must be the same number"):
-        segmentation.join([first[:1], *others])
-
 
 @pytest.mark.parametrize("make, message", [
     (lambda: coding.LteSegmentation(0), "transport_bits: got 0, allowed are 1 to"),

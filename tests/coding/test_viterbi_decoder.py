@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from convolutional_code import DEVIATION, LARGEST, exact, metric, quantised
-from gnuradio.mimopack import _core, coding, reference
+from gnuradio.mimopack import _core, coding
 from gnuradio.mimopack.checks import MOST_THREADS
 from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
 
@@ -41,22 +41,10 @@ def test_the_reference_finds_the_best_of_all_codewords(rate):
     assert metric(llr, code, bits) == pytest.approx(best)
 
 
-@per_isa
-@per_rate
-def test_without_noise(rate, isa):
-    lengths = [*range(1, 80), 120, 121, 333, 4054, 9000]
-    _, bits, llr = make(rate, lengths)
-    code = coding.ConvolutionalCode(rate, isa=isa)
-    assert code.isa == isa
-    np.testing.assert_array_equal(code.decode_batch(llr, lengths), bits)
-    np.testing.assert_array_equal(
-        code.decode_batch((100 * llr).astype(np.int8), lengths), bits)
-
-
 @pytest.mark.quick
 @per_isa
 @per_rate
-@pytest.mark.parametrize("deviation", [0.3, 0.7, 3.0])
+@pytest.mark.parametrize("deviation", [0.7, 3.0])
 def test_agrees_with_the_reference(rate, isa, deviation):
     """For the rounded LLRs, the decoder's codeword is as good as any other."""
     lengths = [1, 2, 5, 6, 17, 100, 113, 114, 115, 700, 2500]
@@ -148,36 +136,12 @@ def test_metrics_never_overflow(rate, isa):
 
 
 @per_rate
-def test_rounding_loses_little(rate):
-    """Hardly more errors than without rounding, with the same noise."""
-    lengths = [2000] * 20
-    code, bits, llr = make(rate, lengths, 3, DEVIATION[rate])
-    by_reference, _ = reference.viterbi(llr.reshape(len(lengths), -1), PUNCTURING[rate], GENERATORS)
-    errors = np.sum(code.decode_batch(llr, lengths) != bits)
-    of_reference = np.sum(by_reference.ravel() != bits)
-    assert 100 < of_reference and errors < 1.15 * of_reference
-
-
-@per_rate
-def test_all_instruction_sets_and_threads_decide_alike(rate):
-    rng = np.random.default_rng(4)
-    lengths = [20000, *rng.integers(0, 3000, 40)]
-    for deviation in (DEVIATION[rate], 5.0):
-        _, _, llr = make(rate, lengths, 4, deviation)
-        first, *others = [coding.ConvolutionalCode(rate, isa).decode_batch(llr, lengths, threads)
-                          for isa in ISAS for threads in (1, 2, 5)]
-        for other in others:
-            np.testing.assert_array_equal(other, first)
-
-
-@per_isa
-@per_rate
 @pytest.mark.parametrize("deviation", [None, 4.0])
-def test_a_batch_decides_as_single_blocks_do(rate, isa, deviation):
+def test_a_batch_decides_as_single_blocks_do(rate, deviation):
     """Also with noise that keeps the pieces of a block from agreeing at once."""
     lengths = [0, 6000, 24, 1, 20000, 1500, 0]
     _, _, llr = make(rate, lengths, 5, DEVIATION[rate] if deviation is None else deviation)
-    code = coding.ConvolutionalCode(rate, isa)
+    code = coding.ConvolutionalCode(rate)
     batch = np.split(code.decode_batch(llr, lengths), np.cumsum(lengths)[:-1])
     blocks = np.split(llr, np.cumsum(code.coded_length(np.array(lengths) + TAIL))[:-1])
     for block, decided in zip(blocks, batch, strict=True):
@@ -189,11 +153,10 @@ def test_a_batch_decides_as_single_blocks_do(rate, isa, deviation):
 
 
 @pytest.mark.quick
-@per_isa
 @per_rate
-def test_nan_is_an_erasure_and_infinity_is_certain(rate, isa):
+def test_nan_is_an_erasure_and_infinity_is_certain(rate):
     _, bits, llr = make(rate, [1000], 6)
-    code = coding.ConvolutionalCode(rate, isa)
+    code = coding.ConvolutionalCode(rate)
     erased = llr.copy()
     erased[50::97] = np.nan
     np.testing.assert_array_equal(code.decode(erased), bits)
@@ -211,12 +174,11 @@ def test_nan_is_an_erasure_and_infinity_is_certain(rate, isa):
 
 
 @pytest.mark.quick
-@per_isa
 @per_rate
-def test_int8_decides_as_the_same_floats(rate, isa):
+def test_int8_decides_as_the_same_floats(rate):
     lengths = [3000, 200, 1]
     _, _, llr = make(rate, lengths, 7, DEVIATION[rate])
-    code = coding.ConvolutionalCode(rate, isa)
+    code = coding.ConvolutionalCode(rate)
     small = np.clip(np.rint(40 * llr), -128, 127).astype(np.int8)
     given = small.astype(np.float32)
     # with float32 the mean would be limited
@@ -225,29 +187,6 @@ def test_int8_decides_as_the_same_floats(rate, isa):
     assert apart < 5e-3
     same = code.decode_batch(small, lengths, scale=40)
     assert np.mean(same != code.decode_batch(given, lengths, scale=40)) < 5e-3
-
-
-def test_the_scale_limits_the_mean():
-    """A weak half beside a strong one keeps its signs if the mean is limited."""
-    code, bits, llr = make("1/2", [4000], 8, 0.5)
-    strong = np.arange(llr.size) % 2 == 0
-    llr = np.where(strong, np.sign(llr) * 2000 * np.random.default_rng(8).choice([-1, 1], llr.size),
-                   8 * llr).astype(np.float32)
-    llr[strong] = np.where(np.random.default_rng(9).random(strong.sum()) < 0.5, 0, llr[strong])
-    as_given = code.decode_batch(llr, [4000])
-    in_other_units = code.decode_batch(100 * llr, [4000], scale=100.0)
-    np.testing.assert_array_equal(as_given, in_other_units)
-    assert np.any(as_given != code.decode_batch(100 * llr, [4000], scale=1e6))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int8])
-def test_empty_batches(dtype):
-    code = coding.ConvolutionalCode("3/4")
-    for lengths in ([], np.zeros(0, np.int64)):
-        bits = code.decode_batch(np.zeros(0, dtype), lengths)
-        assert bits.shape == (0,) and bits.dtype == np.uint8
-    empty = np.zeros(3 * code.coded_length(TAIL), dtype)
-    assert code.decode_batch(empty, [0, 0, 0]).shape == (0,)
 
 
 @per_rate
@@ -302,51 +241,3 @@ def test_bad_codes():
 def test_only_bits_are_encoded(bits, got):
     with pytest.raises(ValueError, match=f"bits: got {got}, allowed are 0 and 1"):
         coding.ConvolutionalCode("3/4").encode(bits)
-
-
-@pytest.mark.parametrize("rate", coding.CODE_RATES)
-@pytest.mark.parametrize("length", [1, 2, 5, 16, 333, 4054])
-def test_viterbi_inverts_the_encoder(rate, length):
-    code = coding.ConvolutionalCode(rate)
-    bits = np.random.default_rng(length).integers(0, 2, length, dtype=np.uint8)
-    coded = code.encode(np.append(bits, np.zeros(6, np.uint8)))
-    assert len(coded) == code.coded_length(length + 6)
-    for scale in (1e-20, 3.0, 1e20):
-        assert np.array_equal(code.decode(scale * (2.0 * coded - 1)), bits)
-
-
-def test_viterbi_corrects_errors_and_erasures():
-    code = coding.ConvolutionalCode("1/2")
-    rng = np.random.default_rng(2)
-    bits = rng.integers(0, 2, 2000, dtype=np.uint8)
-    llr = 2.0 * code.encode(np.append(bits, np.zeros(6, np.uint8))) - 1
-    # Free distance 10: any four errors within a constraint length are corrected.
-    for begin in range(50, 3800, 250):
-        llr[begin + rng.permutation(20)[:4]] *= -1
-    llr[3900:3906] = np.nan
-    assert np.array_equal(code.decode(llr), bits)
-
-
-def test_soft_decisions_are_worth_about_two_decibels():
-    code = coding.ConvolutionalCode("1/2")
-    rng = np.random.default_rng(3)
-    bits = rng.integers(0, 2, 50000, dtype=np.uint8)
-    sent = 2.0 * code.encode(np.append(bits, np.zeros(6, np.uint8))) - 1
-
-    def errors(ebn0_db, hard):
-        received = sent + rng.standard_normal(sent.size) * 10 ** (-ebn0_db / 20)
-        return np.mean(code.decode(np.sign(received) if hard else received) != bits)
-
-    # Union bound and textbooks: about 1e-3 at 3 dB with soft decisions, at about 5 dB with hard
-    # ones.
-    assert 2e-4 < errors(3.0, hard=False) < 2e-3
-    assert 2e-4 < errors(5.0, hard=True) < 4e-3
-    assert errors(3.0, hard=True) > 1e-2
-
-
-def test_decoder_refuses_lengths_and_rates():
-    with pytest.raises(ValueError, match="rate: got '4/5'"):
-        coding.ConvolutionalCode("4/5")
-    for length in (0, 12, 101):
-        with pytest.raises(ValueError, match=f"llr: got {length} values"):
-            coding.ConvolutionalCode("1/2").decode(np.zeros(length))

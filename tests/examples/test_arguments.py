@@ -12,17 +12,12 @@ from source_tree import PACKAGES, ROOT
 
 @pytest.mark.parametrize("name, arguments, said", [
     ("detectors", ["--detectors", "foo"], "detector: got 'foo'"),
-    ("detectors", ["--constellation", "qam32"], "constellation: got 'qam32'"),
     ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
-    ("wifi_recording", ["--detector", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
-    ("wifi_loopback", ["--detectors", "foo"], "detector: got 'foo', allowed are auto, zf, mmse"),
     ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
-    ("wifi_live_view", ["foo"], "device: got 'foo', must be driver=NAME"),
     ("wifi_live_view", ["driver=foo"], "device: no device for 'driver=foo': is it plugged in"),
     ("wifi_live_view", ["driver=uhd,type=foo"], "device: UHD finds no device 'type=foo'"),
     ("detectors_recording", ["cap.dat"], "no recording cap.dat"),
-    ("iterative_receiver", ["--code", "foo"], "code: got 'foo'"),
-    ("iterative_receiver", ["--iterations", "0"], "iterations: got 0, allowed are 1 to")])
+    ("iterative_receiver", ["--code", "foo"], "code: got 'foo'")])
 def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, said):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / f"{name}_headless.py", *arguments], cwd=tmp_path,

@@ -77,14 +77,6 @@ def test_the_sliders_change_running_blocks(companion, tmp_path):
     assert "self.nway.control.set_num_passes(self.num_passes)" in made
 
 
-def test_iterative_example_takes_codes_that_do_not_fill_their_vectors(companion, tmp_path):
-    text = (ROOT / "examples/iterative_receiver.grc").read_text(encoding="utf-8")
-    path = tmp_path / "iterative_receiver.grc"
-    path.write_text(text.replace("wimax:2304:1/2", "wifi:648:1/2"), encoding="utf-8")
-    assert "wifi:648" in path.read_text(encoding="utf-8")
-    companion.compiled(path, tmp_path)
-
-
 def headless(name, folder, *arguments):
     """Run an example without a GUI; return the lines that it prints."""
     return run(ROOT / "examples" / f"{name}_headless.py", folder, *arguments).splitlines()

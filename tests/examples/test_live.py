@@ -87,24 +87,9 @@ def test_the_example_without_windows_writes_a_capture(sky, tmp_path):
     assert len(pcap_times(tmp_path / "c.pcap")) == sum(len(sent.mpdus) for sent in sky.sent)
 
 
-def test_the_example_without_windows_tells_all(traffic, tmp_path):
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/wifi_live_view_headless.py",
-         f"driver=mimopack,recording={traffic},repeat=1,speed=0.1", "--seconds", "4"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True,
-        text=True, timeout=90)
-    assert done.returncode == 0, done.stdout + done.stderr
-    # Log lines may come between them.
-    for line in (r"[1-9]\d* frames \(.*", r"airtime \d+ %; SNR [\d.]+, [\d.]+ dB; level .* dBFS",
-                 r"left on the table: MMSE -?[\d.]+ dB, ZF -?[\d.]+ dB worse than nway, margin .*",
-                 r"\d+ gaps, \d+ lost, \d+ dropped"):
-        assert re.search(f"^{line}$", done.stdout, re.M), line
-
-
-@pytest.mark.parametrize("name", ["detectors_live", "wifi_live_view"])
-def test_ctrl_c_ends_an_example_without_windows(traffic, tmp_path, name):
+def test_ctrl_c_ends_an_example_without_windows(traffic, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, ROOT / f"examples/{name}_headless.py",
+        [sys.executable, ROOT / "examples/wifi_live_view_headless.py",
          f"driver=mimopack,recording={traffic},repeat=1,speed=0.1", "--seconds", "60",
          "--antenna-names", "RX,RX"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONUNBUFFERED": "1"},
@@ -112,24 +97,18 @@ def test_ctrl_c_ends_an_example_without_windows(traffic, tmp_path, name):
         # A shell lets what it runs in the background ignore the signal.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     try:
-        if name == "wifi_live_view":
-            process.stdout.readline()    # the figures of the first second
-        else:
-            time.sleep(5)
+        process.stdout.readline()    # the figures of the first second
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
     finally:
         process.kill()
     assert process.returncode == 0, output
     assert "Traceback" not in output and "terminate" not in output
-    assert name == "wifi_live_view" or "decoded" in output
 
 
 @pytest.mark.parametrize("name, arguments, said", [
     ("detectors_live", ["--constellation", "qam16"], "constellation: got 'qam16'"),
-    ("wifi_live_view", ["--detector", "foo"], "detector: got 'foo'"),
-    ("wifi_live_view", ["--antennas", "5"], "--antennas: got 5, the device has 4"),
-    ("wifi_live_view", ["--antenna-names", "RX2"], "antenna_names: got 'RX2', the device has RX")])
+    ("wifi_live_view", ["--antennas", "5"], "--antennas: got 5, the device has 4")])
 def test_a_wrong_argument_is_refused_in_a_sentence(tmp_path, name, arguments, said):
     done = subprocess.run(
         [sys.executable, ROOT / f"examples/{name}_headless.py",

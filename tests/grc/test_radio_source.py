@@ -5,7 +5,6 @@
 import runpy
 
 import numpy as np
-import pytest
 import soapy_driver as driver
 from flowgraphs import block, run, save
 from gnuradio.mimopack import recording
@@ -57,11 +56,8 @@ def test_a_refused_value_of_a_variable_is_only_logged(companion, tmp_path, capfd
     assert graph.radio.gain() == (31,)
 
 
-@pytest.mark.parametrize(("parameter", "value", "said"), [
-    ("device", "serial=F5", "'driver=' in device"), ("frequency", "-1.0", "frequency > 0"),
-    ("num_rx", "0", "num_rx"), ("sample_rate", "0.0", "sample_rate > 0"),
-    ("bandwidth", "0", "bandwidth > 0")])
-def test_companion_refuses(companion, tmp_path, parameter, value, said):
-    refusals = companion.refusals(
-        save(tmp_path, *flowgraph(tmp_path, **{parameter: value})), tmp_path)
-    assert 'Assertion "' in refusals and said in refusals
+def test_companion_refuses(companion, tmp_path):
+    refusals = companion.refusals(save(tmp_path, *flowgraph(
+        tmp_path, device="serial=F5", frequency="-1.0", bandwidth="0")), tmp_path)
+    for said in ("'driver=' in device", "frequency > 0", "bandwidth > 0"):
+        assert said in refusals

@@ -12,8 +12,6 @@ MPDU = "pmt.cons(pmt.PMT_NIL, pmt.init_u8vector(60, list(range(60))))"
 FORMATS = [
     {"format": "non-ht", "mcs": "54", "num_tx": "2"},
     {"format": "ht", "mcs": "9", "short_gi": "True", "coding": "ldpc", "aggregated": "True"},
-    {"format": "ht", "mcs": "1", "stbc": "1"},
-    {"format": "ht", "mcs": "8", "greenfield": "True", "scrambler_seed": "5"},
     {"format": "vht", "mcs": "8", "num_streams": "2", "gap": "1000"}]
 
 
@@ -105,29 +103,21 @@ def test_the_two_halves_in_a_compiled_flowgraph(companion, tmp_path):
     assert (tmp_path / "db_3").stat().st_size >= 5 * 64 * 4
 
 
-@pytest.mark.parametrize(("kind", "parameters", "said"), [
-    ("receiver", {"num_rx": "9"}, "num_rx <= 8"),
-    ("receiver", {"sample_rate": "25e6"}, "sample_rate in"),
-    ("receiver", {"frequency": "-1.0"}, "frequency > 0"),
-    ("receiver", {"detector": "best"}, "mimopack.wifi.FrameDetectors"),
-    ("receiver", {"detector": "kbest:q=8"}, "mimopack.wifi.FrameDetectors"),
-    ("receiver", {"detector": "zf:iterations=2"}, "mimopack.wifi.FrameDetectors"),
-    ("receiver", {"detector": "zf", "iterations": "2"}, "mimopack.wifi.can_iterate"),
-    ("receiver", {"iterations": "0"}, "1 <= iterations"),
-    ("receiver", {"threshold": "1.0"}, "threshold <= 0.95"),
-    ("receiver", {"passes": "0"}, "1 <= passes"),
-    ("tx", {"format": "non-ht", "mcs": "7"}, "mcs in (6, 9"),
-    ("tx", {"format": "ht", "mcs": "77"}, "0 <= mcs <= 76"),
-    ("tx", {"format": "ht", "mcs": "16"}, "<= num_tx"),
-    ("tx", {"format": "vht", "mcs": "10"}, "0 <= mcs <= 9"),
-    ("tx", {"format": "vht", "mcs": "1", "num_streams": "2", "stbc": "2"}, "<= num_tx"),
-    ("tx", {"bandwidth_mhz": "40"}, "bandwidth_mhz * 1e6 <= sample_rate"),
-    ("tx", {"gap": "-1"}, "gap >= 0"),
-    ("tx", {"scrambler_seed": "128"}, "scrambler_seed <= 127")])
-def test_companion_refuses(companion, tmp_path, kind, parameters, said):
-    blocks, connections = sender()
-    blocks.append(block("receiver", "mimopack_wifi_receiver", num_rx="2"))
-    connections += [["sum_0", "0", "receiver", "0"], ["sum_1", "0", "receiver", "1"]]
-    one = next(b for b in blocks if b["name"] == kind)
-    one["parameters"].update(parameters)
-    assert said in companion.refusals(save(tmp_path, blocks, connections), tmp_path)
+def test_companion_refuses(companion, tmp_path):
+    wrong = [
+        ("receiver", {"num_rx": "9"}, "num_rx <= 8"),
+        ("receiver", {"sample_rate": "25e6"}, "sample_rate in"),
+        ("receiver", {"frequency": "-1.0"}, "frequency > 0"),
+        ("receiver", {"detector": "kbest:q=8"}, "mimopack.wifi.FrameDetectors"),
+        ("receiver", {"detector": "zf", "iterations": "2"}, "mimopack.wifi.can_iterate"),
+        ("receiver", {"threshold": "1.0"}, "threshold <= 0.95"),
+        ("transmitter", {"format": "non-ht", "mcs": "7"}, "mcs in (6, 9"),
+        ("transmitter", {"format": "ht", "mcs": "77"}, "0 <= mcs <= 76"),
+        ("transmitter", {"format": "ht", "mcs": "16", "num_tx": "2"}, "<= num_tx"),
+        ("transmitter", {"bandwidth_mhz": "40"}, "bandwidth_mhz * 1e6 <= sample_rate"),
+        ("transmitter", {"scrambler_seed": "128"}, "scrambler_seed <= 127")]
+    blocks = [block("samp_rate", "variable", value="20e6"),
+              *(block(f"wrong_{index}", f"mimopack_wifi_{kind}", **parameters)
+                for index, (kind, parameters, _) in enumerate(wrong))]
+    refusals = companion.refusals(save(tmp_path, blocks, []), tmp_path)
+    assert [said for *_, said in wrong if said not in refusals] == []

@@ -2,22 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The iterative receiver: the loop of detector and decoder."""
 
-from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from coded_vectors import CODE, INTERLEAVER, MATRIX, POINTS, receiver, transmitted
-from fake_cuda import GpuError
-from gnuradio.mimopack import channel, coding, detectors, iterative
+from gnuradio.mimopack import coding, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
 
 
 @pytest.mark.quick
 class TestLoop:
-    @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("ep", 10), ("nway", 11),
-                                              ("softsphere", 10), ("mla", 10), ("kbest", 11),
-                                              ("bitflip", 13)])
+    @pytest.mark.parametrize("name, snr_db", [("mmsepic", 11.5), ("nway", 11),
+                                              ("softsphere", 10), ("bitflip", 13)])
     def test_feedback_helps(self, name, snr_db):
         """Over 96 codewords; the first pass equals a receiver without feedback."""
         bits, _, y, h, noise_var = transmitted(96, snr_db)
@@ -28,21 +24,6 @@ class TestLoop:
         np.testing.assert_array_equal(once.bits, received.history[0])
         np.testing.assert_array_equal(once.detected, received.detected)
         np.testing.assert_array_equal(received.bits, received.history[-1])
-
-    def test_many_passes_stay_right(self):
-        """The LLRs of max-log decoders are too large and must not grow from pass to pass."""
-        code = coding.get("turbo:512")
-        decoder = code.decoder(iterations=8, early_stop=False, backend="cpu")
-        interleaver = coding.RandomInterleaver(code.num_bits, 1)
-        detector = detectors.BitFlip(extrinsic=True, backend="cpu")
-        receiver = iterative.IterativeReceiver(detector, decoder, interleaver, 8, False, 1.0)
-        rng = np.random.default_rng(1)
-        bits = rng.integers(0, 2, (16, 512), np.uint8)
-        x = detector.constellation.modulate(receiver.layout.spread(code.encode(bits)))
-        h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10**1.5
-        y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
-        history = receiver.receive(y.astype(np.complex64), h, noise_var, keep_history=True).history
-        assert np.all(history[1:] == bits)
 
     def test_by_hand(self):
         """Run two passes step by step with the parts."""
@@ -96,8 +77,7 @@ class TestLoop:
                           != iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
         assert before > 0.1 and after <= unknown < 0.5 * before
 
-    @pytest.mark.parametrize("name", ["mmsepic", "bitflip"])
-    @pytest.mark.parametrize("per_channel", [1, 4, 41])
+    @pytest.mark.parametrize("name, per_channel", [("mmsepic", 1), ("bitflip", 41)])
     def test_early_stop(self, name, per_channel):
         """Codewords leave at the pass in which they would be found; the others are unaffected."""
         snr_db = {"mmsepic": 12, "bitflip": 14}[name]
@@ -118,38 +98,14 @@ class TestLoop:
         assert both.any()
         np.testing.assert_array_equal(early.bits[both], late.bits[both])
 
-    def test_bit_flipping_takes_the_decisions_of_zfsic_and_of_the_decoder(self):
-        _, words, y, h, noise_var = transmitted(8, 12)
-        seen = []
-
-        class Watched(detectors.BitFlip):
-            name = "bitflip"
-
-            def detect(self, y, h, noise_var, prior=None, out=None, hard=None):
-                seen.append(hard)
-                return super().detect(y, h, noise_var, prior, out, hard)
-
-        watched = Watched(extrinsic=True)
-        loop = iterative.IterativeReceiver(watched, ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 3, False)
-        first = iterative.IterativeReceiver(detectors.BitFlip(extrinsic=True),
-                                            ldpc.LdpcDecoder(MATRIX), INTERLEAVER, 1)
-        loop.receive(y, h, noise_var)
-        assert seen[0] is None and [len(hard) for hard in seen[1:]] == [2, 3]
-        zfsic = detectors.ZFSIC().detect(y, h, noise_var) > 0
-        decided = loop.layout.spread(first.receive(y, h, noise_var).bits)
-        np.testing.assert_array_equal(seen[2][0], zfsic)
-        np.testing.assert_array_equal(seen[2][:2], seen[1])
-        np.testing.assert_array_equal(seen[1][1], decided)
-
-    @pytest.mark.parametrize("early_stop", [False, True])
-    def test_candidates_of_a_list_decoder_feed_bit_flipping(self, early_stop):
+    def test_candidates_of_a_list_decoder_feed_bit_flipping(self):
         bits, _, y, h, noise_var = transmitted(256, 12.5)
         wrong = []
         for keep in (False, True):
             listed = coding.ListDecoder(CODE.decoder(backend="cpu"), 2, keep_candidates=keep)
             loop = iterative.IterativeReceiver(
                 detectors.BitFlip(extrinsic=True, backend="cpu"), listed, INTERLEAVER, 3,
-                early_stop, feedback_scale=0.4)
+                feedback_scale=0.4)
             received = loop.receive(y, h, noise_var)
             wrong.append(np.any(received.bits != bits, axis=1).sum())
         assert wrong[1] < 0.8 * wrong[0]
@@ -170,8 +126,7 @@ class TestLoop:
             errors.append(np.count_nonzero(received.bits != bits))
         assert errors[1] < errors[0]
 
-    @pytest.mark.parametrize("iterations", [1, 3])
-    @pytest.mark.parametrize("early_stop", [True, False])
+    @pytest.mark.parametrize("iterations, early_stop", [(1, True), (3, True), (3, False)])
     def test_last_decoder(self, iterations, early_stop):
         """The last decoder runs in the last pass, on the codewords that remain."""
         bits, _, y, h, noise_var = transmitted(96, 10.5)
@@ -191,20 +146,6 @@ class TestLoop:
         if iterations == 1:
             np.testing.assert_array_equal(loop.posterior, listed.decode(loop.detected))
 
-    def test_last_decoder_of_another_code(self):
-        with pytest.raises(ValueError, match="last_decoder: got 576 bits, must have the 648"):
-            iterative.IterativeReceiver(detectors.MMSE(), CODE.decoder(), iterations=1,
-                                        last_decoder=coding.get("wimax:576:1/2").decoder())
-
-    def test_all_leave(self):
-        bits, words, y, h, noise_var = transmitted(5, 30)
-        received = receiver().receive(y, h, noise_var, keep_history=True)
-        assert received.found.all() and np.all(received.iterations == 1)
-        np.testing.assert_array_equal(received.bits, bits)
-        np.testing.assert_array_equal(received.posterior > 0, words)
-        assert received.history.shape == (4, 5, 324) and received.erasures == 0
-        np.testing.assert_array_equal(received.history, [bits] * 4)
-
     def test_what_cannot_be_detected_is_an_erasure(self):
         bits, _, y, h, noise_var = transmitted(4, 25)
         y = y.copy()
@@ -215,11 +156,10 @@ class TestLoop:
         assert np.all(np.isfinite(received.posterior)) and not received.posterior[1].any()
         np.testing.assert_array_equal(received.bits[[0, 2, 3]], bits[[0, 2, 3]])
 
-    @pytest.mark.parametrize("early_stop", [True, False])
-    def test_llrs_that_are_known_already(self, early_stop):
+    def test_llrs_that_are_known_already(self):
         """The first pass uses given LLRs: those of the same detector change nothing, others do."""
         _, _, y, h, noise_var = transmitted(16, 11.5)
-        loop = receiver(early_stop=early_stop)
+        loop = receiver()
         first = detectors.MMSEPIC().detect(y, h, noise_var)
         plain = loop.receive(y, h, noise_var)
         given = loop.receive(y, h, noise_var, first=first)
@@ -231,11 +171,6 @@ class TestLoop:
         assert not np.array_equal(other.posterior, plain.posterior) and other.erasures == 0
         with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must be \(656, 16\)"):
             loop.receive(y, h, noise_var, first=first[:3])
-
-    def test_no_codewords(self):
-        received = receiver().receive(np.zeros((0, 4), np.complex64),
-                                      np.zeros((0, 4, 4), np.complex64), 0.1, keep_history=True)
-        assert received.bits.shape == (0, 324) and received.history.shape == (4, 0, 324)
 
     @pytest.mark.parametrize("name, arguments, message", [
         ("mmse", {}, "detector: mmse takes no a-priori LLRs; use iterations=1, or"),
@@ -255,48 +190,6 @@ class TestLoop:
         with pytest.raises(ValueError, match=message):
             receiver(name, **arguments)
 
-    def test_a_posteriori_output_is_refused(self):
-        with pytest.raises(ValueError, match="got nway with extrinsic=False, must be extrinsic"):
-            iterative.IterativeReceiver(detectors.NWay(), CODE.decoder())
-
-    def test_one_pass_of_any_detector(self):
-        bits, _, y, h, noise_var = transmitted(6, 25)
-        for name in ("mmse", "zfsic"):
-            received = receiver(name, iterations=1).receive(y, h, noise_var)
-            np.testing.assert_array_equal(received.bits, bits)
-
     def test_parts_of_codewords_are_refused(self):
         with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be \(n \* 41, nr\)"):
             receiver().receive(np.zeros((40, 4), np.complex64), np.zeros((40, 4, 4), "c8"), 0.1)
-
-
-class TestWhatIsRecorded:
-    def test_batches(self):
-        """Each codeword of 41 vectors has its own matrices, each for the same number of vectors."""
-        graphs = iterative.graphs.Graphs(receiver().layout, 1)
-        assert all(graphs.takes(n, matrices) for n, matrices in (
-            (1, 1), (1, 41), (512, 512), (512, 512 * 41)))
-        assert not any(graphs.takes(n, matrices) for n, matrices in (
-            (0, 0), (2, 1), (513, 513), (2, 3), (2, 4)))
-
-    def test_what_cannot_be_recorded_is_called(self, monkeypatch):
-        def failing(*_):
-            raise GpuError("injected")
-
-        stream = SimpleNamespace(synchronize=lambda: None)
-        fake = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
-        monkeypatch.setattr(iterative.graphs, "cupy", lambda: fake)
-        monkeypatch.setattr(iterative.graphs, "_Recording", failing)
-        calls = []
-        graphs = iterative.graphs.Graphs(receiver().layout, 1)
-        device = nullcontext()
-        device.id = 0
-        y = SimpleNamespace(shape=(41, 4), device=device)
-        batch = SimpleNamespace(y=y, h=np.zeros((41, 4, 4)))
-        with pytest.warns(RuntimeWarning, match="CUDA graphs are off.*injected"):
-            graphs.receive(lambda *call: calls.append(call), batch, 1, (True,))
-        assert calls == [(batch, True)] and not graphs.takes(1, 41)
-
-    def test_graphs_is_a_flag(self):
-        with pytest.raises(ValueError, match="graphs: got 2"):
-            iterative.IterativeReceiver(detectors.EP(extrinsic=True), CODE.decoder(), graphs=2)

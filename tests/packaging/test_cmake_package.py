@@ -45,20 +45,3 @@ def test_a_project_compiles_a_detector_that_the_package_runs(prefix, tmp_path):
     cmake("--build", tmp_path)
     subprocess.run([sys.executable, "-c", COMPARE, EXAMPLE, tmp_path / "libmatched.so"], check=True,
                    timeout=120, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
-
-
-def test_before_1_0_only_the_second_number_asked_for_is_found(prefix, tmp_path):
-    (tmp_path / "CMakeLists.txt").write_text("""
-cmake_minimum_required(VERSION 3.16)
-project(consumer CXX)
-foreach(asked 0.0 0.1 0.2 1.0)
-  unset(gnuradio-mimopack_DIR CACHE)
-  find_package(gnuradio-mimopack ${asked} QUIET)
-  if(gnuradio-mimopack_FOUND)
-    list(APPEND found ${asked})
-  endif()
-endforeach()
-message(WARNING "found: ${found}.")
-""")
-    said = configure(tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", source=tmp_path)
-    assert "found: 0.1.\n" in said

@@ -70,12 +70,6 @@ mimopack.wifi_receiver
     assert "ImportError: blocks need GNU Radio 3.10" in done.stderr.splitlines()[-1]
 
 
-def test_detectors_codes_and_the_simulator_work(folder):
-    done = command(folder, "sim", "--num-tx", 2, "--num-rx", 2, "--snr", 10, "--code",
-                   "wifi:648:1/2", "--errors", 1, "-d", "zf", "-d", "mla", "-q")
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_recording_is_decoded(folder):
     done = command(folder, "wifi", RECORDING, "--detector", "mmse")
     assert done.returncode == 0, done.stderr
@@ -89,17 +83,6 @@ def test_a_command_that_needs_blocks_says_so_in_one_line(folder, arguments):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "blocks need GNU Radio 3.10" in done.stderr.splitlines()[-1]
-
-
-def test_the_doctor_asks_for_no_gnuradio(folder):
-    done = command(folder, "doctor", "--json")
-    report = json.loads(done.stdout)
-    assert done.returncode == 0 and report["ok"]
-    found = {one["name"]: one for one in report["findings"]}
-    assert found["installation"]["status"] == found["GNU Radio"]["status"] == "ok"
-    assert str(folder) in found["installation"]["text"]
-    assert "no blocks" in found["GNU Radio"]["text"] and "CPU detectors" in found
-    assert not {"runtime", "GRC blocks"} & set(found)
 
 
 def test_both_packages_work_in_one_program(folder):

@@ -34,45 +34,8 @@ NR_DIGESTS = {
     1: "b37d73a4370322a5a01415e404e4cae4c5cee7c28a0c2de618f5c10ff2945f31",
     2: "706f390e857cded087992d592bbace745f26f911abd07d1271e4dc21d2857aa3",
 }
-WIMAX_BLOCKS = {"1/2": 76, "2/3A": 80, "2/3B": 81, "3/4A": 85, "3/4B": 88, "5/6": 80}
-WIFI_BLOCKS = {648: (88, 88, 88, 88), 1296: (86, 88, 88, 85), 1944: (86, 88, 85, 79)}
 WIMAX = [(n, rate) for n in ldpc.WIMAX_LENGTHS for rate in ldpc.WIMAX_RATES]
 WIFI = [(n, rate) for n in ldpc.WIFI_LENGTHS for rate in ldpc.WIFI_RATES]
-
-
-def dual_diagonal_codes():
-    return [ldpc.wimax(*which) for which in WIMAX] + [ldpc.wifi(*which) for which in WIFI]
-
-
-def multiplied(code, bits):
-    """Return H c over GF(2), computed from the list of ones."""
-    rows, columns = code.checks()
-    return np.bincount(rows, bits[columns], code.num_checks).astype(int) % 2
-
-
-def solved(matrix, right):
-    """Return x with matrix x = right over GF(2), (n, n) and (n,); None for a singular matrix."""
-    size = len(right)
-    words = np.packbits(np.column_stack([matrix, right]), axis=1)
-    for i in range(size):
-        byte, bit = divmod(i, 8)
-        column = words[:, byte] >> (7 - bit) & 1
-        candidates = np.flatnonzero(column[i:])
-        if not candidates.size:
-            return None
-        pivot = i + candidates[0]
-        words[[i, pivot]] = words[[pivot, i]]
-        column[pivot], column[i] = column[i], 0
-        words[column == 1] ^= words[i]
-    return np.unpackbits(words, axis=1)[:, size]
-
-
-def short_cycles(code):
-    """Return pairs of rows and pairs of columns of the prototype that close cycles of length 4."""
-    shifts = code.shifts
-    return sum(np.sum(both) - np.unique((shifts[i] - shifts[j])[both] % code.size).size
-               for i in range(len(shifts)) for j in range(i)
-               for both in [(shifts[i] >= 0) & (shifts[j] >= 0)])
 
 
 def digest(arrays):
@@ -99,46 +62,6 @@ def test_sizes():
     for size in ldpc.NR_LIFTING_SIZES:
         assert [(ldpc.nr(graph, size).num_bits, ldpc.nr(graph, size).num_info)
                 for graph in (1, 2)] == [(68 * size, 22 * size), (52 * size, 10 * size)]
-
-
-def test_lifting_sizes():
-    assert set(ldpc.NR_LIFTING_SIZES) == {a << j for a in (2, 3, 5, 7, 9, 11, 13, 15)
-                                          for j in range(8) if a << j <= 384}
-    assert [len(sizes) for sizes in NR_LIFTING_SETS] == [8, 8, 7, 6, 6, 6, 5, 5]
-
-
-def test_blocks_of_wimax_and_wifi():
-    assert {rate: np.sum(ldpc.wimax(576, rate).shifts >= 0)
-            for rate in ldpc.WIMAX_RATES} == WIMAX_BLOCKS
-    assert {n: tuple(np.sum(ldpc.wifi(n, rate).shifts >= 0) for rate in ldpc.WIFI_RATES)
-            for n in ldpc.WIFI_LENGTHS} == WIFI_BLOCKS
-
-
-def test_degrees_of_wimax():
-    # Rate 1/2: 11/24 of the bits have degree 2, 1/3 degree 3, 5/24 degree 6; the checks have
-    # degrees 6 and 7.
-    blocks = ldpc.wimax(576, "1/2").shifts >= 0
-    assert np.array_equal(np.bincount(blocks.sum(axis=0)), [0, 0, 11, 8, 0, 0, 5])
-    assert np.array_equal(np.bincount(blocks.sum(axis=1)), [0, 0, 0, 0, 0, 0, 8, 4])
-    rows = {rate: set((ldpc.wimax(576, rate).shifts >= 0).sum(axis=1).tolist())
-            for rate in ldpc.WIMAX_RATES}
-    assert rows == {"1/2": {6, 7}, "2/3A": {10}, "2/3B": {10, 11}, "3/4A": {14, 15},
-                    "3/4B": {14, 15}, "5/6": {20}}
-
-
-def test_parity_part_is_dual_diagonal():
-    for code in dual_diagonal_codes():
-        rows, columns = code.shifts.shape
-        special, diagonals = code.shifts[:, columns - rows], code.shifts[:, columns - rows + 1:]
-        wanted = np.full((rows, rows - 1), -1)
-        np.fill_diagonal(wanted, 0)
-        np.fill_diagonal(wanted[1:], 0)
-        assert np.array_equal(diagonals, wanted)
-        # The first and the last of three blocks are equal, so the sum of all block rows is one
-        # shifted identity and the matrix has full rank.
-        where = np.flatnonzero(special >= 0)
-        assert where.size == 3 and where[0] == 0 and where[-1] == rows - 1
-        assert special[0] == special[-1]
 
 
 def test_wimax_scales_shifts():
@@ -173,49 +96,6 @@ def test_structure_of_nr(graph, blocks, punctured, core_rows):
         # Two of the special column's three blocks are equal, so the core is invertible.
         special = np.sort(core[:, 0][core[:, 0] >= 0])
         assert special.size == 3 and special[1] in (special[0], special[2])
-
-
-def test_rows_of_nr_are_orthogonal_where_the_standard_has_them_so():
-    # From row 20 on, adjacent rows of base graph 1 share only the two punctured columns.
-    for graph in (1, 2):
-        present = ldpc.nr(graph, 384).shifts[20:, 2:] >= 0
-        assert not (present[1:] & present[:-1]).any()
-
-
-def test_no_cycles_of_length_4():
-    free = [ldpc.wifi(n, rate) for n, rate in WIFI
-            if (n, rate) not in {(648, "3/4"), (1296, "2/3"), (1944, "2/3")}]
-    free += [ldpc.wimax(n, rate) for n in ldpc.WIMAX_LENGTHS for rate in ("2/3B", "3/4B")]
-    free += [ldpc.wimax(n, "1/2") for n in ldpc.WIMAX_LENGTHS if n != 672]
-    free += [ldpc.nr(1, size) for size in ldpc.NR_LIFTING_SIZES if size > 120 and size != 240]
-    free += [ldpc.nr(2, size) for size in ldpc.NR_LIFTING_SIZES if size > 104]
-    assert [short_cycles(code) for code in free] == [0] * len(free)
-    assert short_cycles(ldpc.Prototype([[0, 1, 2], [0, 2, 3]], 5)) == 1
-
-
-@pytest.mark.parametrize("code", [
-    *(ldpc.wifi(n, rate) for n, rate in WIFI),
-    *(ldpc.wimax(n, rate) for n in (576, 672, 1152) for rate in ldpc.WIMAX_RATES),
-    ldpc.wimax(2304, "5/6"),
-    *(ldpc.nr(graph, sizes[1]) for graph in (1, 2) for sizes in NR_LIFTING_SETS)],
-    ids=lambda code: f"{code.num_checks}x{code.num_bits}")
-def test_every_message_has_a_codeword(code):
-    bits = np.zeros(code.num_bits, np.uint8)
-    bits[:code.num_info] = np.random.default_rng(1).integers(0, 2, code.num_info)
-    right = multiplied(code, bits).astype(np.uint8)
-    assert right.any()
-    parity = solved(code.dense()[:, code.num_info:], right)
-    assert parity is not None, "the rows are not independent"
-    bits[code.num_info:] = parity
-    assert not multiplied(code, bits).any()
-    bits[code.num_info // 2] ^= 1
-    assert multiplied(code, bits).any()
-
-
-def test_elimination_knows_a_singular_matrix():
-    assert solved(np.array([[1, 1], [1, 1]], np.uint8), np.array([1, 0], np.uint8)) is None
-    solution = solved(np.array([[0, 1], [1, 1]], np.uint8), np.array([1, 0], np.uint8))
-    assert solution.tolist() == [1, 1]
 
 
 def test_prototype_is_blocks_of_shifted_identities():

@@ -41,7 +41,7 @@ def as_the_standard_says(streams, num_coded, version, buffer_size=None):
 
 class TestRateMatching:
     @pytest.mark.parametrize("size, num_coded, buffer_size", [
-        (40, 100, None), (40, 500, None), (504, 900, None), (1056, 2000, 2500), (6144, 9000, None)])
+        (40, 500, None), (504, 900, None), (1056, 2000, 2500)])
     @pytest.mark.parametrize("version", range(4))
     def test_as_the_standard_says(self, size, num_coded, version, buffer_size):
         length = size + 4
@@ -65,7 +65,7 @@ class TestRateMatching:
             np.testing.assert_allclose(matching.recover(llr), expected, atol=1e-5)
 
     @pytest.mark.parametrize("info_bits, size", [
-        (1, 40), (35, 40), (41, 48), (1000, 1008), (6100, 6144)])
+        (1, 40), (41, 48), (1000, 1008)])
     @pytest.mark.parametrize("version", range(4))
     def test_filler_bits_are_not_sent(self, info_bits, size, version):
         """TS 36.212 §5.1.3.2.1: filler bits are <NULL> in d(0) and d(1), but not in d(2)."""
@@ -82,10 +82,9 @@ class TestRateMatching:
         np.testing.assert_array_equal(filled[:, matching.information], bits)
         assert not filled[:, :num_filler].any() and filled.shape == (3, size)
 
-    @pytest.mark.parametrize("precision", ["float32", "int16"])
-    @pytest.mark.parametrize("info_bits", [20, 41])
-    def test_filler_bits_are_known(self, info_bits, precision):
+    def test_filler_bits_are_known(self):
         """Filler bits are decided as zeros and do not make other decisions worse."""
+        info_bits = 41
         size = next(size for size in turbo.TURBO_SIZES if size >= info_bits)
         matching, rng = turbo.RateMatching(info_bits, 3 * info_bits), RNG(2)
         bits = rng.integers(0, 2, (400, info_bits), np.uint8)
@@ -95,7 +94,7 @@ class TestRateMatching:
         recovered = matching.recover(llr)
         unknown = recovered.copy()
         unknown[:, :matching.num_filler] = 0
-        decoder = turbo.TurboDecoder(size, precision=precision)
+        decoder = turbo.TurboDecoder(size)
         wrong, if_unknown = ((decoder.decode(given) > 0)[:, :size] != words[:, :size]
                              for given in (recovered, unknown))
         assert not wrong[:, :matching.num_filler].any()
@@ -104,13 +103,6 @@ class TestRateMatching:
         llr[1], llr[2, 0] = 0, np.nan
         decoder.decode(matching.recover(llr))
         assert decoder.erasures == 2
-
-    def test_all_bits_are_sent_once_before_any_is_repeated(self):
-        for version in range(4):
-            for size in (40, 1024, 6144):
-                length = 3 * size + 12
-                order = turbo.RateMatching(size, length, version).selected
-                np.testing.assert_array_equal(np.sort(order), np.arange(length))
 
     @pytest.mark.parametrize("arguments, message", [
         ((40, 0), "coded_bits: got 0, allowed are 1 to"),
@@ -121,12 +113,3 @@ class TestRateMatching:
     def test_bad_parameters(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             turbo.RateMatching(*arguments)
-
-    def test_bad_arrays(self):
-        matching = turbo.RateMatching(40, 100)
-        with pytest.raises(ValueError, match=r"words: got shape \(2, 100\), must be \(n, 132\)"):
-            matching.match(np.zeros((2, 100), np.uint8))
-        with pytest.raises(ValueError, match=r"bits: got shape \(2, 132\), must be \(n, 40\)"):
-            matching.with_filler(np.zeros((2, 132), np.uint8))
-        with pytest.raises(ValueError, match=r"llr: got shape \(2, 132\), must be \(n, 100\)"):
-            matching.recover(np.zeros((2, 132), np.float32))
