@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """CUDA graphs of an iterative receiver's passes."""
 
-import gc
-from functools import partial
 
 import numpy as np
 import pytest
-from coded_vectors import CODE, INTERLEAVER, MATRIX, transmitted
+from coded_vectors import CODE, INTERLEAVER, transmitted
 from gnuradio.mimopack import coding, detectors, iterative
-from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.cuda import transfer
 
 
@@ -94,31 +91,6 @@ class TestGraphs:
         for each in made:
             each.early_stop = True
         self.compare(made, y, h, noise_var)
-
-    def test_what_outlives_a_recording(self, monkeypatch):
-        """Memory that detector, decoder and interleaver keep."""
-        monkeypatch.setattr(iterative.graphs, "KEPT", 1)
-        code, interleaver = coding.Code(ldpc.LdpcEncoder(MATRIX), partial(
-            ldpc.LdpcDecoder, MATRIX)), coding.RandomInterleaver(648, 3)
-        detector = detectors.create("mmsepic", backend="cuda", extrinsic=True)
-        _, _, y, h, noise_var = transmitted(9, 10.5)
-        expected = self.make()[0].receive(self.xp.asarray(y), self.xp.asarray(h), noise_var)
-        played = iterative.IterativeReceiver(
-            detector, code.decoder(iterations=10, backend="cuda"), interleaver, 3, False)
-        for _ in range(3):
-            for n in (9, 1, 5):
-                rows = slice(n * played.layout.vectors)
-                for _ in range(2):
-                    found = played.receive(*map(self.xp.asarray, (y[rows], h[rows])), noise_var)
-                    np.testing.assert_array_equal(found.bits.get(), expected.bits[:n].get())
-                gc.collect()
-                self.xp.full(2**22, 7)    # overwrites freed memory
-
-    def test_one_matrix_for_all(self):
-        made = self.make()
-        _, _, y, h, noise_var = transmitted(2, 15, per_channel=82)
-        self.compare(made, y, h, noise_var)
-        assert not made[1]._graphs._recorded
 
     def test_arrays_of_the_host(self, monkeypatch):
         """Host arrays are sent in parts, as SharedReceiver does."""

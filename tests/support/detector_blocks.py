@@ -44,7 +44,7 @@ class Sink(gr.sync_block):
 
     def __init__(self, dtype, width):
         gr.sync_block.__init__(self, "sink", [vector(dtype, width)], None)
-        self.parts, self.tags = [], []
+        self.parts, self.tags = [np.empty((0, width), dtype)], []
 
     def work(self, input_items, output_items):
         n = len(input_items[0])

@@ -8,12 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 import pmt
-from detector_blocks import Source
+from detector_blocks import Sink, Source
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding, recording
 from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, wifi_pdus
 from gnuradio.mimopack.blocks.fec_encoder import u8_pmt
-from gnuradio.mimopack.blocks.streams import vector
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from simulated import problem
 from wifi_air import data_mpdu
@@ -40,8 +39,6 @@ class Case:
         good: {message input: message that the block accepts}.
         settings: {setting: value} that the message at port ``control`` changes.
         refused: {message input: function (block) that returns the number of refused messages}.
-        taken: {message input: function (block, what it has sent: :class:`Played`) that returns the
-            number of messages that were not refused}, for blocks that count them.
         inner: function (block) that returns (object, name) of a function that work() or a handler
             calls.
         failures: function (block) that returns the number of exceptions.
@@ -53,7 +50,6 @@ class Case:
     good: dict = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
     refused: dict = field(default_factory=dict)
-    taken: dict = field(default_factory=dict)
     inner: Callable = None
     failures: Callable = lambda block: block.failures()
     repeats: bool = True
@@ -70,22 +66,6 @@ class Played:
 
     items: list
     messages: dict
-
-
-class Keeper(gr.sync_block):
-    """Keep the items of a stream."""
-
-    def __init__(self, kind, width):
-        gr.sync_block.__init__(self, "keeper", [vector(kind, width)], None)
-        self._parts = [np.empty((0, width), kind)]
-
-    def work(self, input_items, _output_items):
-        count = len(input_items[0])
-        self._parts.append(input_items[0].reshape(count, -1).copy())
-        return count
-
-    def items(self):
-        return np.concatenate(self._parts)
 
 
 class Talker(gr.basic_block):
@@ -133,18 +113,19 @@ def play(block, ports_out, inputs, messages, tags=(), halfway=lambda: None):
     for port, source in enumerate(sources):
         top.connect(source, (block, port))
     kinds = list(block.out_sig()) if hasattr(block, "out_sig") else []
-    keepers = [Keeper(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
-    for port, keeper in enumerate(keepers):
-        top.connect((block, port), keeper)
+    sinks = [Sink(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
+    for port, sink in enumerate(sinks):
+        top.connect((block, port), sink)
     outputs = block.output_signature()
     for port in range(len(kinds), max(0, outputs.max_streams())):    # of a hierarchical block
         top.connect((block, port), blocks.null_sink(outputs.sizeof_stream_item(port)))
-    sinks = {port: Messages() for port in ports_out}
-    for port, sink in sinks.items():
-        top.msg_connect(block, port, sink, "in")
+    listeners = {port: Messages() for port in ports_out}
+    for port, listener in listeners.items():
+        top.msg_connect(block, port, listener, "in")
     run(top)
-    return Played([keeper.items() for keeper in keepers],
-                  {port: sink.messages() for port, sink in sinks.items() if port not in _TIMED})
+    return Played([sink.items() for sink in sinks],
+                  {port: listener.messages() for port, listener in listeners.items()
+                   if port not in _TIMED})
 
 
 def make_with_ports(case, folder, monkeypatch):
@@ -232,14 +213,9 @@ def _source(folder):
     return mimopack.sigmf_multichannel_source(folder / "played")
 
 
-def _answers(_block, played):
-    return len(played.messages["out"])
-
-
 def _view(name, port, **arguments):
     return Case(lambda folder: getattr(mimopack, name)(**arguments),
                 good={port: received()[1][port][1]}, refused={port: lambda block: block.refused()},
-                taken={port: lambda block, _: block.messages() + block.dropped()},
                 inner=lambda block: (block, "_accept"), failures=lambda block: block.refused())
 
 
@@ -249,11 +225,11 @@ def _receiving(name, **settings):
                 inner=lambda block: (block._sink.engine, "process"))
 
 
-def _recording(name, inner, taken=None, **good):
+def _recording(name, inner, **good):
     told = pmt.to_pmt({"start": 10, "num_samples": 20})
     return Case(lambda folder: getattr(mimopack, name)(folder / "made", 2),
                 _samples(2, 20_000, 1), good={"frames": told, **good},
-                refused={"frames": _number_of("failures")}, taken=taken or {}, inner=inner,
+                refused={"frames": _number_of("failures")}, inner=inner,
                 failures=_number_of("failures"))
 
 
@@ -292,10 +268,7 @@ STREAMS = {
     "sigmf_multichannel_sink": lambda: _recording(
         "sigmf_multichannel_sink", lambda block: (block.recorder, "write")),
     "sigmf_ring_sink": lambda: _recording(
-        "sigmf_ring_sink", lambda block: (block.ring, "write"),
-        {"trigger": lambda block, _: sum(map(
-            block.counts().get, ("written", "refused", "failed")))},
-        trigger=pmt.intern("text")),
+        "sigmf_ring_sink", lambda block: (block.ring, "write"), trigger=pmt.intern("text")),
     "symbol_mapper": lambda: Case(
         lambda folder: mimopack.symbol_mapper(2, "qpsk"), (_bits(9000, 4),),
         inner=lambda block: (block._points, "modulate")),
@@ -314,12 +287,12 @@ MESSAGES = {
     "fec_decoder_pdu": lambda: Case(
         lambda folder: mimopack.fec_decoder_pdu(CODE, backend="cpu", llr_output=True),
         good={"in": _llr_pdu()}, settings={"iterations": 3},
-        refused={"in": lambda block: block.refused()}, taken={"in": _answers},
+        refused={"in": lambda block: block.refused()},
         inner=lambda block: (block, "_decode"), failures=lambda block: block.refused()),
     "fec_encoder_pdu": lambda: Case(
         lambda folder: mimopack.fec_encoder_pdu(CODE),
         good={"in": pmt.cons(pmt.PMT_NIL, u8_pmt(_bits(288)))},
-        refused={"in": lambda block: block.refused()}, taken={"in": _answers},
+        refused={"in": lambda block: block.refused()},
         inner=lambda block: (type(block._code), "encode"), failures=lambda block: block.refused()),
     "wifi_airtime": lambda: _view("wifi_airtime", "frames", row_seconds=1e-5),
     "wifi_channel_view": lambda: _view("wifi_channel_view", "csi", num_rx=2),
@@ -335,13 +308,11 @@ MESSAGES = {
         lambda folder: mimopack.wifi_pcap_sink(folder / "made.pcap"),
         good={"in": wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])},
         refused={"in": lambda block: block.refused()},
-        taken={"in": lambda block, _: block.records()},
         inner=lambda block: (block._writer, "write_pdu"), failures=lambda block: block.refused()),
     "wifi_symbols": lambda: _view("wifi_symbols", "symbols"),
     "wifi_transmitter": lambda: Case(
         lambda folder: mimopack.wifi_transmitter(), good={"in": pdu(data_mpdu(50, 1)[:-4])},
         refused={"in": lambda block: block.refused()},
-        taken={"in": lambda block, _: block.frames() + block.dropped()},
         inner=lambda block: (block, "_accept"), failures=lambda block: block.refused()),
 }
 # Blocks without any input.
