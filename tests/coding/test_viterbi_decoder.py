@@ -7,7 +7,7 @@ import pytest
 from convolutional_code import DEVIATION, LARGEST, exact, metric, quantised
 from gnuradio.mimopack import _core, coding
 from gnuradio.mimopack.checks import MOST_THREADS
-from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING, TAIL
+from gnuradio.mimopack.coding.convolutional import TAIL
 
 ISAS = _core.available_isas()
 
@@ -56,64 +56,6 @@ def test_agrees_with_the_reference(rate, isa, deviation):
         integers = quantised(block, rate)
         _, best = exact(integers, rate)
         assert metric(integers, code, decided) == best
-
-
-def lightest_paths(rate, to_zero):
-    """Return (steps of the puncturing's period, 64): ones on the lightest path to or from a state.
-
-    The path leads from state 0 to each state, or from each state to state 0. The first axis is the
-    step at which it begins or ends.
-    """
-    kept = np.reshape(PUNCTURING[rate], (-1, 2))
-    weights = np.full((len(kept), 64), 99)
-    weights[:, 0] = 0
-    for t in [*range(len(kept))] * 20:
-        t, after = (-t % len(kept), (-t + 1) % len(kept)) if to_zero else (t, (t + 1) % len(kept))
-        for register in range(128):    # the newest bit is the highest
-            sent = [bin(register & int("".join(map(str, taps)), 2)).count("1") & 1
-                    for taps in GENERATORS] @ kept[t]
-            (t0, s0), (t1, s1) = (t, register & 63), (after, register >> 1)
-            if to_zero:
-                weights[t0, s0] = min(weights[t0, s0], weights[t1, s1] + sent)
-            else:
-                weights[t1, s1] = min(weights[t1, s1], weights[t0, s0] + sent)
-    return weights
-
-
-def deepest(rate, deficits, first):
-    """Return the most penalties that any candidate may pay within 12 steps, over all LLRs."""
-    kept = np.reshape(PUNCTURING[rate], (-1, 2))
-    state = np.arange(64)
-    before = (state[:, None] << 1 & 63) | np.arange(2)
-    taps = (before | state[:, None] >> 5 << 6)[..., None] >> np.arange(6, -1, -1) & 1
-    output = taps @ np.array(GENERATORS).T & 1
-    most, deficits = 0, deficits[None].astype(np.uint8)
-    for t in range(first, first + 12):
-        found = []
-        for signs in {tuple(word * kept[t % len(kept)]) for word in np.ndindex(2, 2)}:
-            pays = np.sum((output != signs) & (kept[t % len(kept)] == 1), axis=2, dtype=np.uint8)
-            candidates = deficits[:, before] + pays
-            most = max(most, candidates.max())
-            found.append(candidates.min(axis=2))
-        words = np.ascontiguousarray(np.concatenate(found)).view(np.uint64)    # of eight states
-        order = np.lexsort(words.T)
-        first_of = np.any(np.diff(words[order], axis=0, prepend=~words[order[:1]]), axis=1)
-        deficits = words[order[first_of]].view(np.uint8)
-    return int(most)
-
-
-@per_rate
-def test_the_largest_integers_are_the_most_that_fit(rate):
-    """Check the statements in lib/codes/viterbi/kernel.h about metrics of 8 bits.
-
-    The metrics of two states differ at most by the penalties on the lightest path between them.
-    Penalties grow with |LLR|, so the largest LLRs are the worst case; the test tries all of their
-    signs.
-    """
-    differ = lightest_paths(rate, to_zero=False)
-    most = [deepest(rate, lightest_paths(rate, to_zero=True)[0], 0)]    # at a block's beginning
-    most += [deepest(rate, differ[t], t) for t in range(0, len(differ), np.gcd(12, len(differ)))]
-    assert max(most) * LARGEST[rate] + 1 <= 255 < max(most) * (LARGEST[rate] + 1) + 1
 
 
 @per_isa

@@ -68,6 +68,15 @@ class Played:
     messages: dict
 
 
+class Keeper(Sink):
+    """Collect items alone: pmt.to_python() of a hostile tag would crash."""
+
+    def work(self, input_items, _output_items):
+        n = len(input_items[0])
+        self.parts.append(input_items[0].reshape(n, -1).copy())
+        return n
+
+
 class Talker(gr.basic_block):
     """Sends messages when it is told to, and ends."""
 
@@ -113,7 +122,7 @@ def play(block, ports_out, inputs, messages, tags=(), halfway=lambda: None):
     for port, source in enumerate(sources):
         top.connect(source, (block, port))
     kinds = list(block.out_sig()) if hasattr(block, "out_sig") else []
-    sinks = [Sink(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
+    sinks = [Keeper(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in kinds]
     for port, sink in enumerate(sinks):
         top.connect((block, port), sink)
     outputs = block.output_signature()
