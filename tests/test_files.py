@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from gnuradio.mimopack import files
 from gnuradio.mimopack.files import Replacement, locked, regular, replace_file
 from limits import small_files
 
