@@ -25,19 +25,20 @@ def create(name, backend="cpu", num_tx=3, num_rx=4, constellation="qam16", **par
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("constellation", ["qpsk", "qam16", "qam64", "qam256", "wlan_bpsk"])
 @pytest.mark.parametrize("name", ALL)
-def test_cpu_equals_reference(name, constellation, isa):
+def test_cpu_equals_reference(name, constellation):
+    """With each instruction set of the machine."""
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
         if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
             continue    # larger sizes take minutes; see test_recorded_llrs.py, test_exhaustive.py
-        det = create(name, num_tx=num_tx, num_rx=num_rx, constellation=constellation, isa=isa)
         y, h, noise_var, _ = problem(n, num_tx, num_rx, constellation, 25, seed=num_rx)
         expected = create(name, "reference", num_tx, num_rx, constellation).detect(y, h, noise_var)
-        assert_close(det.detect(y, h, noise_var), expected)
-        assert det.isa == isa and det.erasures == 0
+        for isa in _core.available_isas():
+            det = create(name, "cpu", num_tx, num_rx, constellation, isa=isa)
+            assert_close(det.detect(y, h, noise_var), expected)
+            assert det.isa == isa and det.erasures == 0
 
 
 @pytest.mark.parametrize("name, num_tx, num_rx", [
@@ -81,23 +82,24 @@ def lacking_rank(n, num_tx, num_rx, points, snr_db):
     return y, h, noise_var, bits
 
 
-@pytest.mark.parametrize("isa", _core.available_isas())
 @pytest.mark.parametrize("name", ANY_RANK)
-def test_any_rank_equals_reference(name, isa):
+def test_any_rank_equals_reference(name):
     """The reference of mla and omap is an exhaustive search in double precision."""
     for num_tx, num_rx, points in ((1, 2, "qpsk"), (2, 2, "qam16"), (3, 3, "qpsk"),
                                    (3, 7, "wlan_qpsk"), (2, 3, "qam64"), (4, 4, "qpsk")):
         y, h, noise_var, bits = lacking_rank(40, num_tx, num_rx, points, 20)
         prior = np.random.default_rng(2).normal(0, 2, bits.shape).astype(np.float32)
         for known in (None, prior) if name in PRIOR else (None,):
-            det = create(name, "cpu", num_tx, num_rx, points, isa=isa)
             expected = create(name, "reference", num_tx, num_rx, points).detect(
                 y, h, noise_var, known)
-            llr = det.detect(y, h, noise_var, known)
             largest = np.abs(expected).max(axis=1, keepdims=True)
-            assert np.all(np.abs(llr - expected) <= 1e-3 * largest + 1e-4)
-            assert det.erasures == 0
-            np.testing.assert_allclose(llr[4::5], 0 if known is None else known[4::5], atol=1e-4)
+            for isa in _core.available_isas():
+                det = create(name, "cpu", num_tx, num_rx, points, isa=isa)
+                llr = det.detect(y, h, noise_var, known)
+                assert np.all(np.abs(llr - expected) <= 1e-3 * largest + 1e-4)
+                assert det.erasures == 0
+                np.testing.assert_allclose(llr[4::5], 0 if known is None else known[4::5],
+                                           atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["mmse", "mmsepic", "ep"])
