@@ -121,41 +121,23 @@ def test_alist_files(tmp_path):
 
 
 def test_csi_files(tmp_path):
-    """The changes leave the archive's checksums right."""
     path = tmp_path / "channels.npz"
     frames, carriers, antennas = 3, 4, 2
-    arrays = {name: np.zeros(frames, dtype) for name, dtype in csi._SCALARS.items()}
-    arrays |= {
-        "format": np.array([b"ht", b"vht", b"non-ht"]), "layout": np.array(csi.LAYOUT),
-        "level_dbfs": np.full((frames, antennas), -30.0),
-        "noise": np.full((frames, antennas), 1e-3),
-        "csi": np.ones(frames * carriers * antennas, np.complex64),
-        "csi_offset": np.arange(frames + 1) * carriers * antennas,
-        "csi_shape": np.tile([carriers, antennas, 1], (frames, 1)),
-        "carriers": np.tile(np.arange(carriers), frames).astype("i4"),
-        "carriers_offset": np.arange(frames + 1) * carriers}
-    rng = random.Random(1)
-    for _ in range(80):
-        changed = dict(arrays)
-        for name in rng.sample(sorted(arrays), rng.randint(0, 2)):
-            values = arrays[name]
-            kind = rng.randrange(3)
-            if kind == 0:
-                del changed[name]
-            elif kind == 1:
-                changed[name] = arrays[rng.choice(sorted(arrays))]
-            else:
-                changed[name] = np.frombuffer(rng.randbytes(values.nbytes), np.uint8).view(
-                    values.dtype).reshape(values.shape)
-        np.savez(path, **changed)
+    np.savez(path, **{name: np.zeros(frames, dtype) for name, dtype in csi._SCALARS.items()},
+             layout=csi.LAYOUT, level_dbfs=np.full((frames, antennas), -30.0),
+             noise=np.full((frames, antennas), 1e-3),
+             csi=np.ones(frames * carriers * antennas, np.complex64),
+             csi_offset=np.arange(frames + 1) * carriers * antennas,
+             csi_shape=np.tile([carriers, antennas, 1], (frames, 1)),
+             carriers=np.tile(np.arange(carriers), frames).astype("i4"),
+             carriers_offset=np.arange(frames + 1) * carriers)
+    assert len(csi.read_csi(path)) == frames
+    for data in inputs([path.read_bytes()], changed_bytes, 80):
+        path.write_bytes(data)
         try:
-            records = csi.read_csi(path)
+            assert len(csi.read_csi(path)) == frames
         except ValueError as error:
-            assert path.name in str(error)
-            continue
-        for record in records:
-            assert len(record.matrices) == len(record.carriers)
-            assert record.level_dbfs.shape == record.noise.shape == record.matrices.shape[1:2]
+            assert path.name in str(error) and "\n" not in str(error)
 
 
 def repaired(data):
