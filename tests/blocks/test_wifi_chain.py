@@ -230,13 +230,6 @@ def test_cut_frames_and_malformed_tags_cost_their_frame(frames):
     assert len(found["out"]) == 3
 
 
-def test_a_tag_may_come_twice(frames):
-    (vectors, llr), *_ = frames
-    tag = vectors_to_pmt(vectors)
-    counts, _ = decoded([(tag, llr[:0]), (tag, llr)] * 2, **TWO)
-    assert (counts["frames"], counts["decoded"], counts["cut"]) == (2, 2, 0)
-
-
 def test_hostile_values_in_a_tag_cost_at_most_their_frame(frames):
     (vectors, llr), *_ = frames
     tag = vectors_to_pmt(vectors)
@@ -305,21 +298,6 @@ def test_stopped_from_outside_and_started_again():
     assert estimator.failures() == decoder.failures() == 0
 
 
-def test_stop_while_items_wait():
-    samples = np.tile(mixed(count=5)[0], 200)
-    estimator, gate = mimopack.wifi_channel_estimator(2, **TWO), Gate(2)
-    top, source = gr.top_block(), Samples(samples)
-    for port in range(2):
-        top.connect((source, port), (estimator, port))
-    top.connect((estimator, 0), gate)
-    top.connect((estimator, 1), blocks.null_sink(8 * 4))
-    top.start()
-    until(lambda: estimator.counts()["demodulated"])
-    top.stop()
-    gate.open.set()
-    top.wait()
-
-
 @pytest.mark.parametrize("whitening", [
     pytest.param("antennas", marks=pytest.mark.quick), "covariance"])
 def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):
@@ -358,13 +336,3 @@ def test_wrong_llrs_are_refused():
         wifi.ChannelEstimator(2, constellation="qam16")
     with pytest.raises(ValueError, match="constellation: got a list of 2"):
         wifi.ChannelEstimator(4, num_streams=3, constellation="wlan_qam16,wlan_qpsk")
-
-
-@pytest.mark.quick
-def test_the_log_says_what_to_choose(capfd):
-    samples, _ = mixed(count=3)
-    estimator, *_ = chain(samples, num_streams=2, constellation="wlan_qam256")
-    counts = estimator.counts()
-    problem = max((name for name in counts if "chosen" in name), key=counts.get)
-    assert problem.startswith("not chosen: num_streams=") and counts["demodulated"] == 0
-    assert problem in "".join(capfd.readouterr())

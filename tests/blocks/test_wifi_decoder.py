@@ -85,39 +85,3 @@ def test_decoder_refuses_a_frame_with(key, value):
     run(top)
     assert len(sink.received) == 1
     assert decoder.failures() == 1
-
-
-def test_a_frame_without_format_needs_a_problem():
-    samples, _ = mixed(count=1)
-    found = wifi.Synchroniser(2)
-    one, = found.process(samples) + found.finish()
-    message = wifi_pmt.found_to_pmt(one, 20e6)
-    told = pmt.dict_add(pmt.car(message), pmt.intern("format"), pmt.PMT_NIL)
-    with pytest.raises(ValueError, match="problem: got no text, must say why there is no format"):
-        wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)
-
-
-def test_an_offset_may_be_an_integer():
-    samples, sent = mixed(count=1)
-    found = wifi.Synchroniser(2)
-    one, = found.process(samples) + found.finish()
-    message = wifi_pmt.found_to_pmt(one, 20e6)
-    told = pmt.dict_add(pmt.car(message), pmt.intern("cfo"), pmt.from_long(0))
-    again = wifi_pmt.found_from_pmt(pmt.cons(told, pmt.cdr(message)), 2, 20e6)
-    frame, = wifi.Receiver(2).decode([again])
-    assert frame.psdu == sent[0].psdu
-
-
-def test_a_frame_without_samples_is_refused():
-    samples, _ = mixed(count=1)
-    found = wifi.Synchroniser(2)
-    one, = found.process(samples) + found.finish()
-    for count, refused in ((0, True), (63, True), (64, False)):
-        message = wifi_pmt.found_to_pmt(one._replace(samples=one.samples[:, :count]), 20e6)
-        if refused:
-            with pytest.raises(ValueError, match=f"samples: got {count} per antenna, must be at"):
-                wifi_pmt.found_from_pmt(message, 2, 20e6)
-        else:
-            again = wifi_pmt.found_from_pmt(message, 2, 20e6)
-            receiver = wifi.Receiver(2)
-            assert len(receiver.decode([again])) == 1 and not receiver.counts["failures"]

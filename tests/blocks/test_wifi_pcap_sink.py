@@ -119,13 +119,6 @@ class TestBlock:
         assert before - 1e-3 <= arrived <= time.time()
         assert sent == pytest.approx(7.0002, abs=1e-9)
 
-    def test_disk_that_fills_up(self, capfd):
-        sink = mimopack.wifi_pcap_sink(Failing(2))
-        self.play(sink, [GOOD] * 4)
-        assert (sink.records(), sink.refused(), sink.lost()) == (1, 0, 3)
-        said = "".join(capfd.readouterr())
-        assert said.count("the capture file ends here: [Errno 28] No space left on device") == 1
-
     def test_stops_while_the_reader_stands_still(self, tmp_path, capfd):
         path = tmp_path / "live.pcap"
         os.mkfifo(path)

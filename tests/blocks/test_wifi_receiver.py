@@ -4,13 +4,12 @@
 
 import time
 
-import flowgraphs
 import numpy as np
 import pmt
 import pytest
-from gnuradio import blocks, gr, mimopack
+from gnuradio import mimopack
 from gnuradio.mimopack import detectors, wifi
-from wifi_air import air, data_mpdu
+from wifi_air import data_mpdu
 from wifi_blocks import DEEP, LOOPS, Samples, expected, loop, mixed, moment, pdu, receive
 
 
@@ -36,7 +35,7 @@ def test_loopback(name):
     assert (counts["frames"], counts["mpdus_ok"], receiver.failures()) == (8, 8, 0)
 
 
-@pytest.mark.parametrize("most", [37, 1000, 4096, 100000000])
+@pytest.mark.parametrize("most", [37, 4096])
 def test_the_same_as_of_arrays_whatever_the_buffers(most):
     samples, sent = mixed(cfo_hz=50e3)
     if most < 100:
@@ -62,7 +61,7 @@ def test_the_same_as_of_arrays_whatever_the_buffers(most):
                                  "refused_settings": 0, "failures": 0}
 
 
-@pytest.mark.parametrize("cut", [0, 1, 15, 16, 200])
+@pytest.mark.parametrize("cut", [0, 16, 200])
 def test_frames_at_the_very_end_come_out_in_every_run(cut):
     samples, sent = mixed(count=5)
     last = sent[-1]
@@ -75,30 +74,6 @@ def test_frames_at_the_very_end_come_out_in_every_run(cut):
     assert [info["start"] for info in frames[:5]] == [info["start"] for info in frames[5:10]]
     assert len(frames) == 15
     assert [bool(info["problem"]) for info in frames] == 3 * [False, False, False, False, cut > 16]
-    assert receiver.failures() == 0
-
-
-def test_stopped_from_outside_and_started_again():
-    samples, sent = mixed(count=5)
-    top, source = gr.top_block(), blocks.vector_source_c(samples[0].tolist(), True)
-    second = blocks.vector_source_c(samples[1].tolist(), True)
-    # This sink does not reset its finished state, so the sender must not report its end to it.
-    receiver, sink = mimopack.wifi_receiver(2), flowgraphs.Messages()
-    top.connect(source, (receiver, 0))
-    top.connect(second, (receiver, 1))
-    top.msg_connect(receiver, "out", sink, "in")
-    for _ in range(3):
-        before = len(sink.received)
-        top.start()
-        for _ in range(600):
-            if len(sink.received) >= before + 5:
-                break
-            time.sleep(0.1)
-        top.stop()
-        top.wait()
-        assert len(sink.received) >= before + 5
-    assert {bytes(pmt.u8vector_elements(pmt.cdr(message))) for _, message in sink.received} \
-        <= set(expected(sent))
     assert receiver.failures() == 0
 
 
@@ -150,20 +125,6 @@ def test_csi_is_the_channel():
     assert 10 * np.log10(info["noise"] * 64) == pytest.approx(10 * np.log10(2e-8), abs=2)
 
 
-def test_callbacks_log_what_the_receiver_refuses(capfd):
-    receiver = mimopack.wifi_receiver(2, detector="mmse", frequency=5.18e9)
-    receiver.control.set_detector("foo")
-    receiver.control.set_threshold(2)
-    receiver.control.set_frequency(-1)
-    assert receiver.refused_settings() == 3
-    assert (receiver.detector(), receiver.frequency()) == ("mmse", 5.18e9)
-    assert "setting refused: detector: got 'foo'" in capfd.readouterr().out
-    receiver.control.set_detector("zf")
-    assert receiver.detector() == "zf"
-    with pytest.raises(AttributeError):
-        receiver.control.set_foo(1)
-
-
 def test_control_messages_and_setters():
     samples, sent = mixed(count=4)
     refused = [pmt.to_pmt({"detector": "best"}), pmt.to_pmt({"threshold": 2.0}), pmt.PMT_T,
@@ -208,14 +169,6 @@ def test_detector_changes_while_it_runs(first, then):
         == ["mmse", a, a, "mmse", a, "mmse", b, b, "mmse", b]
 
 
-def test_threshold_changes_while_it_runs():
-    samples, sent = air([(lambda n: wifi.NonHT(6, n), [data_mpdu(50, i)]) for i in range(6)],
-                        snr_db=8)
-    ports = changed_at(samples, sent[3].start - 150, "threshold", 0.95)
-    # At 8 dB the correlation is 10^0.8 / (1 + 10^0.8) = 0.86.
-    assert [data for _, data in ports["out"].pdus()] == expected(sent[:3])
-
-
 def test_time_and_frequency_of_tags():
     samples, sent = mixed(count=6)
     at = sent[3].start - 100
@@ -243,10 +196,8 @@ def test_time_and_frequency_of_tags():
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("rx_time", DEEP), ("rx_time", pmt.make_tuple(DEEP, DEEP)), ("rx_freq", DEEP),
-    ("rx_rate", DEEP), ("rx_rate", pmt.intern("fast")), ("rx_time", moment(2**64 - 1, 0.0)),
-    *(("rx_time", moment(17, fraction)) for fraction in (np.nan, np.inf, 1e300, 1.0, -0.5)),
-    ("rx_time", pmt.make_tuple(pmt.PMT_T, pmt.from_double(0.0)))])
+    ("rx_time", DEEP), ("rx_freq", DEEP), ("rx_rate", pmt.intern("fast")),
+    ("rx_time", moment(17, np.nan)), ("rx_time", moment(17, 1.0))])
 def test_a_tag_of_another_type_or_range_changes_nothing(name, value):
     samples, sent = mixed(count=2)
     tags = [(0, "rx_time", moment(1700000000, 0.25)), (10, name, value)]
@@ -255,31 +206,6 @@ def test_a_tag_of_another_type_or_range_changes_nothing(name, value):
     for info in ports["frames"].values():
         assert info["rx_time"] == (1700000000, pytest.approx(0.25 + info["start"] / 20e6))
     assert receiver.failures() == 1
-
-
-@pytest.mark.parametrize("first", [moment(1700000000, 0.0), moment(0, 0.0)])
-def test_frames_before_the_first_time_have_its_time_base(first):
-    samples, sent = mixed(count=3)
-    at = sent[1].start + 5
-    _, ports = receive(samples, source=Samples(samples, tags=[(at, "rx_time", first)]))
-    base = pmt.to_python(first)[0]
-    infos = ports["frames"].values()
-    assert len(infos) == 3
-    for info in infos:
-        seconds, fraction = info["rx_time"]
-        assert 0 <= fraction < 1
-        wanted = max(0, base + (info["start"] - at) / 20e6)
-        assert seconds - base + fraction == pytest.approx(wanted - base, abs=1e-6)
-        assert info["time"] == pytest.approx(wanted, abs=1e-6)
-
-
-def test_setter_of_the_frequency():
-    samples, _ = mixed(count=2)
-    receiver, ports = receive(samples, prepare=lambda block: block.set_frequency(2.437e9))
-    assert [info["frequency"] for info in ports["frames"].values()] == [2.437e9] * 2
-    assert receiver.frequency() == 2.437e9
-    _, ports = receive(samples)
-    assert not any("frequency" in info for info in ports["frames"].values())
 
 
 def test_an_exception_inside_costs_the_samples_at_hand_only(monkeypatch):
@@ -309,7 +235,7 @@ def test_an_exception_inside_costs_the_samples_at_hand_only(monkeypatch):
     assert receiver.counts()["samples"] > samples.shape[1] - 2000
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize("value", [np.nan, 3e38])
 def test_samples_that_are_not_finite_do_no_harm(value):
     samples, sent = mixed(count=9)
     for frame, antenna, offset in ((2, 0, -150), (4, 1, 1000), (6, 0, 50)):
@@ -322,57 +248,24 @@ def test_samples_that_are_not_finite_do_no_harm(value):
     assert receiver.failures() == 0
 
 
-def test_listens_to_noise_and_silence():
-    rng = np.random.default_rng(3)
-    noise = (rng.standard_normal((1, 300000)) + 1j * rng.standard_normal((1, 300000)))
-    noise[:, 100000:200000] = 0
-    receiver, ports = receive(noise.astype(np.complex64))
-    assert receiver.counts()["samples"] == 300000
-    assert not any(sink.received for sink in ports.values())
-
-
 @pytest.mark.parametrize(("block", "arguments", "said"), [
     ("wifi_receiver", {"num_rx": 9}, "num_rx: got 9"),
     ("wifi_receiver", {"sample_rate": 25e6}, "got 25 MS/s, allowed are 5, 10, 20, 40 or 80 MS/s"),
     ("wifi_receiver", {"detector": "best"}, "detector: got 'best'"),
-    ("wifi_receiver", {"threshold": 0.1}, "threshold: got 0.1"),
-    ("wifi_receiver", {"frequency": 0}, "frequency: got 0"),
-    ("wifi_receiver", {"passes": 0}, "passes: got 0"),
-    ("wifi_receiver", {"whitening": "all"}, "whitening: got 'all'"),
-    ("wifi_receiver", {"iterations": 0}, "iterations: got 0"),
     ("wifi_receiver", {"iterations": 2, "detector": "zf"}, "detector: got 'zf'"),
     ("wifi_receiver", {"bad_fcs": 1}, "bad_fcs: got 1"),
-    ("wifi_receiver", {"smoothing": "yes"}, "smoothing: got 'yes'"),
     ("wifi_synchroniser", {"threshold": 1}, "threshold: got 1"),
-    ("wifi_synchroniser", {"whitening": None}, "whitening: got None"),
-    ("wifi_synchroniser", {"num_rx": 0}, "num_rx: got 0"),
     ("wifi_decoder", {"detector": 3}, "detector: got 3"),
-    ("wifi_decoder", {"sample_rate": "x"}, "sample_rate: got 'x'"),
-    ("wifi_transmitter", {"num_tx": 5}, "num_tx: got 5"),
     ("wifi_transmitter", {"sample_rate": 10e6}, "got 10 MS/s, allowed are 20, 40 or 80 MS/s"),
-    ("wifi_transmitter", {"format": "ax"}, "format: got 'ax'"),
-    ("wifi_transmitter", {"mcs": 7}, "mcs: got 7"),
     ("wifi_transmitter", {"format": "ht", "mcs": 8}, "num_tx: got 1"),
-    ("wifi_transmitter", {"bandwidth_mhz": 40}, "sample_rate: got 20 MS/s"),
-    ("wifi_transmitter", {"num_streams": 0}, "num_streams: got 0"),
     ("wifi_transmitter", {"fcs": "none"}, "fcs: got 'none'"),
-    ("wifi_transmitter", {"gap": -1}, "gap: got -1"),
     ("wifi_transmitter", {"backoff_db": 1000}, "backoff_db: got 1000"),
-    ("wifi_transmitter", {"scrambler_seed": 128}, "scrambler_seed: got 128"),
     ("wifi_transmitter", {"length_tag_name": ""}, "length_tag_name: got ''"),
-    ("wifi_transmitter", {"centre": 16}, "centre: got 16"),
-    ("wifi_transmitter", {"mapping": [[1], [1]]}, r"mapping: got shape \(2, 1\)"),
-    ("wifi_transmitter", {"mapping": "dft"}, "mapping: got an unsupported type"),
     ("wifi_transmitter", {"num_tx": 2, "format": "ht", "mcs": 8, "mapping": [[1], [1]]},
      r"mapping: got shape \(2, 1\), the frame needs \(2, 2\) or \(56, 2, 2\)"),
     ("wifi_symbols", {"num_streams": 5}, "num_streams: got 5"),
-    ("wifi_channel_view", {"num_carriers": 32}, "num_carriers: got 32"),
     ("wifi_channel_view", {"num_carriers": 65}, "num_carriers: got 65, allowed are 64, 128, 256"),
     ("wifi_channel_view", {"floor_db": float("nan")}, "floor_db: got nan"),
-    ("wifi_channel_view", {"floor_db": float("-inf")}, "floor_db: got -inf"),
-    ("wifi_channel_view", {"floor_db": None}, "floor_db: got None, must be a number"),
-    ("wifi_transmitter", {"bandwidth_mhz": 10}, "bandwidth_mhz: got 10"),
-    ("wifi_channel_view", {"num_rx": 0}, "num_rx: got 0"),
     ("wifi_meter", {"length": 0}, "length: got 0")])
 def test_blocks_refuse(block, arguments, said):
     with pytest.raises(ValueError, match=said):

@@ -20,8 +20,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
-from wifi_blocks import Messages, Samples, expected, mixed, pdu, post
-from wifi_blocks import run as finish
+from wifi_blocks import expected, mixed, pdu, post
 
 CHANGES = (5, 10, 15)    # the flowgraph changes before or in these frames
 
@@ -54,7 +53,7 @@ class Graph:
         self.receivers = []
         self.pdus, self.frames = flowgraphs.Messages(), flowgraphs.Messages()
         self.links = [(self.source, 0), (self.source, 1)]
-        self.more = []
+        self.more = []    # GNU Radio does not keep Python blocks
         self.connect_receiver()
 
     def connect_receiver(self):
@@ -80,17 +79,6 @@ class Graph:
         self.top.lock()
         getattr(self, how)()
         self.top.unlock()
-
-    def nothing(self):
-        pass
-
-    def another_sink(self):
-        self.more.append(blocks.null_sink(gr.sizeof_gr_complex))
-        self.top.connect(self.links[0], self.more[-1])
-
-    def another_port(self):
-        self.more.append(flowgraphs.Messages())
-        self.top.msg_connect(self.receiver, "csi", self.more[-1], "in")
 
     def a_block_between(self):
         self.more.append(blocks.copy(gr.sizeof_gr_complex))
@@ -163,7 +151,7 @@ def run(how, where):
 
 
 each_change = pytest.mark.parametrize("how", [
-    "stop", "nothing", "another_sink", "another_port", "a_block_between", "another_receiver"])
+    "stop", "a_block_between", "another_receiver"])
 
 
 @each_change
@@ -185,7 +173,7 @@ def test_a_change_within_a_frame_costs_that_frame(how):
     assert result["failures"] == 0
 
 
-@pytest.mark.parametrize("how", ["stop", "nothing", "a_block_between"])
+@pytest.mark.parametrize("how", ["stop", "a_block_between"])
 def test_changes_at_any_time_make_nothing_up(how):
     """Samples in buffers, and with them frames, are lost. The remaining frames are in order."""
     result = run(how, "anywhere")
@@ -195,20 +183,6 @@ def test_changes_at_any_time_make_nothing_up(how):
         last = next(at for at in range(last + 1, 4 * count + 1) if at % count == mpdu)
     assert last < 4 * count
     assert result["mpdus"]
-
-
-def test_a_receiver_to_which_nobody_listens():
-    samples, sent = mixed(count=5)
-    top, sink, source = gr.top_block(), Messages(), Samples(samples)
-    receiver = mimopack.wifi_receiver(2)
-    for port in range(2):
-        top.connect((source, port), (receiver, port))
-    finish(top)
-    assert receiver.counts()["mpdus_ok"] == len(expected(sent))
-    top.msg_connect(receiver, "out", sink, "in")    # from the second run on
-    finish(top)
-    finish(top)
-    assert [data for _, data in sink.pdus()] == 2 * expected(sent)
 
 
 class Slow(gr.sync_block):

@@ -43,8 +43,7 @@ def test_symbols_of_each_stream():
     assert block.refused() == len(HOSTILE)
 
 
-@pytest.mark.parametrize("symbols", [20, 23, 52, 1000])
-@pytest.mark.parametrize("carriers", [48, 52, 108, 234])
+@pytest.mark.parametrize(("symbols", "carriers"), [(20, 48), (1000, 234)])
 def test_symbols_of_long_frames_show_all_subcarriers(symbols, carriers):
     # The value of each point is the index of its subcarrier.
     points = np.broadcast_to(np.arange(carriers)[None, :, None], (symbols, carriers, 2))

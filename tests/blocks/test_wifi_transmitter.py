@@ -8,17 +8,15 @@ import pmt
 import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import wifi
-from wifi_air import air, data_mpdu
+from wifi_air import data_mpdu
 from wifi_blocks import (
     DEEP,
     LOOPS,
     bursts,
-    expected,
     loop,
     moment,
     pdu,
     post,
-    receive,
     receive_arrays,
     run,
 )
@@ -156,25 +154,6 @@ def test_pdus_of_the_receiver_can_be_sent_again():
             == [new[key] for key in ("format", "mcs", "num_streams", "coding")]
 
 
-@pytest.mark.parametrize("rate", [5e6, 10e6])
-def test_pdus_of_a_receiver_with_a_slower_clock_can_be_sent_again(rate):
-    samples, sent = air([(lambda n: wifi.NonHT(12, n), [data_mpdu(50)])])
-    _, ports = receive(samples, sample_rate=rate)
-    (info, data), = ports["out"].pdus()
-    assert (info["bandwidth_mhz"], data) == (rate / 1e6, *expected(sent))
-    source, samples, _ = bursts(ports["out"].messages())
-    assert source.refused() == 0
-    frame, = receive_arrays(samples, sample_rate=rate)
-    assert [mpdu.data for mpdu in frame.mpdus] == sent[0].mpdus
-
-
-def test_whole_floats_of_a_flowgraph_s_variables():
-    source, samples, _ = bursts([pdu(data_mpdu(50)[:-4])], sample_rate=40e6,
-                                bandwidth_mhz=20e6 / 1e6, centre=32)
-    assert (source.frames(), source.refused()) == (1, 0)
-    assert len(samples[0]) == 2 * wifi.NonHT(6, len(data_mpdu(50))).num_samples + 320
-
-
 def test_bursts_are_tagged_on_every_output():
     when = moment(12, 0.5)
     mpdus = [data_mpdu(30)[:-4], data_mpdu(333)[:-4]]
@@ -228,14 +207,3 @@ def test_transmitter_setters():
     with pytest.raises(ValueError, match="backoff_db: got nan"):
         source.set_backoff_db(float("nan"))
     assert (source.mcs(), source.backoff_db()) == (12, 12.0)
-
-
-def test_callbacks_log_what_the_transmitter_refuses(capfd):
-    source = mimopack.wifi_transmitter(num_tx=2, format="ht", mcs=3)
-    source.control.set_mcs(16)
-    source.control.set_backoff_db("high")
-    assert source.refused_settings() == 2 and (source.mcs(), source.backoff_db()) == (3, 12.0)
-    assert "setting refused: num_tx: got 2" in capfd.readouterr().out
-    source.control.set_mcs(12)
-    source.control.set_backoff_db(20)
-    assert (source.mcs(), source.backoff_db()) == (12, 20.0)

@@ -95,13 +95,6 @@ def test_rows_of_airtime(received):
     assert rows == pytest.approx(whole.picture()[-1 - whole.row:-1], abs=1e-6)
 
 
-def test_airtime_after_a_long_silence_is_the_newest():
-    tested = mimopack.wifi_airtime(1000, columns=4, row_seconds=1.0)
-    told = [pmt.to_pmt({"start": start, "num_samples": 500}) for start in (0, 10**6)]
-    stream, = view(tested, "frames", told, [1])
-    assert len(stream) == 4 * 63 and not stream.any()
-
-
 @pytest.mark.quick
 def test_losses_of_frames_with_several_streams(received):
     tested = mimopack.wifi_linear_loss(length=3, interval=0)
@@ -122,23 +115,6 @@ def test_losses_of_frames_with_several_streams(received):
                              f"margin {last.margin_db:.1f} dB")
 
 
-def test_all_frames_can_be_compared(received):
-    tested = mimopack.wifi_linear_loss(length=1, interval=0, least_streams=1)
-    assert tested.text() == "no frame compared yet"
-    mmse, zf, margin = (one[:, 0] for one in view(tested, "csi", received.csi, [1] * 3, True))
-    expected = [linear_loss(one.format, one.channel, one.detector) for one in received.frames]
-    assert mmse == pytest.approx([one.mmse_db for one in expected], abs=1e-3)
-    assert margin == pytest.approx([one.margin_db for one in expected], abs=1e-3)
-    single = [one.format.num_streams == 1 for one in received.frames]
-    assert np.abs(zf[single]).max() < 0.1 and (margin > 5).all()
-
-
-def test_frames_between_two_that_are_compared_are_left_out(received):
-    tested = mimopack.wifi_linear_loss(length=1, interval=3600)
-    assert [len(one) for one in view(tested, "csi", received.csi, [1] * 3, True)] == (
-        [1] * 3)
-
-
 @pytest.mark.parametrize(("name", "arguments", "said"), [
     ("wifi_condition_view", {"num_carriers": 65}, "num_carriers: got 65"),
     ("wifi_levels", {"num_rx": 9}, "num_rx: got 9"),
@@ -154,9 +130,7 @@ def test_wrong_arguments_are_refused(name, arguments, said):
 
 
 @pytest.mark.parametrize(("kind", "port", "parameters", "said"), [
-    ("condition_view", "csi", {"num_carriers": "32"}, "num_carriers"),
     ("levels", "frames", {"num_rx": "9"}, "num_rx <= 8"),
-    ("airtime", "frames", {"sample_rate": "20e6", "row_seconds": "0.0"}, "row_seconds > 0"),
     ("linear_loss", "csi", {"interval": "-1.0"}, "interval")])
 def test_companion_refuses_wrong_parameters(companion, tmp_path, kind, port, parameters, said):
     outputs = {"condition_view": 1, "levels": 18, "airtime": 1, "linear_loss": 3}[kind]
@@ -184,23 +158,6 @@ def test_frames_with_too_few_streams_are_left_out(received, name, port, width):
     assert len(items) == 1
     with pytest.raises(ValueError, match="interval: got -1, allowed are 0 to 3600"):
         getattr(mimopack, name)(interval=-1)
-
-
-def test_points_of_frames_with_too_few_streams_are_left_out():
-    def message(streams):
-        points = np.full((10, 4, streams), streams, np.complex64)
-        return wifi_pmt.symbols_to_pmt(SimpleNamespace(
-            start=0, format=wifi.HT(8 * streams - 8, 50), evm_db=(0.0,) * streams,
-            symbols=points), 1000)
-
-    tested = mimopack.wifi_symbols(2, least_streams=2)
-    sinks, top = [blocks.vector_sink_c() for _ in range(2)], gr.top_block()
-    sender = Sender([message(1), message(2), message(1)])
-    top.msg_connect(sender, "out", tested, "symbols")
-    for index, sink in enumerate(sinks):
-        top.connect((tested, index), sink)
-    run(top)
-    assert [sink.data() for sink in sinks] == [[2] * 40] * 2
 
 
 @pytest.mark.filterwarnings("error")
