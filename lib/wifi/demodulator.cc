@@ -48,10 +48,14 @@ public:
           d_estimates(d.frames * d_f.trained * d.rows * d_f.streams),
           d_paths(64 * d.frames),
           d_errors(d.frames),
-          d_received(d.rows * d_f.symbols * d_f.carriers),
-          d_pilots(d_f.symbols * d_f.num_pilots),
-          d_shift(d_f.symbols)
+          d_received(d.rows * d.symbols * d_f.carriers),
+          d_pilots(d.symbols * d_f.num_pilots),
+          d_shift(d.symbols),
+          d_distance(d.symbols)
     {
+        for (std::int64_t t = 0; t < d.symbols; ++t)
+            d_distance[t] =
+                (static_cast<double>(start_of(t)) + 32 - d_f.training_middle) * d_f.scale;
     }
 
     void run()
@@ -74,8 +78,10 @@ private:
     std::vector<double> d_paths, d_errors; /* frames x 64; frames */
     std::vector<point> d_fields, d_received, d_pilots;
     std::vector<std::int64_t> d_shift, d_starts;
+    std::vector<double> d_distance; /* symbols: samples from the middle of the training */
     std::int64_t d_frame = 0;
 
+    std::int64_t start_of(std::int64_t t) const { return d_f.data_start + d_f.symbol * t; }
     std::int64_t channel_size() const { return d_f.trained * d_d.rows * d_f.streams; }
     point* trained() const
     {
@@ -93,7 +99,7 @@ private:
         whiten_channel();
         if (d_f.signal_b >= 0)
             signal_b();
-        if (!d_f.symbols)
+        if (!d_d.symbols)
             return;
         std::int64_t shift = 0;
         if (d_f.short_gi)
@@ -106,7 +112,7 @@ private:
         if (move_windows(shift, offset))
             receive();
         double more = 0;
-        double* phase = d_d.phase + d_frame * d_f.symbols;
+        double* phase = d_d.phase + d_frame * d_d.symbols;
         track(tracking(&offset, &more, phase));
         offset += more;
         take_turns_out(offset, phase);
@@ -299,12 +305,12 @@ private:
      * had not been moved. */
     void receive()
     {
-        const std::int64_t rows = d_d.rows, symbols = d_f.symbols,
+        const std::int64_t rows = d_d.rows, symbols = d_d.symbols,
                            carriers = d_f.carriers;
         d_starts.resize(symbols);
         bool moved = false;
         for (std::int64_t t = 0; t < symbols; ++t) {
-            d_starts[t] = d_f.starts[t] + d_shift[t];
+            d_starts[t] = start_of(t) + d_shift[t];
             moved = moved || d_shift[t];
         }
         spectra_at(d_starts, d_f.bins, carriers, scaled(), d_received.data());
@@ -314,7 +320,9 @@ private:
             const std::int64_t at = d_f.pilot_places[p];
             const point* h = estimate() + d_f.trained_place[at] * rows * d_f.streams;
             for (std::int64_t t = 0; t < symbols; ++t) {
-                const float* pilot = d_f.pilots + (t * d_f.num_pilots + p) * d_f.streams;
+                const float* pilot =
+                    d_f.pilots +
+                    (t % d_f.pilot_period * d_f.num_pilots + p) * d_f.streams;
                 point sum = 0;
                 for (std::int64_t r = 0; r < rows; ++r) {
                     point expected = 0;
@@ -332,7 +340,7 @@ private:
     {
         std::vector<float> memory(2 * d_f.carriers);
         float *re = memory.data(), *im = re + d_f.carriers;
-        for (std::int64_t t = 0; t < d_f.symbols; ++t) {
+        for (std::int64_t t = 0; t < d_d.symbols; ++t) {
             if (!d_shift[t])
                 continue;
             turns(-2 * M_PI / d_f.fft * static_cast<double>(d_f.scale * d_shift[t]),
@@ -341,7 +349,7 @@ private:
                   re,
                   im);
             for (std::int64_t r = 0; r < d_d.rows; ++r) {
-                point* x = d_received.data() + (r * d_f.symbols + t) * d_f.carriers;
+                point* x = d_received.data() + (r * d_d.symbols + t) * d_f.carriers;
                 for (std::int64_t k = 0; k < d_f.carriers; ++k)
                     x[k] = times(x[k], { re[k], im[k] });
             }
@@ -351,12 +359,12 @@ private:
     wifi_tracking tracking(const double* before, double* offset, double* phase)
     {
         return { 1,
-                 d_f.symbols,
+                 d_d.symbols,
                  d_f.num_pilots,
                  d_f.fft,
                  reinterpret_cast<const float*>(d_pilots.data()),
                  d_f.pilot_k,
-                 d_f.distance,
+                 d_distance.data(),
                  before,
                  offset,
                  phase };
@@ -367,8 +375,8 @@ private:
     bool move_windows(std::int64_t shift, double offset)
     {
         bool far = false;
-        for (std::int64_t t = 0; t < d_f.symbols; ++t) {
-            const double late = offset * d_f.distance[t] / d_f.scale;
+        for (std::int64_t t = 0; t < d_d.symbols; ++t) {
+            const double late = offset * d_distance[t] / d_f.scale;
             far = far || std::fabs(late) > 0.5;
             d_shift[t] = shift + static_cast<std::int64_t>(std::nearbyint(late));
         }
@@ -380,7 +388,7 @@ private:
     void take_turns_out(double offset, const double* phase)
     {
         constexpr std::int64_t block = 16;
-        const std::int64_t rows = d_d.rows, symbols = d_f.symbols,
+        const std::int64_t rows = d_d.rows, symbols = d_d.symbols,
                            carriers = d_f.carriers;
         std::vector<float> memory(2 * carriers);
         float *re = memory.data(), *im = re + carriers;
@@ -389,7 +397,7 @@ private:
         for (std::int64_t begin = 0; begin < symbols; begin += block) {
             const std::int64_t end = std::min(begin + block, symbols);
             for (std::int64_t t = begin; t < end; ++t) {
-                turns(offset * d_f.distance[t] * (2 * M_PI / d_f.fft),
+                turns(offset * d_distance[t] * (2 * M_PI / d_f.fft),
                       d_f.k,
                       carriers,
                       re,

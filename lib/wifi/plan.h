@@ -316,7 +316,7 @@ struct wifi_format {
     int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
     /* Subcarriers: of the L-LTF, with a channel, in use, and with data */
     std::int64_t legacy, trained, carriers, data;
-    std::int64_t symbols, streams, num_pilots;
+    std::int64_t streams, num_pilots;
     std::int64_t num_ltf;                              /* 0 if the L-LTF trains */
     const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
     const std::int64_t* k;             /* carriers: their numbers, ascending */
@@ -325,10 +325,11 @@ struct wifi_format {
     const std::int64_t* places;        /* data of the carriers */
     const std::int64_t *pilot_places,
         *pilot_k;               /* num_pilots: of the carriers, and numbers */
-    const float* pilots;        /* symbols x num_pilots x streams */
-    const std::int64_t* starts; /* symbols */
-    const double* distance; /* symbols: samples from the middle of the training fields */
-    bool greenfield;        /* the first training field comes twice */
+    const float* pilots;       /* pilot_period x num_pilots x streams, then again */
+    std::int64_t pilot_period; /* symbols */
+    std::int64_t data_start, symbol; /* window of the first symbol; from one to the next */
+    double training_middle;          /* middle of the training fields */
+    bool greenfield;                 /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
     const float* mapping;           /* streams x num_ltf: signs over their number */
     const std::uint8_t* shared;     /* trained: 1 if all streams send the same; or null */
@@ -347,6 +348,7 @@ struct wifi_format {
 struct wifi_demodulation {
     const wifi_format* format;
     std::int64_t frames, rows;
+    std::int64_t symbols; /* data symbols of each frame */
     wifi_frames from;
     const std::int64_t* first; /* frames: samples from which windows count */
     const double* cfo;         /* frames, cycles per sample */

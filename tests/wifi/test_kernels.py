@@ -3,7 +3,6 @@
 """Inner loops of the Wi-Fi receiver against double-precision NumPy, on each instruction set."""
 
 import itertools
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -138,79 +137,6 @@ def test_pieces_are_scanned_in_order_by_any_thread(rng):
         assert task.value()[2] == first
     assert len(found) == 1 and 62 <= found[0] <= 65
     np.testing.assert_array_equal(array, samples)
-
-
-def test_pieces_end_in_any_thread_while_others_look(rng):
-    """The thread that scans a piece may hold it last, and needs Python's lock to free it."""
-    scan = kernels.Scan(**SCAN)
-    array, samples = np.zeros((2, 40_000), np.complex64), complex_normal(rng, 2, 5000)
-    ended = threading.Event()
-
-    def run():
-        for _ in range(300):
-            scan.restart(0)
-            pieces = [scan.begin(None, samples, array, at=5000 * i, origin=0, threshold=0.35)
-                      for i in range(8)]
-            last = threading.Thread(target=pieces[-1].run, daemon=True)
-            last.start()
-            while pieces:
-                pieces.pop(0)
-                assert scan.window >= 0
-            last.join()
-        ended.set()
-
-    threading.Thread(target=run, daemon=True).start()
-    assert ended.wait(100)
-
-
-def test_a_new_stream_refuses_pieces_of_the_old_one(rng):
-    scan = kernels.Scan(**SCAN)
-    array = np.zeros((2, 4000), np.complex64)
-
-    def begin():
-        return scan.begin(None, complex_normal(rng, 2, 500), array, at=0, origin=0, threshold=0.35)
-
-    old = begin()
-    scan.restart(0)
-    new = begin()
-    new.run()
-    assert new.value()[2] == 0
-    old.run()
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="restarted before this piece"):
-            old.scan()
-    with pytest.raises(RuntimeError, match="restarted before this piece"):
-        old.value()
-    assert not array[:, 500:].any()
-
-
-def test_a_lost_piece_does_not_hold_up_the_next_ones(rng):
-    scan = kernels.Scan(**SCAN)
-    array = np.zeros((2, 4000), np.complex64)
-
-    def begin(at):
-        return scan.begin(None, complex_normal(rng, 2, 500), array, at=at, origin=0, threshold=0.35)
-
-    lost, after = begin(0), begin(500)
-    with pytest.raises(RuntimeError, match="not been scanned"):
-        _ = after.windows
-    del lost
-    after.run()
-    with pytest.raises(RuntimeError, match="lost: restart"):
-        after.value()
-    scan.restart(0)
-    begin(0).scan()
-    assert scan.window == 0
-
-
-@pytest.mark.parametrize("samples, at", [
-    (np.zeros((3, 10), np.complex64), 0), (np.zeros((2, 10), np.complex64), -1),
-    (np.zeros((2, 10), np.complex64), 3991), (np.zeros((2, 20), np.complex64)[:, ::2], 0)])
-def test_pieces_must_fit_the_array(samples, at):
-    scan = kernels.Scan(**SCAN)
-    with pytest.raises((ValueError, TypeError)):
-        scan.begin(None, samples, np.zeros((2, 4000), np.complex64), at=at, origin=0,
-                   threshold=0.35)
 
 
 @pytest.mark.parametrize("fft", [64, 128, 256])
@@ -457,7 +383,8 @@ def test_smooth(isa, rng):
 def test_channel_states(isa, rng, rows, columns):
     """Channels and noise of unscaled FFTs are scaled; condition numbers assume equal noise."""
     channel, noise = complex_normal(rng, 5, 37, rows, columns), rng.uniform(0.1, 10, (5, rows))
-    matrices, level, condition = kernels.channel_states(channel, noise, fft=64, isa=isa)
+    matrices, level, condition = map(np.array, zip(
+        *kernels.channel_states(channel, noise, fft=64, isa=isa), strict=True))
     np.testing.assert_allclose(matrices, channel / 64, rtol=1e-6)
     np.testing.assert_allclose(level, noise / 64**2)
     white = channel.astype(complex) / np.sqrt(noise)[:, None, :, None]
@@ -469,8 +396,8 @@ def test_channel_states(isa, rng, rows, columns):
 def test_condition_of_columns_and_of_too_many(rng):
     for columns, expected in ((1, 0.0), (3, np.nan)):
         channel = complex_normal(rng, 2, 5, 2, columns)
-        *_, condition = kernels.channel_states(channel, np.ones((2, 2)), fft=64)
-        np.testing.assert_array_equal(condition, [expected] * 2)
+        states = kernels.channel_states(channel, np.ones((2, 2)), fft=64)
+        np.testing.assert_array_equal([state[2] for state in states], [expected] * 2)
 
 
 def test_powers_in_decibels(rng):
@@ -696,13 +623,13 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
     samples = samples * np.exp(2j * np.pi * cfo * np.arange(samples.shape[1])) + 0.01 + 0.02j
     samples = (samples + 0.02 * complex_normal(rng, *samples.shape)).astype(np.complex64)
     samples = np.ascontiguousarray(samples)
-    first, direct = (40 + 192) * scale, np.full(rows, 0.01 + 0.02j, np.complex64)
+    first = (40 + 192) * scale
+    direct, = _core.wifi.direct_current([samples], rows=rows, cfo=np.array([cfo]), fft=64 * scale)
     tested = demodulator.Demodulator(f, scale)
     core = _core.wifi.Demodulator(tested.plan, tested._smoother)
-    task = core.begin([samples], rows=rows, first=np.array([first]), cfo=np.array([cfo]),
-                      direct=direct[None], isa=isa)
+    task = core.begin([samples], rows=rows, first=[first], cfo=[cfo], sizes=[f.sizes], isa=isa)
     task.run()
-    found = task.value()
+    found = task.arrays(0)
 
     def smooth(estimate, noise):
         channel, error, done, paths = tested._smoother.smooth(
@@ -710,13 +637,11 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
         assert done.all() and tested.plan["smoothing"]
         return channel[0], error[0], paths[0]
 
-    plan = {**tested.plan, "starts": tested.plan["starts"]}
-    if not f.num_symbols:
-        plan["starts"] = np.array([tested.plan["signal_b"] + 80])
-        plan["distance"] = np.array([100.0])
-        plan["pilots"] = np.ones((1, len(plan["pilot_k"]), plan["streams"]))
+    plan = tested.plan
+    if not f.num_symbols:    # the oracle wants a symbol
+        plan = plan | {"data_start": plan["signal_b"] + 80}
     expected = oracle.demodulate(samples.astype(complex), first, cfo, direct.astype(complex), plan,
-                                 smooth)
+                                 smooth, max(1, f.num_symbols))
     names = ["noise", "least_squares", "channel", "noise_var", "delay"]
     if isinstance(f, VHT):
         names.append("sig_b")

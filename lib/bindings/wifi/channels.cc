@@ -162,9 +162,9 @@ py::list powers(const std::vector<double_array>& signal,
     return out;
 }
 
-/* Return channel_states of channel (frames, carriers, rows, columns) and noise (frames,
- * rows). */
-py::tuple states_of(const complex_array& channel,
+/* Return channel_states::of_frame of each frame of channel (frames, carriers, rows,
+ * columns) and noise (frames, rows). */
+py::list states_of(const complex_array& channel,
                     const double_array& noise,
                     int fft,
                     const std::string& isa)
@@ -175,15 +175,17 @@ py::tuple states_of(const complex_array& channel,
                 channel.shape(3) <= wifi_max_columns,
             "channel_states");
     const std::int64_t columns = channel.shape(3);
-    const auto states = std::make_shared<channel_states>(
-        channel.shape(0), channel.shape(1), channel.shape(2), columns);
+    channel_states states(channel.shape(0), channel.shape(1), channel.shape(2), columns);
     const wifi_build& build = find_wifi(isa);
     {
         /* A condition number takes longer than a copy. */
         const long_call call(channel.size() * (columns > 1 ? 4 * columns : 1));
-        states->find(channel.data(), noise.data(), fft, build);
+        states.find(channel.data(), noise.data(), fft, build);
     }
-    return states->as_tuple(owner_of(states));
+    py::list out;
+    for (std::int64_t f = 0; f < channel.shape(0); ++f)
+        out.append(states.of_frame(f));
+    return out;
 }
 
 /* Return the error vectors' mean squares (frames, columns) for y (frames, carriers,
@@ -279,9 +281,13 @@ double channel_states::condition(const std::complex<float>* channel,
     return mean;
 }
 
-py::tuple channel_states::as_tuple(const py::object& owner) const
+py::tuple channel_states::of_frame(std::int64_t i) const
 {
-    return py::make_tuple(d_matrices.array(owner), d_level.array(owner), d_condition);
+    const std::int64_t size = d_carriers * d_rows * d_columns;
+    return py::make_tuple(
+        complex_array({ d_carriers, d_rows, d_columns }, d_matrices.data() + i * size),
+        double_array(d_rows, d_level.data() + i * d_rows),
+        d_condition[i]);
 }
 
 void bind_wifi_channels(py::module_& m)

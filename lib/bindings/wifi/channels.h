@@ -39,9 +39,8 @@ public:
               int fft,
               const wifi_build& build);
 
-    /* Return (channel / fft, noise / fft^2, list of the frames' mean condition numbers
-     * in dB). `owner` keeps this object. */
-    py::tuple as_tuple(const py::object& owner) const;
+    /* Return (channel / fft, noise / fft^2, mean condition number in dB) of frame i. */
+    py::tuple of_frame(std::int64_t i) const;
 
 private:
     std::int64_t d_frames, d_carriers, d_rows, d_columns;

@@ -148,11 +148,17 @@ public:
     std::int64_t size() const { return d_size; }
     std::int64_t shape(std::size_t axis) const { return d_shape[axis]; }
 
-    /* Return a NumPy array of this memory. `owner` keeps this object. */
-    py::array_t<T> array(const py::object& owner) const
+    /* Return row i of this memory, as the only row of a NumPy array. `owner` keeps this
+     * object. */
+    py::array_t<T> row(std::int64_t i, const py::object& owner) const
     {
-        return py::array_t<T>(d_shape, data(), owner);
+        std::vector<py::ssize_t> shape = d_shape;
+        shape[0] = 1;
+        return py::array_t<T>(shape, data() + i * (d_size / d_shape[0]), owner);
     }
+
+    /* Free the memory. */
+    void clear() { d_data.reset(); }
 
 private:
     struct freeing {

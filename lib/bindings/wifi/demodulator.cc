@@ -24,6 +24,21 @@ void mean_steps(const double* phase,
                       : 0;
 }
 
+/* Return at most eight of `count` symbols, evenly spread. Error vectors are measured on
+ * these. */
+std::vector<std::int64_t> measured_symbols(std::int64_t count)
+{
+    const std::int64_t most = std::min<std::int64_t>(count, 8);
+    std::vector<std::int64_t> chosen(most);
+    for (std::int64_t i = 1; i < most; ++i)
+        chosen[i] = static_cast<std::int64_t>(
+            static_cast<double>(i) *
+            (static_cast<double>(count - 1) / static_cast<double>(most - 1)));
+    if (most > 1)
+        chosen.back() = count - 1;
+    return chosen;
+}
+
 /* The stages from received vectors to PSDUs. No detector: frames are not decoded. */
 struct decoding_chain {
     const cpu_detector* detector;
@@ -31,14 +46,16 @@ struct decoding_chain {
     const descrambler* last;
     int threads;
 
-    bool fits(const wifi_format& f, std::int64_t rows) const
+    std::int64_t bits() const { return detector->shape().num_llr; }
+
+    bool fits(const wifi_format& f, std::int64_t rows, const frame_size& size) const
     {
         const plan& shape = detector->shape();
-        const std::int64_t bits = std::int64_t(shape.num_llr);
-        return decoder && last && f.symbols && shape.num_tx == f.streams &&
-               shape.num_rx == rows && f.data * f.symbols * bits <= INT32_MAX &&
-               decoder->takes(f.data * bits, f.symbols) &&
-               decoder->decoded() <= last->size();
+        const std::int64_t count = decoder->count(size.tail);
+        return shape.num_tx == f.streams && shape.num_rx == rows &&
+               f.data * size.symbols * bits() <= INT32_MAX &&
+               decoder->takes(f.data * bits(), size.symbols, count) &&
+               last->fits(size.payload) && decoder->decoded(count) <= size.payload.size;
     }
 };
 
@@ -56,57 +73,39 @@ public:
     }
 
     /* Throw std::invalid_argument if frames do not fit this format. */
-    void check(const received_frames& from,
-               const frames_of& all,
-               const decoding_chain& chain) const
+    void check(const received_frames& from, const decoding_chain& chain) const
     {
-        require(can_be_rows(from.rows) && from.fit(all, d_format.fft) &&
-                    (!chain.detector || chain.fits(d_format, from.rows)),
-                "demodulate");
+        constexpr std::int64_t far = std::int64_t{ 1 } << 40;
+        bool fits = can_be_rows(from.rows) && (!chain.detector || chain.last);
+        for (std::int64_t i = 0; fits && i < from.frames(); ++i)
+            fits = from.length[i] >= d_format.fft && from.first[i] > -far &&
+                   from.first[i] < far && from.size[i].symbols >= 0 &&
+                   (!chain.detector || chain.fits(d_format, from.rows, from.size[i]));
+        require(fits, "demodulate");
     }
 
     const wifi_format& format() const { return d_format; }
 
-    /* Demodulate frames and, with a payload, decode them. Return the time that it took.
-     * The caller must not hold Python's lock. */
-    stage_seconds run(const received_frames& from,
-                      const frames_of& all,
-                      const decoding_chain& chain,
-                      const std::string& isa,
-                      demodulated& found,
-                      std::optional<decoded>& payload) const
+    /* Demodulate frames with the same number of symbols. The caller must not hold
+     * Python's lock. */
+    void run(const received_frames& from, const wifi_build& build, demodulated& found) const
     {
-        stopwatch watch;
-        stage_seconds seconds{};
         filter_lease lease = d_smoother->lease();
         const wifi_smoother own = d_smoother->plan(lease);
         wifi_format format = d_format;
         format.smoother = &own;
-        const std::int64_t frames = from.frames();
-        scratch<std::complex<float>> direct(from.direct ? 0 : frames * from.rows);
-        const wifi_demodulation d = found.plan(
-            format,
-            from,
-            all,
-            from.direct ? floats(*from.direct) : reinterpret_cast<float*>(direct.data()));
-        const wifi_build& build = find_wifi(isa);
-        if (!from.direct)
-            find_direct(
-                build, all, frames, from.rows, d.cfo, d_format.fft, direct.data());
+        scratch<std::complex<float>> direct(found.frames * from.rows);
+        const wifi_demodulation d =
+            found.plan(format, from, reinterpret_cast<float*>(direct.data()));
+        find_direct(
+            build, d.from, found.frames, from.rows, d.cfo, d_format.fft, direct.data());
         build.demodulate(d);
-        mean_steps(d.phase, frames, d_format.symbols, found.step.mutable_data());
+        mean_steps(d.phase, found.frames, found.symbols(), found.step.mutable_data());
         if (d_format.signal_b >= 0)
-            decode_signal_b(d, isa, found.signal_b_bits.mutable_data());
-        if (payload)
-            measure(build, d, payload->error.mutable_data());
-        found.states->find(found.channel.data(), d.noise, d_format.fft, build);
-        seconds[0] = watch.lap();
-        viterbi_batch b{};
-        if (payload)
-            run_unlocked(b, chain.threads, [&](viterbi_batch& batch) {
-                return decode(d, chain, batch, watch, *payload, seconds);
-            });
-        return seconds;
+            decode_signal_b(d, build, found.signal_b_bits.mutable_data());
+        if (found.symbols())
+            measure(build, d, found.error.mutable_data());
+        found.states.find(found.channel.data(), d.noise, d_format.fft, build);
     }
 
     /* Return the bits of the VHT-SIG-B without its tail. */
@@ -120,7 +119,6 @@ private:
     std::shared_ptr<smoother> d_smoother;
     std::vector<py::array> d_kept;
     wifi_format d_format;
-    long_array d_measured;       /* symbols whose error vectors count */
     long_array d_signal_b_order; /* carriers of its coded bits, copy after copy */
     std::int64_t d_signal_b_copies;
     long_array d_sides; /* points on an axis of each stream's constellation */
@@ -139,7 +137,6 @@ private:
         f.short_gi = d["short_gi"].cast<bool>();
         f.share = d["share"].cast<double>();
         f.smoother = nullptr;
-        f.symbols = length(d, "starts");
         f.legacy = length(d, "legacy_bins");
         f.trained = length(d, "ltf_bins");
         f.carriers = length(d, "bins");
@@ -162,9 +159,12 @@ private:
         f.places = places(d, "places", f.carriers, f.data);
         f.pilot_places = places(d, "pilot_places", f.carriers, f.num_pilots);
         f.pilot_k = longs(d, "pilot_k", f.num_pilots);
-        f.starts = longs(d, "starts", f.symbols);
-        f.distance = kept<double>(d, "distance", { f.symbols });
-        f.pilots = kept<float>(d, "pilots", { f.symbols, f.num_pilots, f.streams });
+        f.data_start = d["data_start"].cast<std::int64_t>();
+        f.symbol = d["symbol"].cast<std::int64_t>();
+        f.training_middle = d["training_middle"].cast<double>();
+        f.pilot_period = d["pilots"].cast<py::array>().shape(0);
+        f.pilots = kept<float>(d, "pilots", { f.pilot_period, f.num_pilots, f.streams });
+        require(f.pilot_period >= 1, "Demodulator");
     }
 
     void set_training(const py::dict& d)
@@ -202,15 +202,13 @@ private:
 
     void set_measurement(const py::dict& d)
     {
-        d_measured = d["measured"].cast<long_array>();
         d_sides = d["sides"].cast<long_array>();
-        require(within(d_measured, d_format.symbols) && within(d_sides, 1025) &&
-                    d_sides.size() == d_format.streams,
+        require(within(d_sides, 1025) && d_sides.size() == d_format.streams,
                 "Demodulator");
     }
 
     void decode_signal_b(const wifi_demodulation& d,
-                         const std::string& isa,
+                         const wifi_build& build,
                          std::uint8_t* bits) const
     {
         const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
@@ -221,7 +219,7 @@ private:
                     d.signal_b[f * d.format->data + d_signal_b_order.data()[i]];
         const std::vector<std::int64_t> num_bits(d.frames, signal_b_bits());
         decode_signals(
-            &find_viterbi(find_build(isa)), llr.data(), num_bits.data(), d.frames, bits);
+            &find_viterbi(find_build(build.name)), llr.data(), num_bits.data(), d.frames, bits);
     }
 
     /* Measure the error vectors of some symbols. */
@@ -229,86 +227,19 @@ private:
     {
         const wifi_format& f = *d.format;
         const std::vector<float> noise(d.noise_var, d.noise_var + d.frames);
+        const std::vector<std::int64_t> chosen = measured_symbols(d.symbols);
         build.errors({ d.frames,
                        f.data,
-                       f.symbols,
+                       d.symbols,
                        static_cast<int>(d.rows),
                        static_cast<int>(f.streams),
                        d_sides.data(),
-                       d_measured.data(),
-                       d_measured.size(),
+                       chosen.data(),
+                       static_cast<std::int64_t>(chosen.size()),
                        d.vectors,
                        d.whitened,
                        noise.data(),
                        error });
-    }
-
-    /* Decode received vectors to PSDUs. Return 0 or out_of_memory. */
-    static std::size_t decode(const wifi_demodulation& d,
-                              const decoding_chain& chain,
-                              viterbi_batch& b,
-                              stopwatch& watch,
-                              decoded& to,
-                              stage_seconds& seconds)
-    {
-        const wifi_format& f = *d.format;
-        const frame_decoder& decoder = *chain.decoder;
-        const std::int64_t vectors = f.data * f.symbols;
-        const std::int64_t bits = chain.detector->shape().num_llr;
-        /* A single thread takes few frames at a time, so that LLRs stay in the cache.
-         * Four frames of 48, 52 or 108 carriers fill lanes of 16. Several threads share
-         * all frames. */
-        const std::int64_t most =
-            b.threads > 1 ? d.frames : std::min<std::int64_t>(4, d.frames);
-        scratch<float> noise(most * vectors);
-        scratch<float> llr(most * vectors * bits);
-        scratch<std::int8_t> integers(decoder.size(d.frames, f.symbols));
-        scratch<std::uint8_t> bits_of_frames(d.frames * decoder.decoded());
-        batch detected = detector_batch(f, b);
-        detected.noise_var = noise.data();
-        detected.llr = llr.data();
-        for (std::int64_t i = 0; i < d.frames; i += most) {
-            const std::int64_t together = std::min(most, d.frames - i);
-            detected.n = static_cast<std::size_t>(together * vectors);
-            for (std::int64_t j = 0; j < together; ++j)
-                std::fill_n(noise.data() + j * vectors,
-                            vectors,
-                            static_cast<float>(d.noise_var[i + j]));
-            detected.y = d.vectors + 2 * i * vectors * d.rows;
-            detected.h = d.whitened + 2 * i * f.data * d.rows * f.streams;
-            if (chain.detector->run(detected) == out_of_memory)
-                return out_of_memory;
-            seconds[1] += watch.lap();
-            for (std::int64_t j = 0; j < together; ++j)
-                decoder.round(
-                    { llr.data() + j * vectors * bits, f.data, f.symbols, bits },
-                    i + j,
-                    integers.data());
-            seconds[2] += watch.lap();
-        }
-        if (decoder.run(integers.data(), d.frames, bits_of_frames.data(), b) ==
-            out_of_memory)
-            return out_of_memory;
-        to.mpdus = chain.last->run(bits_of_frames.data(),
-                                   d.frames,
-                                   decoder.decoded(),
-                                   to.scrambled.mutable_data(),
-                                   to.psdus.data());
-        seconds[2] += watch.lap();
-        return 0;
-    }
-
-    static batch detector_batch(const wifi_format& f, const viterbi_batch& b)
-    {
-        batch detected{};
-        detected.per_channel = static_cast<std::size_t>(f.symbols);
-        detected.noise_per_vector = true;
-        detected.int8_scale = 1;
-        detected.threads = b.threads;
-        detected.team = b.team;
-        detected.stop = b.stop;
-        detected.stop_context = b.stop_context;
-        return detected;
     }
 
     static std::int64_t length(const py::dict& d, const char* name)
@@ -352,84 +283,296 @@ private:
     }
 };
 
-/* The demodulation of frames */
+/* Frames on their way from samples to received vectors, or down to PSDUs */
 class demodulation : public task
 {
 public:
-    /* kept: Python objects that must live until the task has run */
+    /* keep: whether to keep the arrays of all frames, not only of those that are not
+     * decoded completely. kept: Python objects that must live until the task has run */
     demodulation(const demodulator& d,
                  received_frames from,
                  const decoding_chain& chain,
-                 std::string isa,
+                 bool keep,
+                 const std::string& isa,
                  py::object kept)
         : d_demodulator(d),
           d_from(std::move(from)),
-          d_all(d_from.samples, d_from.rows),
           d_chain(chain),
-          d_isa(std::move(isa)),
+          d_keep(keep || !chain.detector),
+          d_build(find_wifi(isa)),
           d_kept(std::move(kept))
     {
-        d.check(d_from, d_all, d_chain);
+        d.check(d_from, d_chain);
     }
 
-    /* Return a dictionary of what reports of decoded frames need, or throw the task's
-     * exception. */
-    py::dict report()
+    /* Return a tuple for frame i: (payload, step of the phase, sampling offset, delay,
+     * bits of the VHT-SIG-B, EVM in dB, channel_states::of_frame). The payload is None or
+     * (PSDU, mpdu_list, whether it is complete, scrambled bits of the SERVICE field). */
+    py::tuple report(std::size_t i)
     {
         rethrow();
-        return dictionary(&demodulated::report_into);
+        const demodulated& found = *d_groups[d_of.at(i).group];
+        const std::int64_t place = d_of[i].place;
+        const std::int64_t bits = found.signal_b_bits.shape(1);
+        py::object payload = py::none();
+        if (const decoded* own = payload_of(i))
+            payload = py::make_tuple(
+                bytes_of(own->psdu.data(), own->psdu.size()),
+                mpdu_list(own->mpdus),
+                own->mpdus.complete,
+                bytes_of(own->scrambled.data(),
+                         std::min<std::size_t>(service, own->scrambled.size())));
+        const std::int64_t streams = found.error.shape(1);
+        py::tuple evm(found.symbols() ? streams : 0);
+        for (std::size_t j = 0; j < evm.size(); ++j)
+            evm[j] = decibels(found.error.data()[place * streams + j]);
+        return py::make_tuple(payload,
+                              found.step.data()[place],
+                              found.offset.data()[place],
+                              found.delay.data()[place],
+                              bytes_of(found.signal_b_bits.data() + place * bits, bits),
+                              evm,
+                              found.states.of_frame(place));
+    }
+
+    /* Return a dictionary of the arrays of frame i, which were kept, and "scrambled", its
+     * decoded bits or None. */
+    py::dict arrays(std::size_t i)
+    {
+        rethrow();
+        const std::shared_ptr<demodulated>& found = d_groups[d_of.at(i).group];
+        if (!found->vectors.data())
+            throw std::runtime_error("the arrays of this frame were not kept");
+        py::dict out = found->arrays(d_of[i].place, owner_of(found));
+        out["scrambled"] = py::none();
+        if (const decoded* own = payload_of(i))
+            out["scrambled"] = byte_array({ py::ssize_t{ 1 },
+                                            static_cast<py::ssize_t>(own->scrambled.size()) },
+                                          own->scrambled.data());
+        return out;
     }
 
 protected:
     void work() override
     {
-        auto found = std::make_shared<results>(d_demodulator, d_from, d_chain);
-        d_seconds = d_demodulator.run(
-            d_from, d_all, d_chain, d_isa, found->symbols, found->payload);
-        d_found = std::move(found);
+        viterbi_batch b{};
+        run_unlocked(b, d_chain.threads, [&](viterbi_batch& batch) {
+            return run_stages(batch);
+        });
     }
 
-    /* Return a dictionary of demodulated and, with a detector, decoded frames. */
-    py::object result() override
-    {
-        return dictionary(&demodulated::put_into);
-    }
+    /* Return (CPU seconds of demodulation, of detection, of decoding). */
+    py::object result() override { return py::cast(d_seconds); }
 
 private:
-    struct results {
-        demodulated symbols;
-        std::optional<decoded> payload;
+    static constexpr std::size_t service = 16; /* bits of the SERVICE field */
 
-        results(const demodulator& d,
-                const received_frames& from,
-                const decoding_chain& chain)
-            : symbols(d.format(), from.frames(), from.rows, d.signal_b_bits())
-        {
-            if (chain.detector)
-                payload.emplace(*chain.last, from.frames(), d.format().streams);
-        }
+    struct place_in_group {
+        std::size_t group;
+        std::int64_t place;
     };
 
     const demodulator& d_demodulator;
     received_frames d_from;
-    frames_of d_all;
     decoding_chain d_chain;
-    std::string d_isa;
+    bool d_keep;
+    const wifi_build& d_build;
     py::object d_kept;
-    std::shared_ptr<results> d_found;
+    std::vector<place_in_group> d_of; /* in the order of the caller */
+    std::vector<std::shared_ptr<demodulated>> d_groups;
+    std::vector<decoded> d_decoded; /* in the order of d_from */
     stage_seconds d_seconds{};
 
-    py::dict dictionary(void (demodulated::*put)(py::dict&, const py::object&) const) const
+    const decoded* payload_of(std::size_t i) const
     {
-        py::dict out;
-        const py::capsule owner = owner_of(d_found);
-        if (d_found->payload)
-            d_found->payload->put_into(out, owner);
-        (d_found->symbols.*put)(out, owner);
-        out["seconds"] = d_seconds;
-        return out;
+        if (d_decoded.empty())
+            return nullptr;
+        return &d_decoded[d_groups[d_of[i].group]->begin + d_of[i].place];
+    }
+
+    static py::bytes bytes_of(const std::uint8_t* data, std::size_t size)
+    {
+        return { reinterpret_cast<const char*>(data), size };
+    }
+
+    /* Return 0 or out_of_memory. */
+    std::size_t run_stages(viterbi_batch& b)
+    {
+        stopwatch watch;
+        const std::int64_t all = d_from.frames();
+        std::vector<std::int64_t> counts;
+        std::int64_t integers = 0, bits = 0, slack = 0;
+        for (std::int64_t i = 0; d_chain.detector && i < all; ++i) {
+            const std::int64_t count = d_chain.decoder->count(d_from.size[i].tail);
+            counts.push_back(count);
+            integers += d_chain.decoder->integers(count);
+            bits += d_chain.decoder->decoded(count);
+            slack =
+                std::max(slack, d_chain.decoder->written(d_from.size[i].symbols));
+        }
+        /* Each frame overwrites what the one before wrote behind its last used bit. */
+        scratch<std::int8_t> rounded(integers + slack);
+        std::int8_t* to = rounded.data();
+        for (std::int64_t i = 0; i < all;) {
+            const std::int64_t together = size_of_group(i, b.threads);
+            auto group = std::make_shared<demodulated>(d_demodulator.format(),
+                                                       d_from,
+                                                       i,
+                                                       together,
+                                                       d_demodulator.signal_b_bits());
+            d_demodulator.run(d_from, d_build, *group);
+            d_seconds[0] += watch.lap();
+            if (d_chain.detector &&
+                detect(*group, b, watch, counts.data() + i, to) == out_of_memory)
+                return out_of_memory;
+            d_groups.push_back(std::move(group));
+            i += together;
+        }
+        d_of.resize(all);
+        for (std::size_t g = 0; g < d_groups.size(); ++g)
+            for (std::int64_t j = 0; j < d_groups[g]->frames; ++j)
+                d_of[d_from.place[d_groups[g]->begin + j]] = { g, j };
+        if (!d_chain.detector)
+            return 0;
+        scratch<std::uint8_t> found(bits);
+        if (d_chain.decoder->run(rounded.data(), counts, found.data(), b) ==
+            out_of_memory)
+            return out_of_memory;
+        descramble(counts, found.data());
+        d_seconds[2] += watch.lap();
+        return 0;
+    }
+
+    /* Return how many frames from number i on are demodulated together: frames with the
+     * same number of symbols. A single thread takes few frames, so that LLRs stay in the
+     * cache. Four frames of 48, 52 or 108 carriers fill lanes of 16. Several threads
+     * share all frames. */
+    std::int64_t size_of_group(std::int64_t i, int threads) const
+    {
+        const std::int64_t end =
+            threads > 1 ? d_from.frames() : std::min(i + 4, d_from.frames());
+        std::int64_t j = i + 1;
+        while (j < end && d_from.size[j].symbols == d_from.size[i].symbols)
+            ++j;
+        return j - i;
+    }
+
+    /* Detect frames, and append their LLRs as integers. Return 0 or out_of_memory. */
+    std::size_t detect(const demodulated& from,
+                       const viterbi_batch& b,
+                       stopwatch& watch,
+                       const std::int64_t* counts,
+                       std::int8_t*& to)
+    {
+        const wifi_format& f = d_demodulator.format();
+        const std::int64_t vectors = f.data * from.symbols(), bits = d_chain.bits();
+        scratch<float> noise(from.frames * vectors);
+        scratch<float> llr(from.frames * vectors * bits);
+        for (std::int64_t j = 0; j < from.frames; ++j)
+            std::fill_n(noise.data() + j * vectors,
+                        vectors,
+                        static_cast<float>(from.noise_var.data()[j]));
+        batch detected{};
+        detected.n = static_cast<std::size_t>(from.frames * vectors);
+        detected.y = reinterpret_cast<const float*>(from.vectors.data());
+        detected.h = reinterpret_cast<const float*>(from.whitened.data());
+        detected.noise_var = noise.data();
+        detected.llr = llr.data();
+        detected.per_channel = static_cast<std::size_t>(from.symbols());
+        detected.noise_per_vector = true;
+        detected.int8_scale = 1;
+        detected.threads = b.threads;
+        detected.team = b.team;
+        detected.stop = b.stop;
+        detected.stop_context = b.stop_context;
+        if (d_chain.detector->run(detected) == out_of_memory)
+            return out_of_memory;
+        d_seconds[1] += watch.lap();
+        for (std::int64_t j = 0; j < from.frames; ++j) {
+            d_chain.decoder->round(
+                { llr.data() + j * vectors * bits, f.data, from.symbols(), bits },
+                counts[j],
+                to);
+            to += d_chain.decoder->integers(counts[j]);
+        }
+        d_seconds[2] += watch.lap();
+        return 0;
+    }
+
+    /* Turn the decoder's bits into PSDUs, and free what complete frames do not need. */
+    void descramble(const std::vector<std::int64_t>& counts, const std::uint8_t* bits)
+    {
+        d_decoded.resize(counts.size());
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const payload_layout& layout = d_from.size[i].payload;
+            decoded& to = d_decoded[i];
+            to.scrambled.resize(layout.size);
+            to.psdu.resize(layout.length);
+            const std::int64_t given = d_chain.decoder->decoded(counts[i]);
+            to.mpdus = d_chain.last->run(
+                bits, given, layout, to.scrambled.data(), to.psdu.data());
+            bits += given;
+        }
+        for (const auto& group : d_groups) {
+            const auto* own = d_decoded.data() + group->begin;
+            if (!d_keep && std::all_of(own, own + group->frames, [](const decoded& one) {
+                    return one.mpdus.complete;
+                }))
+                group->forget();
+        }
     }
 };
+
+/* A frame's numbers as Python gives them: symbols, scrambled bits, first bit of the tail,
+ * bytes of the PSDU, whether it is an A-MPDU */
+using python_size =
+    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+
+/* Sort frames by their number of symbols. Throw std::invalid_argument if the arguments do
+ * not fit each other. */
+received_frames sorted_frames(std::vector<row_array> samples,
+                              std::int64_t rows,
+                              const std::vector<std::int64_t>& first,
+                              const std::vector<double>& cfo,
+                              const std::vector<python_size>& sizes,
+                              const std::optional<complex_array>& white,
+                              std::int64_t encoders)
+{
+    const std::size_t n = samples.size();
+    const auto frames = static_cast<std::int64_t>(n);
+    require(first.size() == n && cfo.size() == n && sizes.size() == n &&
+                (!white || has_shape(*white, { frames, rows, rows })),
+            "demodulate");
+    const frames_of all(samples, rows);
+    require(all.fits, "demodulate");
+    received_frames out;
+    out.rows = rows;
+    out.place.resize(n);
+    std::iota(out.place.begin(), out.place.end(), std::size_t{ 0 });
+    std::stable_sort(out.place.begin(), out.place.end(), [&](auto a, auto b) {
+        return std::get<0>(sizes[a]) < std::get<0>(sizes[b]);
+    });
+    for (const std::size_t i : out.place) {
+        const auto [symbols, scrambled, tail, length, aggregated] = sizes[i];
+        out.data.push_back(all.data[i]);
+        out.length.push_back(all.length[i]);
+        out.stride.push_back(all.stride[i]);
+        out.first.push_back(first[i]);
+        out.cfo.push_back(cfo[i]);
+        out.size.push_back({ symbols,
+                             tail,
+                             { scrambled,
+                               std::min(scrambled, tail + viterbi_tail * encoders),
+                               length,
+                               aggregated } });
+        if (white)
+            out.white.insert(out.white.end(),
+                             white->data() + i * rows * rows,
+                             white->data() + (i + 1) * rows * rows);
+    }
+    out.samples = std::move(samples);
+    return out;
+}
 
 } // namespace
 
@@ -437,9 +580,8 @@ void bind_wifi_demodulator(py::module_& m)
 {
     py::class_<demodulation, task, std::shared_ptr<demodulation>>(
         m, "Demodulation", py::module_local())
-        .def("report",
-             &demodulation::report,
-             "Return a dictionary of what reports of decoded frames need.");
+        .def("report", &demodulation::report, py::arg("frame"))
+        .def("arrays", &demodulation::arrays, py::arg("frame"));
     py::class_<demodulator>(m, "Demodulator", py::module_local())
         .def(py::init(
                  constructor<demodulator, const py::dict&, std::shared_ptr<smoother>>()),
@@ -450,41 +592,46 @@ void bind_wifi_demodulator(py::module_& m)
             [](const py::object& self,
                std::vector<row_array> samples,
                std::int64_t rows,
-               long_array first,
-               double_array cfo,
-               std::optional<complex_array> direct,
-               std::optional<complex_array> white,
+               const std::vector<std::int64_t>& first,
+               const std::vector<double>& cfo,
+               const std::vector<python_size>& sizes,
+               const std::optional<complex_array>& white,
                const py::object& detector,
                const py::object& decoder,
                const py::object& last,
                int threads,
-               std::string isa) {
+               bool keep,
+               const std::string& isa) {
+                const decoding_chain chain{ detector.cast<const cpu_detector*>(),
+                                            decoder.cast<const frame_decoder*>(),
+                                            last.cast<const descrambler*>(),
+                                            threads };
                 return new_object(make_task<demodulation>(
                     self.cast<const demodulator&>(),
-                    received_frames{ std::move(samples),
-                                     rows,
-                                     std::move(first),
-                                     std::move(cfo),
-                                     std::move(direct),
-                                     std::move(white) },
-                    decoding_chain{ detector.cast<const cpu_detector*>(),
-                                    decoder.cast<const frame_decoder*>(),
-                                    last.cast<const descrambler*>(),
-                                    threads },
-                    std::move(isa),
+                    sorted_frames(std::move(samples),
+                                  rows,
+                                  first,
+                                  cfo,
+                                  sizes,
+                                  white,
+                                  chain.decoder ? chain.decoder->encoders() : 0),
+                    chain,
+                    keep,
+                    isa,
                     py::make_tuple(self, detector, decoder, last)));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),
             py::arg("rows"),
-            py::arg("first").noconvert(),
-            py::arg("cfo").noconvert(),
-            py::arg("direct").none(true).noconvert() = py::none(),
+            py::arg("first"),
+            py::arg("cfo"),
+            py::arg("sizes"),
             py::arg("white").none(true).noconvert() = py::none(),
             py::arg("detector").none(true) = py::none(),
             py::arg("decoder").none(true) = py::none(),
             py::arg("descrambler").none(true) = py::none(),
             py::arg("threads") = 1,
+            py::arg("keep") = false,
             py::arg("isa") = "auto");
 }
 

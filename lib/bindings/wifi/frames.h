@@ -7,76 +7,88 @@
 
 namespace mimopack {
 
-/* Frames as they were received: their samples, and what the synchroniser found */
-struct received_frames {
-    std::vector<row_array> samples; /* arrays (rows, length) */
-    std::int64_t rows;
-    long_array first;                    /* (frames,) */
-    double_array cfo;                    /* (frames,) */
-    std::optional<complex_array> direct; /* (frames, rows) */
-    std::optional<complex_array> white;  /* (frames, rows, rows) */
+/* Numbers of data symbols and bits of a frame */
+struct frame_size {
+    std::int64_t symbols;
+    std::int64_t tail; /* first bit of the convolutional code's tail */
+    payload_layout payload;
+};
 
-    std::int64_t frames() const { return static_cast<std::int64_t>(samples.size()); }
-    bool fit(const frames_of& all, int fft) const
+/* Frames as they were received, in the order of their numbers of symbols */
+struct received_frames {
+    std::vector<row_array> samples; /* arrays (rows, length), which the others point into */
+    std::int64_t rows = 0;
+    std::vector<std::size_t> place; /* of each frame in the order of the caller */
+    std::vector<const float*> data;
+    std::vector<std::int64_t> length, stride, first;
+    std::vector<double> cfo;
+    std::vector<frame_size> size;
+    std::vector<std::complex<float>> white; /* frames x rows x rows, or empty */
+
+    std::int64_t frames() const { return static_cast<std::int64_t>(place.size()); }
+
+    wifi_frames from(std::int64_t i) const
     {
-        constexpr std::int64_t far = std::int64_t{ 1 } << 40;
-        const std::int64_t n = frames();
-        bool fits = all.fits && has_shape(first, { n }) && has_shape(cfo, { n }) &&
-                    (!direct || has_shape(*direct, { n, rows })) &&
-                    (!white || has_shape(*white, { n, rows, rows }));
-        for (std::int64_t i = 0; fits && i < n; ++i)
-            fits =
-                all.length[i] >= fft && first.data()[i] > -far && first.data()[i] < far;
-        return fits;
+        return { data.data() + i, length.data() + i, stride.data() + i };
     }
 };
 
-/* What the demodulator puts out for each frame */
+/* Demodulated frames with the same number of symbols */
 struct demodulated {
+    std::int64_t begin, frames; /* of the received frames */
     buffer<std::complex<float>> vectors, whitened, channel, least_squares, received;
     buffer<double> noise_var, noise, offset, phase, step;
     buffer<std::int64_t> delay;
     buffer<float> signal_b;
     buffer<std::uint8_t> signal_b_bits;
-    /* of its own, because reports keep it longer than the rest */
-    std::shared_ptr<channel_states> states;
+    buffer<float> error;
+    channel_states states;
 
     demodulated(const wifi_format& f,
-                std::int64_t frames,
-                std::int64_t rows,
+                const received_frames& from,
+                std::int64_t first,
+                std::int64_t count,
                 std::int64_t bits_of_signal_b)
-        : vectors({ frames, f.data, f.symbols, rows }),
-          whitened({ frames, f.symbols ? f.data : 0, rows, f.streams }),
-          channel({ frames, f.trained, rows, f.streams }),
-          least_squares({ frames, f.trained, rows, f.streams }),
-          received({ frames, rows, f.symbols, f.carriers }),
+        : begin(first),
+          frames(count),
+          vectors({ frames, f.data, from.size[first].symbols, from.rows }),
+          whitened(
+              { frames, from.size[first].symbols ? f.data : 0, from.rows, f.streams }),
+          channel({ frames, f.trained, from.rows, f.streams }),
+          least_squares({ frames, f.trained, from.rows, f.streams }),
+          received({ frames, from.rows, from.size[first].symbols, f.carriers }),
           noise_var({ frames }),
-          noise({ frames, rows }),
+          noise({ frames, from.rows }),
           offset({ frames }),
-          phase({ frames, f.symbols }),
+          phase({ frames, from.size[first].symbols }),
           step({ frames }),
           delay({ frames }),
           signal_b({ frames, f.signal_b < 0 ? 0 : f.data }),
           signal_b_bits({ frames, bits_of_signal_b }),
-          states(std::make_shared<channel_states>(frames, f.trained, rows, f.streams))
+          error({ frames, f.streams }),
+          states(frames, f.trained, from.rows, f.streams)
     {
         std::fill_n(offset.mutable_data(), frames, 0.0);
     }
 
+    std::int64_t symbols() const { return phase.shape(1); }
+
     /* `direct`: direct current, complex (frames, rows) */
-    wifi_demodulation plan(const wifi_format& format,
-                           const received_frames& from,
-                           const frames_of& all,
-                           const float* direct)
+    wifi_demodulation
+    plan(const wifi_format& format, const received_frames& from, const float* direct)
     {
         return { &format,
-                 from.frames(),
+                 frames,
                  from.rows,
-                 all.all(),
-                 from.first.data(),
-                 from.cfo.data(),
+                 symbols(),
+                 from.from(begin),
+                 from.first.data() + begin,
+                 from.cfo.data() + begin,
                  direct,
-                 from.white ? floats(*from.white) : nullptr,
+                 from.white.empty()
+                     ? nullptr
+                     : reinterpret_cast<const float*>(from.white.data() +
+                                                      begin * from.rows * from.rows),
                  floats(vectors),
                  floats(whitened),
                  noise_var.mutable_data(),
@@ -90,69 +102,43 @@ struct demodulated {
                  floats(least_squares) };
     }
 
-    /* Put in what reports need. `owner` keeps this object. */
-    void report_into(py::dict& out, const py::object& owner) const
+    /* Free what only further passes need. */
+    void forget()
     {
-        out["sampling_offset"] = list_of(offset);
-        out["phase_step"] = list_of(step);
-        out["delay"] = list_of(delay);
-        out["sig_b_bits"] = signal_b_bits.array(owner);
-        out["states"] = states->as_tuple(owner_of(states));
+        for (auto* one : { &vectors, &whitened, &channel, &least_squares, &received })
+            one->clear();
     }
 
-    /* Put everything in. `owner` keeps this object. */
-    void put_into(py::dict& out, const py::object& owner) const
+    /* Return a dictionary of the arrays of a frame, as the only frame. `owner` keeps this
+     * object. */
+    py::dict arrays(std::int64_t i, const py::object& owner) const
     {
-        out["y"] = vectors.array(owner);
-        out["h"] = whitened.array(owner);
-        out["noise_var"] = noise_var.array(owner);
-        out["channel"] = channel.array(owner);
-        out["noise"] = noise.array(owner);
-        out["sampling_offset"] = offset.array(owner);
-        out["phase"] = phase.array(owner);
-        out["phase_step"] = step.array(owner);
-        out["delay"] = delay.array(owner);
-        out["sig_b"] = signal_b.array(owner);
-        out["sig_b_bits"] = signal_b_bits.array(owner);
-        out["received"] = received.array(owner);
-        out["least_squares"] = least_squares.array(owner);
-        out["states"] = states->as_tuple(owner_of(states));
-    }
-
-private:
-    template <typename T>
-    static std::vector<T> list_of(const buffer<T>& values)
-    {
-        return { values.data(), values.data() + values.size() };
+        py::dict out;
+        out["y"] = vectors.row(i, owner);
+        out["h"] = whitened.row(i, owner);
+        out["noise_var"] = noise_var.row(i, owner);
+        out["channel"] = channel.row(i, owner);
+        out["noise"] = noise.row(i, owner);
+        out["sampling_offset"] = offset.row(i, owner);
+        out["phase"] = phase.row(i, owner);
+        out["phase_step"] = step.row(i, owner);
+        out["delay"] = delay.row(i, owner);
+        out["sig_b"] = signal_b.row(i, owner);
+        out["sig_b_bits"] = signal_b_bits.row(i, owner);
+        out["received"] = received.row(i, owner);
+        out["least_squares"] = least_squares.row(i, owner);
+        return out;
     }
 };
 
 /* CPU seconds of the stages: demodulator, detector, decoder */
 using stage_seconds = std::array<double, 3>;
 
-/* What the decoding chain puts out for each frame */
+/* What the decoding chain puts out for a frame */
 struct decoded {
-    buffer<std::uint8_t> scrambled;
-    std::vector<std::uint8_t> psdus; /* frames x length */
-    std::int64_t length;
-    buffer<float> error;
-    std::vector<mpdu_places> mpdus;
-
-    decoded(const descrambler& last, std::int64_t frames, std::int64_t streams)
-        : scrambled({ frames, last.size() }),
-          psdus(frames * last.length()),
-          length(last.length()),
-          error({ frames, streams })
-    {
-    }
-
-    /* `owner` keeps this object. */
-    void put_into(py::dict& out, const py::object& owner) const
-    {
-        out["scrambled"] = scrambled.array(owner);
-        out["payloads"] = payload_list(psdus.data(), length, mpdus);
-        out["evm"] = decibels_of(error.data(), error.shape(0), error.shape(1));
-    }
+    std::vector<std::uint8_t> scrambled; /* bits */
+    std::vector<std::uint8_t> psdu;      /* bytes */
+    mpdu_places mpdus;
 };
 
 } // namespace mimopack

@@ -7,7 +7,7 @@
 namespace mimopack {
 
 void find_direct(const wifi_build& build,
-                 const frames_of& all,
+                 const wifi_frames& from,
                  std::int64_t frames,
                  std::int64_t rows,
                  const double* cfo,
@@ -17,11 +17,11 @@ void find_direct(const wifi_build& build,
     constexpr double near = 0.25, least_near = 0.5, least_far = 8;
     std::vector<float> power(frames * rows);
     build.means(
-        { frames, rows, all.all(), reinterpret_cast<float*>(direct), power.data() });
+        { frames, rows, from, reinterpret_cast<float*>(direct), power.data() });
     for (std::int64_t i = 0; i < frames * rows; ++i) {
         const std::int64_t frame = i / rows;
         const double least = std::fabs(cfo[frame] * fft) < near ? least_near : least_far;
-        if (!(std::norm(direct[i]) * static_cast<double>(all.length[frame]) >
+        if (!(std::norm(direct[i]) * static_cast<double>(from.length[frame]) >
               least * power[i]))
             direct[i] = 0;
     }
@@ -42,7 +42,7 @@ complex_array direct_current(const std::vector<row_array>& samples,
     require(all.fits && rows >= 0 && has_shape(cfo, { frames }), "direct_current");
     complex_array direct({ frames, rows });
     find_direct(
-        find_wifi(isa), all, frames, rows, cfo.data(), fft, direct.mutable_data());
+        find_wifi(isa), all.all(), frames, rows, cfo.data(), fft, direct.mutable_data());
     return direct;
 }
 

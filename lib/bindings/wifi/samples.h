@@ -10,7 +10,7 @@ namespace mimopack {
  * over its length if the carrier offset moves a subcarrier to frequency 0, and far below
  * otherwise. */
 void find_direct(const wifi_build& build,
-                 const frames_of& all,
+                 const wifi_frames& from,
                  std::int64_t frames,
                  std::int64_t rows,
                  const double* cfo,

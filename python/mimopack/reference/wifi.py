@@ -527,7 +527,7 @@ def interpolated(channel, hit, carriers):
     return channel
 
 
-def demodulate(samples, first, cfo, direct, plan, smooth):
+def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
     """Demodulate a frame: compute received vectors, channel and noise from its samples.
 
     Args:
@@ -539,9 +539,10 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
         smooth: function that smooths channel estimates over the subcarriers. Its arguments are the
             estimates (k, R * N) and the variance of their noise. It returns (channels (C, R * N),
             ratio of the error variance to the noise variance, powers of the paths (64,)).
+        num_symbols: number of data symbols, at least 1.
 
     Returns:
-        dictionary with the results of ``_core.wifi.Demodulator.run`` for this frame.
+        dictionary with the results of ``_core.wifi.Demodulation.arrays`` for this frame.
     """
     fft, scale, streams = plan["fft"], plan["scale"], plan["streams"]
     rows = len(samples)
@@ -583,18 +584,20 @@ def demodulate(samples, first, cfo, direct, plan, smooth):
         combined = np.einsum("kri,i,rk->k", whitened.conj(), plan["signal_b_signs"], received)
         found["sig_b"] = 4 * combined[plan["trained_place"][plan["places"]]].real
     whitened = whitened[plan["trained_place"]]
-    shift = np.full(len(plan["starts"]), window_shift(paths, 8) if plan["short_gi"] else 0)
+    starts = plan["data_start"] + plan["symbol"] * np.arange(num_symbols)
+    pilots = np.resize(plan["pilots"], (num_symbols, *plan["pilots"].shape[1:]))
+    shift = np.full(num_symbols, window_shift(paths, 8) if plan["short_gi"] else 0)
 
     def symbols(shift):
-        received = spectra(plan["starts"] + shift, plan["bins"]) * scaled
+        received = spectra(starts + shift, plan["bins"]) * scaled
         turn = -2j * np.pi / fft * scale * np.outer(shift, plan["band_k"])
         received = received * np.exp(turn)
         at = plan["pilot_places"]
-        expected = np.einsum("pri,spi->rsp", whitened[at], plan["pilots"])
+        expected = np.einsum("pri,spi->rsp", whitened[at], pilots)
         return received, np.sum(expected.conj() * received[..., at], axis=0)
 
     received, known = symbols(shift)
-    k, distance = plan["pilot_k"], plan["distance"]
+    k, distance = plan["pilot_k"], (starts + 32 - plan["training_middle"]) * scale
     epsilon = sampling_offset(known[None], k, distance, fft)[0]
     late = epsilon * distance / scale
     if np.abs(late).max() > 0.5:

@@ -13,22 +13,21 @@ from ..coding import ConvolutionalCode, ldpc, scramble, scrambler_sequence, seed
 from ..coding.convolutional import LARGEST_MEAN
 from . import mac
 from .formats.base import SERVICE, TAIL
-from .interleaving import order_of
+from .interleaving import bit_order, order_of
 from .points import to_symbols
 from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
 # The index is the first seven scrambled bits, read as a number with the first bit as the most
-# significant. _SEEDS has the scrambler seed, and _BY_START one period of its sequence (zeros for
-# seed 0).
+# significant. _SEEDS has the scrambler seed.
 _STARTS = np.arange(128)[:, None] >> np.arange(6, -1, -1) & 1
 _SEEDS = [seed_from_service(start) for start in _STARTS]
 _SEED_OF = {start.astype(np.uint8).tobytes(): seed
             for start, seed in zip(_STARTS, _SEEDS, strict=True)}
 _SEQUENCES = np.stack([np.zeros(127, np.uint8),
                        *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
-_BY_START = _SEQUENCES[_SEEDS]
+_DESCRAMBLER = _core.wifi.Descrambler(_SEQUENCES[_SEEDS], SERVICE)
 
 
 class Payload(NamedTuple):
@@ -77,8 +76,6 @@ class DataField:
             :func:`interleaving.bit_order`.
         source: int64, coded bit that is sent at each position, the inverse of ``order``.
         decoder: ``ldpc.WifiFrameDecoder``; only for an LDPC format.
-        viterbi: C++ decoder; only for a format with the convolutional code.
-        descrambler: C++ descrambler.
     """
 
     def __init__(self, frame_format, threads=1, ldpc_decoders=None):
@@ -98,19 +95,10 @@ class DataField:
             self._code, decoder = kept[name]
             # The frame decoder picks the payload bits itself, so it needs whole codewords.
             self.decoder = ldpc.WifiFrameDecoder(self._matching, decoder.decoder)
+            self._end = f.num_scrambled
         else:
             self._code = ConvolutionalCode(f.code_rate)
-            # The decoder stops after the tail: only zeros or padding follow it.
-            trellis = (f.tail_position + TAIL * f.num_encoders) // f.num_encoders
-            self.viterbi = _core.wifi.FrameDecoder(
-                source=self.order, rate=f.code_rate, encoders=f.num_encoders,
-                count=trellis - TAIL, largest_mean=LARGEST_MEAN)
-        end = f.num_scrambled
-        if f.coding == "bcc":
-            end = f.tail_position + TAIL * f.num_encoders
-        self.descrambler = _core.wifi.Descrambler(
-            sequences=_BY_START, size=f.num_scrambled, end=end, service=SERVICE, length=f.length,
-            aggregated=f.aggregated)
+            self._end = f.tail_position + TAIL * f.num_encoders
 
     def encode(self, psdu, scrambler_seed=93):
         """Encode a PSDU into the bits of its data symbols.
@@ -191,8 +179,9 @@ class DataField:
             coded = _core.wifi.order(llr, source=self.order)
             self.decoder.decode(coded.reshape(len(coded), -1))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
-        bits = self.viterbi.decode(llr, self._threads)
-        return self.payloads(bits)
+        # The decoder stops after the tail: only zeros or padding follow it.
+        count = self._end // f.num_encoders - TAIL
+        return self.payloads(viterbi_decoder(f).decode(llr, count=count, threads=self._threads))
 
     def payloads(self, scrambled, holds=None):
         """Descramble frames.
@@ -205,22 +194,14 @@ class DataField:
         Returns:
             list of n :class:`Payload`.
         """
-        return self.taken_apart(*self.descrambler.run(np.ascontiguousarray(scrambled)), holds)
-
-    def taken_apart(self, scrambled, psdus, holds=None):
-        """Make payloads from the results of ``descrambler``.
-
-        Args:
-            scrambled: uint8 (n, num_scrambled), scrambled bits with padding.
-            psdus: n tuples, the arguments of :func:`mac.at_places`.
-            holds: as for :meth:`payloads`; None with the convolutional code.
-
-        Returns:
-            list of n :class:`Payload`.
-        """
-        return [Payload(psdu[0], seed_of(row), ok, row, *mac.at_places(*psdu))
-                for psdu, row, ok in zip(psdus, scrambled, holds or [None] * len(psdus),
-                                         strict=True)]
+        f = self.frame_format
+        scrambled, psdus = _DESCRAMBLER.run(
+            np.ascontiguousarray(scrambled), size=f.num_scrambled, end=self._end, length=f.length,
+            aggregated=f.aggregated)
+        return [Payload(psdu, seed_of(row.tobytes()), ok, row,
+                        *mac.at_places(psdu, places, complete))
+                for (psdu, places, complete), row, ok in zip(
+                    psdus, scrambled, holds or [None] * len(psdus), strict=True)]
 
     def merged(self, before, after):
         """Merge the payloads of two attempts to decode a frame.
@@ -244,9 +225,58 @@ class DataField:
         return union
 
 
+class DataFields:
+    """The :class:`DataField` of each format, made when it is first needed."""
+
+    # With the LDPC code, a field takes 16 bytes for each coded bit of a frame.
+    _MOST = 64
+
+    def __init__(self):
+        self._fields, self._ldpc_decoders = {}, {}
+
+    def of(self, frame_format):
+        """Return the field of a format."""
+        f = frame_format
+        if f not in self._fields:
+            if len(self._fields) >= self._MOST:
+                self._fields.clear()
+            self._fields[f] = DataField(f, ldpc_decoders=self._ldpc_decoders)
+        return self._fields[f]
+
+
+def viterbi_decoder(frame_format):
+    """Return the C++ decoder of the convolutional code of frames; threads may share it."""
+    f = frame_format
+    return _viterbi_decoder(f.plan.num_data, f.num_streams, f.stream_bits, f.num_encoders,
+                            f.code_rate)
+
+
+@lru_cache(maxsize=256)
+def _viterbi_decoder(num_data, num_streams, stream_bits, encoders, rate):
+    order = bit_order(num_data, num_streams, stream_bits, encoders)
+    return _core.wifi.FrameDecoder(source=order, rate=rate, encoders=encoders,
+                                   largest_mean=LARGEST_MEAN)
+
+
+def demodulate_and_decode(frame_format, detector):
+    """Return the arguments of ``_core.wifi.Demodulator.begin`` that let it decode frames too.
+
+    The result is empty if some step has no C++: the detector, the LDPC code, or vectors that are
+    arranged for a space-time block code or for copies of a duplicate frame.
+
+    Args:
+        frame_format: a format of the frames' kind.
+        detector: the detector; None only demodulates.
+    """
+    f, core = frame_format, getattr(detector, "core", None)
+    if core is None or not f.num_symbols or f.coding != "bcc" or f.stbc or f.plan.copies > 1:
+        return {}
+    return {"detector": core, "decoder": viterbi_decoder(f), "descrambler": _DESCRAMBLER}
+
+
 def seed_of(service):
-    """Return the scrambler seed of a scrambled SERVICE field (uint8, one for each bit), or 0."""
-    return _SEED_OF[service[:7].tobytes()]
+    """Return the scrambler seed of a scrambled SERVICE field (bytes, one for each bit), or 0."""
+    return _SEED_OF[service[:7]]
 
 
 @lru_cache(maxsize=4096)

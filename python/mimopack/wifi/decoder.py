@@ -5,8 +5,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import ceil, isfinite
 from threading import Lock
 from typing import NamedTuple
@@ -15,15 +14,18 @@ import numpy as np
 
 from .. import _core, detectors
 from . import carriers, mac, training
-from .data_field import DataField, seed_of, with_length, with_sent_length
-from .demodulator import Demodulated, Demodulator, demodulates_at_once
+from .data_field import (
+    DataFields,
+    demodulate_and_decode,
+    seed_of,
+    with_length,
+    with_sent_length,
+)
+from .demodulator import Demodulator
 from .formats import VHT, NonHT
 from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame
 from .iterations import Iterations
-from .kept import Kept, size_of
-from .laps import Laps
-from .llr_decoder import MOST_KEPT, LlrDecoder
 from .points import (
     error_vectors,
     in_time,
@@ -31,11 +33,12 @@ from .points import (
     measured_symbols,
     mmse_points,
 )
+from .stage_timer import StageTimer
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 _log = logging.getLogger(__name__)
-# Frames of one format are demodulated in batches of at most _BATCH frames. A batch has at most
+# Frames of one kind are demodulated in batches of at most _BATCH frames. A batch has at most
 # about _SYMBOLS_TOGETHER symbols (OFDM symbols x antennas x 20 MHz), to stay in the cache. Threads
 # share the frames in batches of at least _LEAST_SYMBOLS, because each batch takes some time of the
 # thread that searches. While this thread gets less than _PROMPT seconds of samples at once, it has
@@ -55,7 +58,8 @@ _BEHIND = 1e-3
 _SHARED_WORK = 8_000_000
 # Stages of a call of the C++ demodulator, in the order of its ``seconds``.
 _STAGES = "demodulation", "detection", "decoding"
-_RESULTS = "scrambled", "payloads", "evm", "states", "seconds"
+# Maximum number of kinds of frames whose tables are kept.
+_MOST_KINDS = 256
 # Prefix of a problem that is an exception.
 FAILED = "failed: "
 _LTF_START = training.L_STF + 2 * training.GUARD
@@ -94,49 +98,45 @@ class Settings:
 
 
 class Begun(NamedTuple):
-    """Frames that are being decoded without Python's lock.
+    """Frames of one kind that are being decoded without Python's lock.
 
     Attributes:
-        task: ``_core.Task`` for any thread; its result is for :meth:`FrameDecoder.finish`.
+        task: ``_core.wifi.Demodulation`` for any thread, a ``_core.Task``.
         group: list of :class:`synchroniser.Found`, the frames.
         setup: what they are decoded with.
+        lower: matrices that undo the whitening across antennas; None without it.
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
     """
 
     task: _core.Task
     group: list
     setup: "_Setup"
+    lower: np.ndarray | None
     keep_symbols: bool
 
 
 class _Setup(NamedTuple):
-    """The steps that decode frames of one format.
+    """The steps that decode frames of one kind.
 
     Attributes:
-        samples: :class:`FrameSamples`.
         demodulator: :class:`Demodulator`.
-        field: :class:`DataField`; None for frames without data.
-        detector: MIMO detector; None if the detector refuses the format.
-        refusal: reason of the refusal; "" without one.
-        behind: arguments of ``Demodulator.begin`` for the steps that follow at once in C++.
-        lower: matrices that undo the whitening across antennas; None without it.
+        detector: MIMO detector; None for frames that are only demodulated.
+        refusal: why the detector refuses such frames; "" if it does not.
+        steps: see :func:`data_field.demodulate_and_decode`.
     """
 
-    samples: FrameSamples
     demodulator: Demodulator
-    field: DataField | None
     detector: object
     refusal: str
-    behind: dict
-    lower: np.ndarray | None
+    steps: dict
 
 
 class FrameDecoder:
     """Demodulate and decode frames in batches. One thread at a time may use an object.
 
-    Most frames need only one call in C++, which needs no Python lock: one thread calls
-    :meth:`begin` and :meth:`finish`, and any thread runs the task in between. Others are decoded
-    with :meth:`decode`, or with :meth:`improve` if the first pass has left an error.
+    One thread calls :meth:`begin` and :meth:`finish`. Any thread runs the task in between, which
+    is C++ and needs no Python lock. Most frames are then decoded. Others are left to
+    :meth:`improve`: frames with errors, and frames for which some step has no C++.
 
     Args:
         settings: :class:`Settings`.
@@ -149,17 +149,16 @@ class FrameDecoder:
     """
 
     def __init__(self, settings, clock=None):
-        self._detectors, self._demodulators, self._chains, self._loops = (
-            Kept(MOST_KEPT) for _ in range(4))
-        self._llr_decoder = LlrDecoder()
-        self._costs = {}    # {kind of format: CPU seconds of the last batch per OFDM symbol}
+        self._detectors, self._setups, self._loops = {}, {}, {}
+        self._fields = DataFields()
+        self._costs = {}    # {kind of frames: CPU seconds of the last batch per OFDM symbol}
         self.settings = settings
-        self._laps = Laps(clock)
+        self._timer = StageTimer(clock)
         self._logged = set()    # exceptions logged so far
 
     @property
     def seconds(self):
-        return self._laps.seconds
+        return self._timer.seconds
 
     @property
     def settings(self):
@@ -168,13 +167,11 @@ class FrameDecoder:
     @settings.setter
     def settings(self, settings):
         self._settings = settings
-        self._detectors.clear()
-        self._chains.clear()
-        self._loops.clear()
-        self._costs.clear()
+        for kept in (self._detectors, self._setups, self._loops, self._costs):
+            kept.clear()
 
     def batches(self, found, threads, seconds=0.0):
-        """Divide frames into batches to decode together. Those of a batch have the same format.
+        """Divide frames into batches to decode together. Frames of a batch have the same kind.
 
         Args:
             found: list of :class:`synchroniser.Found` with known formats.
@@ -186,18 +183,19 @@ class FrameDecoder:
         """
         groups = {}
         for index, one in enumerate(found):
-            groups.setdefault((one.header.format.key, one.header.centre), []).append(index)
+            groups.setdefault(_kind(one), []).append(index)
         shared = -(-len(found) // threads)
         late = seconds / _BEHIND
         out = []
-        for indices in groups.values():
+        for kind, indices in groups.items():
             f = found[indices[0]].header.format
-            symbols = max(1, f.num_symbols * self.settings.num_rx * f.bandwidth_mhz // 20)
+            mean = sum([found[i].header.format.num_symbols for i in indices]) / len(indices)
+            symbols = max(1, mean * self.settings.num_rx * f.bandwidth_mhz // 20)
             least = ceil(_LEAST_SYMBOLS * min(_LARGER, max(1.0, late)) / symbols)
-            cost = self._costs.get(_kind(f), 0.0) * f.num_symbols
+            cost = self._costs.get(kind, 0.0) * mean
             if seconds < _PROMPT and cost:
                 least = min(least, ceil(_LEAST_SECONDS / cost))
-            size = min(_BATCH, -(-_SYMBOLS_TOGETHER // symbols), max(shared, least))
+            size = min(_BATCH, ceil(_SYMBOLS_TOGETHER / symbols), max(shared, least))
             # Make parts of similar size: a remainder of one frame would cost as much Python time as
             # a full part.
             parts = -(-len(indices) // size)
@@ -206,7 +204,7 @@ class FrameDecoder:
         return out
 
     def decode(self, found, keep_symbols=False):
-        """Decode frames of one format, none of which may have a :meth:`problem`.
+        """Decode frames of one kind, none of which may have a :meth:`problem`.
 
         Args:
             found: list of :class:`synchroniser.Found`.
@@ -215,12 +213,84 @@ class FrameDecoder:
         Returns:
             list of :class:`ReceivedFrame`.
         """
-        self._keep_symbols = keep_symbols
-        self._laps.end()
-        with np.errstate(all="ignore"):
-            reports = self._attempt(found, self._decode)
-        self._laps.end("reporting")
+        begun = self.begin(found, keep_symbols)
+        begun.task.run()
+        reports = self.finish(begun)
+        left = [i for i, report in enumerate(reports) if report is None]
+        for i, report in zip(left, self.improve(begun, left), strict=True):
+            reports[i] = report
         return reports
+
+    def begin(self, found, keep_symbols=False):
+        """Prepare to decode frames of one kind; return :class:`Begun`.
+
+        The arguments are those of :meth:`decode`. Raises what a user's detector raises.
+        """
+        setup = self._setup(found[0])
+        samples, lower = self._whitened(found, setup.demodulator)
+        formats = [one.header.format for one in found]
+        steps = setup.steps
+        if steps:
+            vectors = sum([f.num_symbols for f in formats]) * formats[0].plan.num_data
+            self._share_threads(setup.detector, vectors)
+            steps = steps | {"threads": setup.detector.threads}
+        task = setup.demodulator.begin(samples, formats, keep=keep_symbols, **steps)
+        return Begun(task, found, setup, lower, keep_symbols)
+
+    def finish(self, begun):
+        """Return the list of :class:`ReceivedFrame` of frames whose task is done.
+
+        An element is None if :meth:`improve` has to go on. Raises what the task raised.
+        """
+        setup, task = begun.setup, begun.task
+        seconds = task.value()
+        self._timer.add(dict(zip(_STAGES, seconds, strict=True)))
+        group = begun.group
+        symbols = sum([one.header.format.num_symbols for one in group])
+        self._costs[_kind(group[0])] = sum(seconds) / max(1, symbols)
+        detector = _label(setup.detector) if setup.steps else ""
+        reports = []
+        for i, (one, known) in enumerate(zip(group, self._known(group), strict=True)):
+            found = _Found(*task.report(i))
+            if not found.payload:
+                if setup.detector is not None:    # some step has no C++
+                    reports.append(None)
+                    continue
+                found = found._replace(evm=())
+            elif not found.payload[2] and self._improves:
+                reports.append(None)
+                continue
+            lower = None if begun.lower is None else begun.lower[i]
+            report = self._report(one, known, found, detector, lower)
+            report.problem = setup.refusal
+            if begun.keep_symbols and found.payload:
+                d = setup.demodulator.demodulated(task, [i])
+                report.symbols = self._symbols(one.header.format, d)[0]
+            reports.append(report)
+        return reports
+
+    def improve(self, begun, left):
+        """Decode frames that :meth:`finish` has left.
+
+        Another decoder may have begun them.
+
+        Args:
+            begun: :class:`Begun`.
+            left: indices of the frames in ``begun.group``.
+
+        Returns:
+            list of their :class:`ReceivedFrame`.
+        """
+        groups = {}
+        for i in left:
+            groups.setdefault(begun.group[i].header.format.key, []).append(i)
+        self._timer.end()
+        reports = {}
+        with np.errstate(all="ignore"):
+            for indices in groups.values():
+                reports.update(zip(indices, self._attempt(begun, indices), strict=True))
+        self._timer.end("reporting")
+        return [reports[i] for i in left]
 
     def demodulate(self, found):
         """Estimate channels and demodulate frames, but do not detect and decode them.
@@ -229,71 +299,12 @@ class FrameDecoder:
             found: as for :meth:`decode`.
 
         Returns:
-            list of :class:`frame.FrameVectors`. It has a :class:`ReceivedFrame` for a frame whose
-            demodulation raised an exception.
+            list of :class:`frame.FrameVectors`.
         """
-        self._keep_symbols = False
         with np.errstate(all="ignore"):
-            return self._attempt(found, self._vectors)
-
-    def begin(self, found, keep_symbols=False):
-        """Prepare to decode frames without Python's lock.
-
-        The arguments are those of :meth:`decode`.
-
-        Returns:
-            :class:`Begun`, or None if only :meth:`decode` can decode the frames.
-        """
-        f = found[0].header.format
-        if self._whitens or f.num_symbols and not demodulates_at_once(f):
-            return None
-        try:
-            setup = self._setup(found)
-        except Exception:    # decode() reports it
-            return None
-        if setup.field and not setup.behind and not setup.refusal:
-            return None
-        task = setup.demodulator.begin(setup.samples, **setup.behind)
-        return Begun(task, found, setup, keep_symbols)
-
-    def finish(self, begun):
-        """Return the list of :class:`ReceivedFrame` of frames whose task is done.
-
-        The result is None if :meth:`improve` may find more MPDUs. Raises what the task raised.
-        """
-        setup, task = begun.setup, begun.task
-        self._keep_symbols = begun.keep_symbols
-        if begun.keep_symbols or not setup.behind:
-            d, scrambled, psdus, evm, states, seconds = setup.demodulator.taken(task.value())
-        else:
-            found = task.report()
-            d = _Offsets(found["phase_step"], found["sampling_offset"], found["delay"],
-                         found["sig_b_bits"], setup.demodulator.carriers)
-            scrambled, psdus, evm, states, seconds = (found[name] for name in _RESULTS)
-        self._laps.add(dict(zip(_STAGES, seconds, strict=True)))
-        if not setup.behind:
-            return self._undecoded(begun.group, d, setup, states)
-        f = begun.group[0].header.format
-        self._costs[_kind(f)] = sum(seconds) / (len(begun.group) * f.num_symbols)
-        if self._improves and not all([complete for _, _, complete in psdus]):
-            return None
-        return self._reports(begun.group, d, setup, _Packed(psdus, scrambled[:, :SERVICE]), evm,
-                             states)
-
-    def improve(self, begun):
-        """Return the list of :class:`ReceivedFrame` of frames that :meth:`finish` has left.
-
-        Another decoder may have begun them.
-        """
-        self._keep_symbols = begun.keep_symbols
-        self._laps.end()
-        with np.errstate(all="ignore"):
-            try:
-                reports = self._decode(begun.group, begun.task.value())
-            except Exception:    # find out which frames fail
-                reports = self._attempt(begun.group, self._decode)
-        self._laps.end("reporting")
-        return reports
+            begun = self.begin(found)
+            begun.task.run()
+            return [self._vectors(begun, i) for i in range(len(found))]
 
     def problem(self, one):
         """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
@@ -314,25 +325,26 @@ class FrameDecoder:
 
     def failed(self, one, problem):
         """Return the :class:`ReceivedFrame` of a frame that cannot be decoded."""
-        return ReceivedFrame(**self._found([one])[0], format=one.header.format, problem=problem,
+        return ReceivedFrame(**self._known([one])[0], format=one.header.format, problem=problem,
                              announced=one.header.announced)
 
-    def _attempt(self, group, step):
-        """Return step(group). If that fails, take its frames one by one and report failures."""
-        try:
-            return step(group)
-        except Exception as error:
-            if len(group) == 1:
-                self._log_once(error, group[0])
-                return [self.failed(group[0], f"{FAILED}{type(error).__name__}")]
-        return [frame for one in group for frame in self._attempt([one], step)]
-
-    def _log_once(self, error, one):
-        told = type(error), str(error)
-        if told not in self._logged:
-            self._logged.add(told)
+    def failure(self, one, error):
+        """Return the :class:`ReceivedFrame` of a frame whose decoding raised an exception."""
+        words = type(error), str(error)
+        if words not in self._logged:
+            self._logged.add(words)
             _log.error("the frame at sample %d was not decoded (logged once per error)",
                        one.preamble.start, exc_info=error)
+        return self.failed(one, f"{FAILED}{type(error).__name__}")
+
+    def _attempt(self, begun, indices):
+        """Return the reports of frames. If that fails, take them one by one."""
+        try:
+            return self._decode(begun, indices)
+        except Exception as error:
+            if len(indices) == 1:
+                return [self.failure(begun.group[indices[0]], error)]
+        return [self._attempt(begun, [i])[0] for i in indices]
 
     @property
     def _whitens(self):
@@ -344,75 +356,61 @@ class FrameDecoder:
         """True if incomplete frames are decoded again."""
         return self.settings.passes > 1 or self.settings.iterations > 1
 
-    def _setup(self, group):
-        """Return the :class:`_Setup` of frames of one format."""
-        f, centre = group[0].header.format, group[0].header.centre
-        demodulator, field, detector, refusal = self._chains.get(
-            (f.key, centre), lambda: self._chain(f, centre), size_of(f))
-        samples, lower = self._whitened(group, demodulator)
-        behind = self._behind(detector, field, len(group)) if detector is not None else {}
-        return _Setup(samples, demodulator, field, detector, refusal, behind, lower)
-
-    def _chain(self, f, centre):
-        """Return (demodulator, data field, detector, refusal) of a format, see :class:`_Setup`."""
-        demodulator = self._demodulator(f, centre)
-        if not f.num_symbols:
-            return demodulator, None, None, ""
-        field = self._llr_decoder.field(f)
-        try:
-            rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
-            return demodulator, field, self._detector(f, rows), ""
-        except _Refused as refused:
-            return demodulator, field, None, str(refused)
-
-    def _demodulator(self, f, centre):
-        return self._demodulators.get((f.symbols_key, centre), lambda: Demodulator(
-            f, self.settings.scale, centre, self.settings.smoothing))
+    def _setup(self, one):
+        """Return the :class:`_Setup` of frames of the kind of a frame."""
+        f, kind = one.header.format, _kind(one)
+        if kind not in self._setups:
+            demodulator = Demodulator(f, self.settings.scale, one.header.centre,
+                                      self.settings.smoothing)
+            detector, refusal = None, ""
+            if f.num_symbols and self.settings.detector:
+                try:
+                    rows = self.settings.num_rx * f.plan.copies * (2 if f.stbc else 1)
+                    detector = self._detector(f, rows)
+                except _Refused as refused:
+                    refusal = str(refused)
+            _keep(self._setups, kind, _Setup(demodulator, detector, refusal,
+                                             demodulate_and_decode(f, detector)))
+        return self._setups[kind]
 
     def _whitened(self, group, demodulator):
         """Return (:class:`FrameSamples`, matrices that undo the whitening across antennas)."""
-        samples = self._samples(group)
+        samples = FrameSamples([one.samples for one in group],
+                               [one.preamble.window - one.first for one in group],
+                               [one.preamble.cfo for one in group])
         if not self._whitens:
             return samples, None
-        lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
+        with np.errstate(all="ignore"):
+            lower, white = factors(noise_covariance(demodulator.training_halves(samples)))
         return replace(samples, white=white), lower
 
-    def _vectors(self, group):
-        """Return the list of :class:`frame.FrameVectors` of frames of one format."""
-        f = group[0].header.format
-        demodulator = self._demodulator(f, group[0].header.centre)
-        samples, lower = self._whitened(group, demodulator)
-        d, *_, states, _ = demodulator.taken(demodulator.run(samples))
-        evm = _core.wifi.decibels(self._equalised(f, d)[0]) if f.num_symbols else None
-        setup = _Setup(samples, demodulator, None, None, "", {}, lower)
-        reports = self._reports(group, d, setup, evm=evm, states=states)
+    def _vectors(self, begun, i):
+        """Return the :class:`frame.FrameVectors` of a demodulated frame."""
+        one = begun.group[i]
+        f = one.header.format
+        d = begun.setup.demodulator.demodulated(begun.task, [i])
+        found = _Found(*begun.task.report(i))
+        if f.num_symbols:
+            found = found._replace(evm=_core.wifi.decibels(self._errors(f, d))[0])
+        lower = None if begun.lower is None else begun.lower[i]
+        frame = self._report(one, self._known([one])[0], found, "", lower)
         if f.num_symbols:    # only the SERVICE field proves the length in a VHT-SIG-B
-            for frame in reports:
-                frame.format = f
-        return [FrameVectors(frame, y.reshape(-1, y.shape[-1]), h, float(noise), one.inside,
-                             sig_b.tobytes())
-                for one, frame, y, h, noise, sig_b in zip(
-                    group, reports, d.y, d.h, d.noise_var, d.sig_b_bits, strict=True)]
+            frame.format = f
+        return FrameVectors(frame, d.y[0].reshape(-1, d.y.shape[-1]), d.h[0],
+                            float(d.noise_var[0]), one.inside, found.sig_b)
 
-    def _decode(self, group, result=None):
-        """Decode frames of one format: return a list of :class:`ReceivedFrame`.
-
-        ``result`` is the result of the first pass in C++ if it was made already.
-        """
-        f, setup = group[0].header.format, self._setup(group)
-        demodulator, field, detector = setup.demodulator, setup.field, setup.detector
-        if result is None:
-            result = demodulator.run(setup.samples, **setup.behind)
-        demodulated, *found, evm, states, seconds = demodulator.taken(result)
-        self._laps.share(dict(zip(_STAGES, seconds, strict=True)))
-        if not f.num_symbols or setup.refusal:
-            return self._undecoded(group, demodulated, setup, states)
-        if not setup.behind:
-            payloads = self._decoded(demodulated, detector, field)
+    def _decode(self, begun, indices):
+        """Decode frames of one format, as :meth:`improve` does."""
+        group = [begun.group[i] for i in indices]
+        f, setup = group[0].header.format, self._setup(group[0])
+        field, demodulator = self._fields.of(f), setup.demodulator
+        demodulated = demodulator.demodulated(begun.task, indices)
+        if begun.setup.steps:
+            bits = np.concatenate([begun.task.arrays(i)["scrambled"] for i in indices])
+            payloads = self._iterated(field, demodulated, field.payloads(bits))
+            self._timer.end("decoding")
         else:
-            payloads = field.taken_apart(*found)
-            payloads = self._iterated(field, demodulated, payloads)
-            self._laps.end("decoding")
+            payloads = self._decoded(demodulated, setup.detector, field)
         # The report has the channel and offsets of the last pass that found another MPDU, or else
         # of the first pass: a later pass may have trained on wrong bits.
         reported = demodulated
@@ -426,38 +424,91 @@ class FrameDecoder:
                 coded = field.code(np.stack([payloads[i].scrambled for i in left]))
                 refined = demodulator.refine(demodulated.take(left),
                                              known_points(f, coded, field.source))
-                self._laps.end("demodulation")
-                decoded = self._decoded(refined, detector, field, [payloads[i] for i in left])
-            except Exception as failure:    # keep the results of earlier passes
-                self._log_once(failure, group[left[0]])
+                self._timer.end("demodulation")
+                decoded = self._decoded(refined, setup.detector, field,
+                                        [payloads[i] for i in left])
+            except Exception as error:    # keep the results of earlier passes
+                self.failure(group[left[0]], error)
                 break
             payloads = _put(payloads, left, decoded)
             demodulated = demodulated.put(left, refined)
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
-                reported, evm = reported.put(better, demodulated.take(better)), None
-                states = None
+                reported = reported.put(better, demodulated.take(better))
             # Another pass seldom helps a frame that has good MPDUs and gained none in this pass. It
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._reports(group, reported, setup, _Packed.of(payloads), evm, states)
+        return self._reports(begun, indices, reported, payloads)
 
-    def _undecoded(self, group, demodulated, setup, states):
-        """Return the reports of frames without data, or of frames that the detector refuses."""
-        reports = self._reports(group, demodulated, setup, states=states)
-        if setup.refusal:
-            reports = [replace(frame, problem=setup.refusal) for frame in reports]
+    def _reports(self, begun, indices, demodulated, payloads):
+        """Return the reports of frames of one format."""
+        d, group = demodulated, [begun.group[i] for i in indices]
+        f = group[0].header.format
+        evm = _core.wifi.decibels(self._errors(f, d))
+        states = _core.wifi.channel_states(np.ascontiguousarray(d.channel), d.noise,
+                                           fft=carriers.FFT_20 * self.settings.scale)
+        symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)
+        reports = []
+        for i, (one, known, payload) in enumerate(zip(group, self._known(group), payloads,
+                                                      strict=True)):
+            places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in payload.mpdus]
+            found = _Found(
+                (payload.psdu, places, payload.complete, payload.scrambled[:SERVICE].tobytes()),
+                float(d.phase_step[i]), float(d.sampling_offset[i]), int(d.delay[i]),
+                d.sig_b_bits[i].tobytes(), evm[i], states[i])
+            lower = None if begun.lower is None else begun.lower[indices[i]]
+            report = self._report(one, known, found, _label(begun.setup.detector), lower)
+            report.symbols = symbols[i]
+            reports.append(report)
         return reports
 
-    def _behind(self, detector, field, frames):
-        """Return the arguments of ``Demodulator.begin`` for steps that follow at once in C++."""
-        core, f = getattr(detector, "core", None), field.frame_format
-        if core is None or not demodulates_at_once(f):
-            return {}
-        self._share_threads(detector, frames * f.plan.num_data * f.num_symbols)
-        return {"detector": core, "decoder": field.viterbi, "descrambler": field.descrambler,
-                "threads": detector.threads}
+    def _report(self, one, known, found, detector, lower):
+        """Return the :class:`ReceivedFrame` of a frame.
+
+        Args:
+            one: :class:`synchroniser.Found`.
+            known: element of :meth:`_known`.
+            found: :class:`_Found`.
+            detector: label of the detector.
+            lower: matrix that undoes the whitening across antennas, or None.
+        """
+        f, scale = one.header.format, self.settings.scale
+        matrices, noise, condition = found.state
+        if lower is not None:
+            matrices = lower[None] @ matrices
+            noise = noise * np.sum(np.abs(lower)**2, axis=1)
+        # Symbols that are not finite have no phase; the preamble still tells the offset.
+        known["cfo_hz"] += _finite(
+            found.phase_step * (self.settings.sample_rate / (2 * np.pi * f.symbol * scale)))
+        if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
+            known["start"] = one.preamble.window + (found.delay - _LTF_START) * scale
+        psdu, seed, mpdus, complete = b"", 0, (), False
+        if found.payload:
+            psdu, places, complete, service = found.payload
+            seed = seed_of(service)
+            mpdus, _ = mac.at_places(psdu, places, complete)
+        if isinstance(f, VHT):
+            f = (with_sent_length(f, service, found.sig_b) if found.payload
+                 else with_length(f, found.sig_b))
+        ks = (f.plan if isinstance(f, NonHT) else carriers.high_throughput(f.bandwidth_mhz)).used
+        # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
+        # but the report's is positive for a fast one.
+        return ReceivedFrame(
+            **known, format=f, problem="", psdu=psdu,
+            sampling_offset_ppm=_finite(0.0 - 1e6 * found.sampling_offset),
+            condition_db=condition, evm_db=found.evm, detector=detector, scrambler_seed=seed,
+            mpdus=mpdus, complete=complete, channel=ChannelState(ks, matrices, noise))
+
+    def _errors(self, f, demodulated):
+        """Return the mean squared error vectors of demodulated frames, (n, streams)."""
+        d = demodulated
+        return error_vectors(d.y, d.h, d.noise_var, measured_symbols(d.y.shape[2]), f)
+
+    def _symbols(self, f, demodulated):
+        """Return the equalised points of frames, (n, symbols, carriers, streams)."""
+        d = demodulated
+        return in_time(mmse_points(d.y, d.h, d.noise_var), f)
 
     def _share_threads(self, detector, vectors):
         """Let a detector use all cores if the batch is large enough."""
@@ -468,12 +519,12 @@ class FrameDecoder:
     def _decoded(self, demodulated, detector, field, before=None):
         """Return the payloads of demodulated frames, merged with payloads of earlier passes."""
         llr = self._detect(detector, demodulated)
-        self._laps.end("detection")
+        self._timer.end("detection")
         payloads = field.decode(llr)
         if before:
             payloads = list(map(field.merged, before, payloads))
         payloads = self._iterated(field, demodulated, payloads, llr)
-        self._laps.end("decoding")
+        self._timer.end("decoding")
         return payloads
 
     def _iterated(self, field, demodulated, payloads, llr=None):
@@ -486,29 +537,23 @@ class FrameDecoder:
         passes = self.settings.iterations
         if passes == 1 or not left or not Iterations.takes(f):
             return payloads
-        loop = self._loops.get((f.key, demodulated.y.shape[3]), lambda: Iterations(
-            field, self._detector(f, demodulated.h.shape[2], extrinsic=True), passes,
-            self.settings.feedback_scale), size_of(f))
-        found = loop.decode(demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
-                            None if llr is None else llr[left], [payloads[i] for i in left])
+        if f.key not in self._loops:
+            detector = self._detector(f, demodulated.h.shape[2], extrinsic=True)
+            _keep(self._loops, f.key,
+                  Iterations(field, detector, passes, self.settings.feedback_scale))
+        found = self._loops[f.key].decode(
+            demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
+            None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
-
-    def _samples(self, group):
-        """Return the :class:`FrameSamples` of frames, from the first LTF window on."""
-        samples = [one.samples for one in group]
-        first = np.array([one.preamble.window - one.first for one in group])
-        cfo = np.array([one.preamble.cfo for one in group])
-        return FrameSamples(samples, first, cfo)
 
     def _detector(self, f, rows, **options):
         unknowns = f.num_streams * (2 if f.stbc else 1)
-
-        make = self.settings.detector
+        make, key = self.settings.detector, (unknowns, rows, f.constellation, *options)
         try:
-            key = unknowns, rows, f.constellation, *options
             with _MAKING:
-                return self._detectors.get(
-                    key, lambda: make(unknowns, rows, f.constellation, **options))
+                if key not in self._detectors:
+                    _keep(self._detectors, key, make(unknowns, rows, f.constellation, **options))
+                return self._detectors[key]
         except ValueError as error:
             name = getattr(make, "label", "the detector")
             raise _Refused(_refusal(name, f, error)) from error
@@ -521,7 +566,7 @@ class FrameDecoder:
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
 
-    def _found(self, group):
+    def _known(self, group):
         """Return the report fields known from synchronisation: one dictionary per frame."""
         fft = carriers.FFT_20 * self.settings.scale
         # Powers of an unscaled FFT of size N: the power of the samples is their sum over N^2.
@@ -540,129 +585,39 @@ class FrameDecoder:
                 "level_dbfs": level, "noise_dbfs": noise})
         return found
 
-    def _reports(self, group, demodulated, setup, packed=None, evm=None, states=None):
-        """Return the list of :class:`ReceivedFrame` of demodulated frames of one format.
 
-        ``packed`` is a :class:`_Packed`, or None if there are no payloads. ``evm`` and ``states``
-        are as in ``Demodulator.taken``, or None if not known.
-        """
-        d, scale, rate = demodulated, self.settings.scale, self.settings.sample_rate
-        f, fft = group[0].header.format, carriers.FFT_20 * scale
-        if states is None:
-            states = _core.wifi.channel_states(np.ascontiguousarray(d.channel), d.noise, fft=fft)
-        matrices, noise, condition = states
-        if setup.lower is not None:
-            matrices = setup.lower[:, None] @ matrices
-            noise = noise * np.sum(np.abs(setup.lower)**2, axis=2)
-        detector, symbols = "", None
-        if packed:
-            detector = _label(setup.detector)
-            if self._keep_symbols or evm is None:
-                error, symbols = self._equalised(f, d)
-                evm = _core.wifi.decibels(error)
-        if isinstance(d, Demodulated):
-            d = _Offsets(d.phase_step.tolist(), d.sampling_offset.tolist(), d.delay.tolist(),
-                         d.sig_b_bits, d.carriers)
-        rest = _Rest(d.carriers, matrices, noise, condition, d.sampling_offset, detector, evm,
-                     packed)
-        turn = rate / (2 * np.pi * f.symbol * scale)
-        psdus = packed.psdus if packed else repeat((b"", (), False))
-        frames = []
-        for i, (one, found, step, delay, announced, (psdu, places, _)) in enumerate(zip(
-                group, self._found(group), d.phase_step, d.delay,
-                _announced(group, d, packed), psdus, strict=False)):
-            # Symbols that are not finite have no phase; the preamble still tells the offset.
-            found["cfo_hz"] += _finite(step * turn)
-            if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
-                found["start"] = one.preamble.window + (delay - _LTF_START) * scale
-            found["format"], found["problem"], found["psdu"] = announced, "", psdu
-            found["symbols"] = None if symbols is None else symbols[i]
-            frames.append(ReceivedFrame.unread(found, places, partial(rest.of, i)))
-        return frames
-
-    def _equalised(self, f, demodulated):
-        """Return (mean squared error vectors (n, streams), equalised points).
-
-        The points have the shape (n, symbols, carriers, streams), or are None if not kept.
-        """
-        d, count = demodulated, demodulated.y.shape[2]
-        if self._keep_symbols:
-            chosen, points = np.arange(count), in_time(mmse_points(d.y, d.h, d.noise_var), f)
-        else:
-            chosen, points = measured_symbols(count), None
-        return error_vectors(d.y, d.h, d.noise_var, chosen, f), points
-
-
-class _Offsets(NamedTuple):
-    """The fields of :class:`Demodulated` that reports need, as lists except the last two."""
-
-    phase_step: list
-    sampling_offset: list
-    delay: list
-    sig_b_bits: np.ndarray
-    carriers: np.ndarray
-
-
-class _Packed(NamedTuple):
-    """Payloads of frames.
+class _Found(NamedTuple):
+    """What ``_core.wifi.Demodulation.report`` returns of a frame.
 
     Attributes:
-        psdus: n tuples, the arguments of :func:`mac.at_places`.
-        service: uint8 (n, 16), scrambled SERVICE fields. May be a view of a larger array.
+        payload: (PSDU, list of (offset, length, fcs_ok), whether it is complete, scrambled SERVICE
+            field), or None.
+        phase_step, sampling_offset, delay: as in :class:`demodulator.Demodulated`.
+        sig_b: VHT-SIG-B without tail, a byte for each bit.
+        evm: tuple of the error vector magnitudes of the streams in dB.
+        state: (channel matrices, noise powers, condition number in dB).
     """
 
-    psdus: list
-    service: np.ndarray
-
-    @classmethod
-    def of(cls, payloads):
-        """Return those of a list of :class:`data_field.Payload`."""
-        return cls([(one.psdu, [(m.offset, len(m.data), m.fcs_ok) for m in one.mpdus], one.complete)
-                    for one in payloads], np.stack([one.scrambled[:SERVICE] for one in payloads]))
-
-
-class _Rest:
-    """The part of the reports of a batch that is made when somebody reads it.
-
-    It keeps neither the samples nor the received vectors of the frames.
-    """
-
-    def __init__(self, ks, matrices, noise, condition, offset, detector, evm, packed):
-        self._ks, self._matrices, self._noise, self._condition = ks, matrices, noise, condition
-        self._offset, self._detector, self._evm = offset, detector, evm
-        self._packed = packed and packed._replace(service=packed.service.copy())
-
-    def of(self, i):
-        """Return the attributes of frame i for ``ReceivedFrame.unread``."""
-        seed, mpdus, complete = 0, (), False
-        if self._packed:
-            seed = seed_of(self._packed.service[i])
-            mpdus, complete = mac.at_places(*self._packed.psdus[i])
-        # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
-        # but the report's is positive for a fast one.
-        return {
-            "sampling_offset_ppm": _finite(0.0 - 1e6 * float(self._offset[i])),
-            "condition_db": self._condition[i],
-            "channel": ChannelState(self._ks, self._matrices[i], self._noise[i]),
-            "mpdus": mpdus, "complete": complete, "evm_db": self._evm[i] if self._evm else (),
-            "scrambler_seed": seed, "detector": self._detector, "announced": {}}
+    payload: tuple | None
+    phase_step: float
+    sampling_offset: float
+    delay: int
+    sig_b: bytes
+    evm: tuple
+    state: tuple
 
 
-def _announced(group, demodulated, packed):
-    """Return the formats of frames, VHT frames with the length in a correct VHT-SIG-B."""
-    formats = [one.header.format for one in group]
-    if not isinstance(formats[0], VHT):
-        return formats
-    fields = [bits.tobytes() for bits in demodulated.sig_b_bits]
-    if packed is None:
-        return list(map(with_length, formats, fields))
-    return [with_sent_length(f, service.tobytes(), sig_b)
-            for f, sig_b, service in zip(formats, fields, packed.service, strict=True)]
+def _kind(one):
+    """Return a key of frames that are decoded together; see ``FrameFormat.kind``."""
+    f = one.header.format
+    return f.kind, one.header.centre, not f.num_symbols
 
 
-def _kind(f):
-    """Return what the time to decode an OFDM symbol of a format depends on."""
-    return f.name, f.bandwidth_mhz, f.mcs, f.num_streams, f.stbc, f.coding
+def _keep(objects, key, made):
+    """Put an object into a dictionary of limited size."""
+    if len(objects) >= _MOST_KINDS:
+        objects.clear()
+    objects[key] = made
 
 
 def _differ(payload, other):

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Demodulate frames of one format: received vectors, channels and noise for a MIMO detector."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from .. import _core
 from . import carriers, signal_fields, training
 from .formats import VHT, NonHT
-from .points import axes_of, measured_symbols, space_time_blocks
+from .points import axes_of, space_time_blocks
 from .smoothing import smoother
 
 # From the first sample of a frame to the FFT window of the first half of the L-LTF, at 20 MS/s.
@@ -60,6 +60,16 @@ class Demodulated:
     received: np.ndarray | None = None
     least_squares: np.ndarray | None = None
 
+    @classmethod
+    def stacked(cls, parts):
+        """Return the frames of several objects, which have arrays of the same shapes."""
+        first, *others = parts
+        if not others:
+            return first
+        return replace(first, **{
+            name: np.concatenate([value, *(getattr(one, name) for one in others)])
+            for name, value in first._arrays()})
+
     def take(self, indices):
         """Return a copy with only the frames at some indices."""
         return replace(self, **{name: value[indices] for name, value in self._arrays()})
@@ -89,7 +99,7 @@ class Demodulator:
     L-LTF halves. All symbols are divided by the standard deviation of the noise.
 
     Args:
-        frame_format: :class:`formats.FrameFormat`; all frames share its ``key``.
+        frame_format: :class:`formats.FrameFormat`; all frames share its ``kind``.
         scale: FFT size divided by 64: 1, 2 or 4.
         centre: subcarrier index of the channel's centre in the band of the samples.
         smoothing: whether to smooth channel estimates at all.
@@ -119,10 +129,8 @@ class Demodulator:
         # VHT pilots train only the sum over the streams.
         self._sums = isinstance(f, VHT) and streams > 1
         self._estimated = plan.data_index if self._sums else np.arange(plan.used.size)
-        # _starts: samples at 20 MS/s from the first L-LTF window to the window of each data symbol.
-        # _distance: samples from the middle of the training fields to the middle of each window.
-        self._starts = f.data_start + f.guard - _LTF + f.symbol * np.arange(f.num_symbols)
-        self._distance = (self._starts + 32.0 - self._training_middle()) * scale
+        # Samples at 20 MS/s from the first L-LTF window to the window of the first data symbol.
+        self._data_start = f.data_start + f.guard - _LTF
         self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
         trained = np.ones(self._ltf_k.size, bool)
         at_pilots = np.searchsorted(self._ltf_k, plan.pilots)
@@ -136,7 +144,8 @@ class Demodulator:
     def _plan(self, sequence, at_pilots, centre):
         """Return the format's constants for the C++ demodulator."""
         f, plan, streams = self.format, self.format.plan, self.format.num_space_time_streams
-        pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
+        # The polarity repeats after 127 symbols, and the pattern after each pilot had its turn.
+        pilots = np.ascontiguousarray(f.pilots(127 * len(plan.pilots)), np.float32)
         pilots = pilots.reshape(-1, len(plan.pilots), streams)
         starts, mapping, share = np.empty(0, int), np.empty((streams, 0)), 0.5
         if not self._non_ht:
@@ -154,7 +163,7 @@ class Demodulator:
         if isinstance(f, VHT):
             order, copies = signal_fields.sig_b_order(f)
         return {
-            "measured": measured_symbols(f.num_symbols), "sides": axes_of(f, streams),
+            "sides": axes_of(f, streams),
             "fft": self._fft, "scale": self._scale, "streams": streams,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
             "short_gi": f.short_gi, "share": share,
@@ -166,7 +175,8 @@ class Demodulator:
             "band_k": centre + plan.used, "trained_place": self._in_ltf,
             "places": plan.data_index, "pilot_places": plan.pilot_index,
             "pilot_k": np.array(plan.pilots), "pilots": pilots,
-            "starts": self._starts, "distance": self._distance, "turn": self._turn,
+            "data_start": self._data_start, "symbol": f.symbol,
+            "training_middle": float(self._training_middle()), "turn": self._turn,
             "untrained": (self._turn.conj() * sequence[:, None]).astype(np.complex64),
             "ltf_starts": starts, "mapping": mapping.astype(np.float32, "C"), "shared": shared,
             "trained_here": self._trained}
@@ -180,57 +190,38 @@ class Demodulator:
         """Subcarrier indices of channel estimates, see :class:`Demodulated`."""
         return self._ltf_k
 
-    @property
-    def samples_needed(self):
-        """Number of samples of a frame from the first FFT window of the L-LTF on."""
-        return (self.format.num_samples - _LTF) * self._scale
-
-    def begin(self, samples, **behind):
+    def begin(self, samples, formats, **options):
         """Prepare to demodulate frames without Python's lock.
 
         Args:
             samples: :class:`FrameSamples` that begin at the first FFT window of the L-LTF. They
-                hold ``samples_needed`` samples and a guard interval on both sides.
-            behind: keyword arguments for further steps in the same call: detector (a
-                ``_core.CpuDetector``), decoder and descrambler (of a
-                :class:`data_field.DataField`), and threads. Allowed only for formats that
-                :func:`demodulates_at_once`.
+                hold the whole frame and a guard interval on both sides.
+            formats: list of the frames' formats.
+            options: ``keep``, whether to keep the arrays of all frames, and the arguments of
+                :func:`data_field.demodulate_and_decode` with the number of ``threads``.
 
         Returns:
-            ``_core.Task``. Any thread may run it. The result is for :meth:`taken`.
+            ``_core.wifi.Demodulation``, a task that any thread may run.
         """
         return self._core.begin(samples.samples, rows=len(samples.samples[0]), first=samples.first,
-                                cfo=samples.cfo, direct=samples.direct, white=samples.white,
-                                **behind)
+                                cfo=samples.cfo, white=samples.white,
+                                sizes=[f.sizes for f in formats], **options)
 
-    def run(self, samples, **behind):
-        """Demodulate frames now: return the result of the task of :meth:`begin`."""
-        task = self.begin(samples, **behind)
-        task.run()
-        return task.value()
+    def demodulated(self, task, frames):
+        """Return the :class:`Demodulated` of some frames of a task that is done.
 
-    def taken(self, found):
-        """Return the parts of a result of :meth:`run`.
-
-        Returns:
-            A tuple of six. Without ``behind``, the second to fourth are None:
-
-            the :class:`Demodulated` frames;
-            scrambled bits and payloads, two arguments of
-            :meth:`data_field.DataField.taken_apart`;
-            error vector magnitudes in dB, a tuple with one value per stream for each frame;
-            result of ``_core.wifi.channel_states`` for the channels;
-            (CPU seconds of demodulation, of detection, of decoding).
+        Args:
+            task: the result of :meth:`begin`.
+            frames: indices of frames that have the same number of symbols.
         """
-        decoded = [found.get(name)
-                   for name in ("scrambled", "payloads", "evm", "states", "seconds")]
-        y, h = found["y"], found["h"]
-        if self.format.num_symbols:
+        return Demodulated.stacked([self._demodulated(task.arrays(i)) for i in frames])
+
+    def _demodulated(self, arrays):
+        y, h = arrays["y"], arrays["h"]
+        if y.shape[2]:
             y, h = self._vectors(y, h)
-        return Demodulated(
-            y, h, found["noise_var"], found["channel"], self._ltf_k, found["noise"],
-            found["sampling_offset"], found["phase_step"], found["delay"], found["sig_b_bits"],
-            found["received"], found["least_squares"]), *decoded
+        own = {one.name: arrays[one.name] for one in fields(Demodulated) if one.name in arrays}
+        return Demodulated(**own | {"y": y, "h": h, "carriers": self._ltf_k})
 
     def refine(self, before, points):
         """Demodulate frames again, with their decoded bits as further training.
@@ -254,20 +245,23 @@ class Demodulator:
         f, plan = self.format, self.format.plan
         deviation = np.sqrt(before.noise).astype(np.float32)[:, None, :, None]
         weight = f.num_ltf * (2 if self._non_ht else 1)
+        symbols = points.shape[2]
+        starts = self._data_start + f.symbol * np.arange(symbols)
+        distance = (starts + 32.0 - self._training_middle()) * self._scale
         known = {"trained_place": self._in_ltf, "turn": self._turn}
         epsilon, phase, received, noise, least, channel = _core.wifi.refine(
             before.received, points, before.channel / deviation,
             least_squares=before.least_squares, k=plan.used, trained_k=self._ltf_k,
-            distance=self._distance, pilot_places=plan.pilot_index, estimated=self._estimated,
+            distance=distance, pilot_places=plan.pilot_index, estimated=self._estimated,
             fft=self._fft, weight=weight, interpolate=self._smoothing, **known)
         least = np.sqrt(least)[:, None, :, None]
-        share = 1 / (weight + f.num_symbols)
+        share = 1 / (weight + symbols)
         channel, error = self._smooth(channel / least, share)
         channel *= least
         y, whitened = _core.wifi.whiten(received, points, channel, noise=noise,
                                         places=plan.data_index, **known)
         y, h = self._vectors(y, np.take(whitened, plan.data_index, axis=1))
-        step = (phase[:, -1] - phase[:, 0]) / max(1, f.num_symbols - 1)
+        step = (phase[:, -1] - phase[:, 0]) / max(1, symbols - 1)
         return replace(before, y=y, h=h, channel=channel * deviation, received=received,
                        noise_var=1 + error * share * f.num_space_time_streams,
                        sampling_offset=before.sampling_offset + epsilon,
@@ -276,7 +270,7 @@ class Demodulator:
     def training_halves(self, samples):
         """Return the two halves of the L-LTF at the K used subcarriers, (n, num_rx, 2, K).
 
-        ``samples`` is as for :meth:`run`.
+        ``samples`` is as for :meth:`begin`.
         """
         return samples.spectra(_HALVES * self._scale, self._fft, self._legacy_bins)
 
@@ -326,12 +320,3 @@ class Demodulator:
         if f.stbc:
             y, channel = space_time_blocks(y, channel, f.num_streams, f.stbc)
         return np.ascontiguousarray(y), np.ascontiguousarray(channel)
-
-
-def demodulates_at_once(frame_format):
-    """Return whether :meth:`Demodulator.begin` can also detect and decode frames of a format.
-
-    This needs vectors that detectors take without rearrangement, and the convolutional code.
-    """
-    f = frame_format
-    return f.num_symbols > 0 and f.coding == "bcc" and not f.stbc and f.plan.copies == 1

@@ -3,7 +3,7 @@
 """Reports of received frames."""
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,20 +34,9 @@ class ChannelState:
     noise: np.ndarray
 
 
-def _late(default):
-    """Return a field with a default value that may be filled in when it is first read.
-
-    A plain default would be an attribute of the class, and ``__getattr__`` would not be called.
-    """
-    return field(default_factory=lambda: default)
-
-
 @dataclass
 class ReceivedFrame:
     """A frame that was found, and its decoded contents.
-
-    The receiver fills in the attributes from ``sampling_offset_ppm`` on when one of them is first
-    read.
 
     Attributes:
         start: first sample of the short training field, counted from the start of the stream.
@@ -96,73 +85,24 @@ class ReceivedFrame:
     centre_hz: float = 0.0
     psdu: bytes = b""
     symbols: np.ndarray | None = None
-    sampling_offset_ppm: float = _late(0.0)
-    condition_db: float = _late(float("nan"))
-    evm_db: tuple = _late(())
-    detector: str = _late("")
-    scrambler_seed: int = _late(0)
-    mpdus: tuple = _late(())
-    complete: bool = _late(False)
-    channel: ChannelState | None = _late(None)
+    sampling_offset_ppm: float = 0.0
+    condition_db: float = math.nan
+    evm_db: tuple = ()
+    detector: str = ""
+    scrambler_seed: int = 0
+    mpdus: tuple = ()
+    complete: bool = False
+    channel: ChannelState | None = None
     announced: dict = field(default_factory=dict)
-
-    @classmethod
-    def unread(cls, known, places, rest):
-        """Return a frame whose report is completed when somebody reads it.
-
-        Args:
-            known: dictionary of the attributes up to ``symbols``.
-            places: list of (offset in the PSDU, length, whether the FCS is correct), one for each
-                MPDU.
-            rest: function that returns a dictionary of all other attributes. Several threads may
-                call it.
-        """
-        frame = cls.__new__(cls)
-        frame.__dict__ = {**known, "_places": places, "_rest": rest}
-        return frame
-
-    def decoded(self, frame_format, payload):
-        """Return a copy with decoded bits.
-
-        Args:
-            frame_format: the format, which decoding may have completed.
-            payload: :class:`data_field.Payload`.
-        """
-        frame = type(self).__new__(type(self))
-        frame.__dict__ = {**self.__dict__, "_places": None, "format": frame_format,
-                          "psdu": payload.psdu, "mpdus": payload.mpdus,
-                          "complete": payload.complete, "scrambler_seed": payload.scrambler_seed}
-        return frame
-
-    def __getattr__(self, name):
-        rest = self.__dict__.get("_rest")
-        if rest is None or name.startswith("__"):
-            if name in self.__dict__:    # another thread has just filled it in
-                return self.__dict__[name]
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        for field_name, value in rest().items():
-            self.__dict__.setdefault(field_name, value)
-        self.__dict__["_rest"] = None
-        return getattr(self, name)
-
-    def __setattr__(self, name, value):
-        if name in ("psdu", "mpdus"):
-            getattr(self, "mpdus", None)    # complete the report
-            self.__dict__["_places"] = None
-        object.__setattr__(self, name, value)
-
-    def __getstate__(self):
-        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @property
     def packed(self):
-        """Bytes that hold the MPDUs, and their places as for :meth:`unread`."""
-        places = self.__dict__.get("_places")
-        if places is not None:
-            return self.psdu, places
-        lengths = [len(mpdu.data) for mpdu in self.mpdus]
-        return b"".join(mpdu.data for mpdu in self.mpdus), [
-            (sum(lengths[:i]), lengths[i], mpdu.fcs_ok) for i, mpdu in enumerate(self.mpdus)]
+        """Bytes of all MPDUs, and the (offset, length, fcs_ok) of each in these bytes."""
+        places, offset = [], 0
+        for data, fcs_ok, _ in self.mpdus:
+            places.append((offset, len(data), fcs_ok))
+            offset += len(data)
+        return b"".join([mpdu.data for mpdu in self.mpdus]), places
 
     @property
     def time(self):

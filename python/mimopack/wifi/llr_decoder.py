@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decode the LLRs of a frame: the last step of the receive chain."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from .data_field import DataField, with_sent_length
+from .data_field import DataFields, with_sent_length
 from .formats.base import SERVICE
-from .kept import Kept, size_of
-
-# Limit of the sizes of the objects of each kind that are kept. Their tables take up to 16 bytes for
-# each coded bit of a frame, so this is about 64 MiB, or twice that with frames in many channels.
-MOST_KEPT = 256
 
 
 class LlrDecoder:
@@ -21,13 +18,7 @@ class LlrDecoder:
     """
 
     def __init__(self):
-        self._fields, self._ldpc_decoders = Kept(MOST_KEPT), {}
-
-    def field(self, frame_format):
-        """Return the :class:`data_field.DataField` of a format. Objects are kept."""
-        f = frame_format
-        return self._fields.get(f.key, lambda: DataField(f, ldpc_decoders=self._ldpc_decoders),
-                                size_of(f))
+        self._fields = DataFields()
 
     def decode(self, vectors, llr):
         """Decode the LLRs of a frame.
@@ -65,7 +56,7 @@ class LlrDecoder:
             f = vectors[indices[0]].frame.format
             blocks = f.num_symbols // f.symbols_per_code_block
             llr = np.stack([np.asarray(llrs[i], np.float32) for i in indices])
-            payloads = self.field(f).decode(llr.reshape(len(llr), f.plan.num_data, blocks, -1))
+            payloads = self._fields.of(f).decode(llr.reshape(len(llr), f.plan.num_data, blocks, -1))
             for i, payload in zip(indices, payloads, strict=True):
                 frames[i] = _completed(vectors[i], payload)
         return frames
@@ -86,5 +77,7 @@ def _checked(vectors, llr):
 def _completed(vectors, payload):
     """Return the report of a frame with its payload, a :class:`data_field.Payload`."""
     service = payload.scrambled[:SERVICE].tobytes()
-    return vectors.frame.decoded(
-        with_sent_length(vectors.frame.format, service, vectors.sig_b), payload)
+    return replace(
+        vectors.frame, format=with_sent_length(vectors.frame.format, service, vectors.sig_b),
+        psdu=payload.psdu, mpdus=payload.mpdus, complete=payload.complete,
+        scrambler_seed=payload.scrambler_seed)

@@ -13,7 +13,7 @@ from ..checks import flag, integer, positive
 from .decoder import FAILED, Begun, FrameDecoder, Settings
 from .frame_detectors import FrameDetectors, is_function, shared_out
 from .iterations import FEEDBACK_SCALE
-from .laps import Laps
+from .stage_timer import StageTimer
 from .synchroniser import Synchroniser
 from .workers import Workers
 
@@ -118,7 +118,7 @@ class Receiver:
         # format.
         self._parent = None
         self.counts = Counter()
-        self._laps = Laps(clock)
+        self._timer = StageTimer(clock)
 
     @property
     def detector(self):
@@ -164,8 +164,8 @@ class Receiver:
 
     @property
     def seconds(self):
-        total = self._laps.seconds.copy()
-        if self._laps:
+        total = self._timer.seconds.copy()
+        if self._timer:
             total["synchronisation"] += self._sync.task_seconds
         for decoder in (self._decoder, *self._others):
             total.update(decoder.seconds)
@@ -247,7 +247,7 @@ class Receiver:
         Returns:
             list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
         """
-        self._laps.end()
+        self._timer.end()
         self._submit(found)
         return self._collected()
 
@@ -284,14 +284,14 @@ class Receiver:
                 break
             self._stretches.popleft()
             self._workers.finish(stretch.task)
-            self._laps.end()
+            self._timer.end()
             found = self._sync.settle(stretch)
             if found:
                 self._submit(found, stretch.size / self.sample_rate)
 
     def _submit(self, found, seconds=0.0):
         """Start to decode frames that were found in samples of some seconds."""
-        self._laps.end("synchronisation")
+        self._timer.end("synchronisation")
         job = _Job(found, [None] * len(found), [])
         able = []
         for index, one in enumerate(found):
@@ -304,48 +304,41 @@ class Receiver:
         for batch in self._decoder.batches(able_found, self._threads, seconds):
             indices = [able[i] for i in batch]
             job.batches.append(self._begun(indices, [found[i] for i in indices]))
-        self._laps.end("demodulation")
+        self._timer.end("demodulation")
         self._jobs.append(job)
 
     def _begun(self, indices, group):
-        """Start to decode frames of one format; return the :class:`_Batch`."""
-        begun = self._decoder.begin(group, self.keep_symbols)
-        if begun is None:
-            return _Batch(indices, group, None, self._decode_all(group))
-        return _Batch(indices, group, begun, self._start(begun.task, "demodulation"))
-
-    def _decode_all(self, group):
-        """Start to decode frames in Python; return the task."""
-        return self._start(_core.python_task(self._with_decoder, FrameDecoder.decode, group,
-                                      self.keep_symbols), "demodulation")
+        """Start to decode frames of one kind; return the :class:`_Batch`."""
+        try:
+            begun = self._decoder.begin(group, self.keep_symbols)
+        except Exception as error:    # a user's detector was not made
+            return _Batch(indices, None, None,
+                          [self._decoder.failure(one, error) for one in group])
+        return _Batch(indices, begun, self._start(begun.task, "demodulation"))
 
     def _start(self, task, stage):
         """Start a task, which measures its own time, in the course of a stage."""
         if self._threads > 1:
             return self._workers.start(task)
-        self._laps.end(stage)
+        self._timer.end(stage)
         self._workers.start(task)    # runs it
-        self._laps.end()
+        self._timer.end()
         return task
 
-    def _with_decoder(self, method, *arguments):
+    def _improved(self, begun, left):
         decoder = self._free.get()
         try:
-            return method(decoder, *arguments)
+            return decoder.improve(begun, left)
         finally:
             self._free.put(decoder)
 
     def _finish(self, batch):
-        """Take the result of a finished task in C++, or start the task that goes on with it."""
-        begun, batch.begun = batch.begun, None
-        try:
-            batch.reports = self._decoder.finish(begun)
-        except Exception:    # find out which frames fail
-            batch.task = self._decode_all(batch.group)
-        else:
-            if batch.reports is None:
-                batch.task = self._start(_core.python_task(
-                    self._with_decoder, FrameDecoder.improve, begun), "reporting")
+        """Take the result of a finished task in C++, and start a task for the frames it left."""
+        batch.reports, batch.task = self._decoder.finish(batch.begun), None
+        batch.left = [i for i, report in enumerate(batch.reports) if report is None]
+        if batch.left:
+            batch.task = self._start(_core.python_task(self._improved, batch.begun, batch.left),
+                                     "reporting")
 
     def _settle(self):
         """Wait until all threads are idle."""
@@ -353,25 +346,26 @@ class Receiver:
             self._workers.finish(stretch.task)
         for job in self._jobs:
             for batch in job.batches:
-                self._workers.finish(batch.task)
+                if batch.task:
+                    self._workers.finish(batch.task)
 
     def _collected(self, wait=True):
         """Return the reports of finished frames, or of all submitted frames if ``wait`` is true."""
         self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
-        self._laps.end()
+        self._timer.end()
         for job in self._jobs:
             for batch in job.batches:
-                if batch.begun and batch.task.done:
+                if batch.reports is None and batch.task.done:
                     self._finish(batch)
-        self._laps.end("reporting")
+        self._timer.end("reporting")
         frames = []
         while self._jobs:
             job = self._jobs[0]
             # Limit the queue, or a stream that is too fast would fill the memory.
             late = len(self._jobs) > _MOST_WAITING * self._threads
-            if not (wait or late or all(batch.task.done for batch in job.batches)):
+            if not (wait or late or all([batch.done for batch in job.batches])):
                 break
             self._jobs.popleft()
             for batch in job.batches:
@@ -383,10 +377,14 @@ class Receiver:
 
     def _reports(self, batch):
         """Wait for a batch; return its reports."""
-        if batch.begun:
+        if batch.reports is None:
             self._workers.finish(batch.task)
             self._finish(batch)
-        return self._workers.result(batch.task) if batch.reports is None else batch.reports
+        if batch.task:
+            improved = self._workers.result(batch.task)
+            for i, report in zip(batch.left, improved, strict=True):
+                batch.reports[i] = report
+        return batch.reports
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -394,8 +392,7 @@ class Receiver:
         A frame nested in another is reported only if the outer one failed, or if it has a good
         MPDU.
         """
-        places = frame.packed[1]
-        right = sum([fcs_ok for _, _, fcs_ok in places])
+        right = sum([mpdu.fcs_ok for mpdu in frame.mpdus])
         good = right > 0
         if one.inside and not good and self._parent is not None:
             # A good MPDU proves the frame, whatever an L-SIG announced: samples may have been lost.
@@ -406,7 +403,7 @@ class Receiver:
             self._parent = frame.start + frame.num_samples, good or one.header.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
-        self.counts["mpdus"] += len(places)
+        self.counts["mpdus"] += len(frame.mpdus)
         self.counts["mpdus_ok"] += right
         if frame.problem:
             self.counts[frame.problem] += 1
@@ -420,18 +417,24 @@ class _Batch:
 
     Attributes:
         indices: their places in the job.
-        group: list of :class:`synchroniser.Found`.
-        begun: :class:`decoder.Begun` while the task is one in C++; then None.
-        task: ``_core.Task``.
-        reports: list of :class:`ReceivedFrame`; None as long as there are none, or if they are the
-            result of the task.
+        begun: :class:`decoder.Begun`; None if their detector was not made.
+        task: ``_core.Task`` that decodes them, first in C++, then what is left in Python; None if
+            nothing is left.
+        reports: list of :class:`ReceivedFrame`, None for frames that are left; None as a whole
+            until the task in C++ is done.
+        left: places in ``reports`` of the frames that are left.
     """
 
     indices: list
-    group: list
     begun: Begun | None
-    task: _core.Task
+    task: _core.Task | None
     reports: list | None = None
+    left: tuple = ()
+
+    @property
+    def done(self):
+        """True if nothing is left, or the last task has ended."""
+        return not self.task or self.reports is not None and self.task.done
 
 
 @dataclass(frozen=True)

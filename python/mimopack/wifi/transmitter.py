@@ -6,13 +6,11 @@ import numpy as np
 
 from ..checks import integer, rate_choice
 from . import carriers, mac, signal_fields, training
-from .data_field import DataField
+from .data_field import DataFields
 from .formats import VHT, NonHT
-from .kept import Kept, size_of
 from .points import known_points
 
 MAX_ANTENNAS = 4
-_MOST_KEPT = 64    # limit of the sizes of the data fields that are kept
 # Sample rates in samples per second.
 SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 
@@ -50,7 +48,7 @@ class Transmitter:
         self._fft = carriers.FFT_20 * self._scale
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
         self._mapping = None if mapping is None else self._checked(mapping)
-        self._fields, self._ldpc_decoders = Kept(_MOST_KEPT), {}
+        self._fields = DataFields()
 
     def _checked(self, mapping):
         try:
@@ -264,8 +262,7 @@ class Transmitter:
         return np.concatenate(parts, axis=1)
 
     def _data(self, f, psdu, scrambler_seed):
-        field = self._fields.get(f, lambda: DataField(f, ldpc_decoders=self._ldpc_decoders),
-                                 size_of(f))
+        field = self._fields.of(f)
         plan = f.plan
         bits = field.encode(psdu, scrambler_seed)
         values = known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)

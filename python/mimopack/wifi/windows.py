@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Samples of frames, and spectra of FFT windows in them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +16,8 @@ class FrameSamples:
     Attributes:
         samples: list of n complex64 arrays (num_rx, length), C-contiguous, one per frame. Several
             frames may share an array.
-        first: int64 (n,), positions in the arrays to which the positions of windows are relative.
-        cfo: float64 (n,), carrier frequency offsets in cycles per sample.
+        first: int (n,), positions in the arrays to which the positions of windows are relative.
+        cfo: float (n,), carrier frequency offsets in cycles per sample.
         direct: complex64 (n, num_rx), DC offsets; None if not yet known.
         white: complex64 (n, num_rx, num_rx), whitening matrices to multiply spectra with; None for
             no whitening.
@@ -46,7 +46,7 @@ class FrameSamples:
         """
         direct = self.found_direct(fft)
         last = np.array([one.shape[1] - fft for one in self.samples])
-        starts = np.clip(self.first[:, None] + starts, 0, last[:, None])
+        starts = np.clip(np.asarray(self.first)[:, None] + starts, 0, last[:, None])
         if scale is None:
             scale = np.ones(direct.shape, np.float32)
         out = _core.wifi.spectra(
@@ -65,13 +65,5 @@ class FrameSamples:
         """
         if self.direct is not None:
             return self.direct
-        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,
-                                         fft=fft)
-
-    def take(self, which):
-        """Return the samples of the frames at some indices, or where a mask is true."""
-        indices = np.arange(len(self.samples))[which]
-        white = None if self.white is None else self.white[indices]
-        return replace(self, samples=[self.samples[i] for i in indices], first=self.first[indices],
-                       cfo=self.cfo[indices], white=white,
-                       direct=None if self.direct is None else self.direct[indices])
+        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]),
+                                         cfo=np.asarray(self.cfo, float), fft=fft)

@@ -185,15 +185,21 @@ class FrameFormat:
                                 self.coded_bits_per_symbol * self.symbols_per_code_block)
 
     @cached_property
-    def symbols_key(self):
-        """Key that is equal for frames whose symbols are demodulated in the same way."""
+    def kind(self):
+        """Key that is equal for frames that differ in nothing but their length."""
         return (self.name, self.bandwidth_mhz, self.mcs, self.num_streams, self.stbc, self.short_gi,
-                self.coding, self.greenfield, self.num_symbols, self.smoothing)
+                self.coding, self.greenfield, self.smoothing)
 
     @cached_property
     def key(self):
-        """Key that is equal for frames that can be demodulated and decoded in one batch."""
-        return *self.symbols_key, self.length, self.aggregated
+        """Key that is equal for frames whose bits have the same places."""
+        return *self.kind, self.num_symbols, self.length, self.aggregated
+
+    @cached_property
+    def sizes(self):
+        """What frames of a kind differ in, as ``_core.wifi.Demodulator.begin`` takes it."""
+        return (self.num_symbols, self.num_scrambled, self.tail_position, self.length,
+                self.aggregated)
 
     def describe(self):
         """Return a short description, such as "HT MCS 5, 20 MHz"."""

@@ -5,8 +5,8 @@
 from collections import Counter
 
 
-class Laps:
-    """Seconds of stages.
+class StageTimer:
+    """Sums the seconds of stages.
 
     Args:
         clock: function that returns seconds; None measures nothing. Reading the clock of a thread
@@ -25,20 +25,11 @@ class Laps:
 
     def end(self, stage=None):
         """Add the time since the last call to a stage; None adds it to none."""
-        self.share({stage: 1.0} if stage else {})
-
-    def share(self, shares):
-        """Divide the time since the last call among stages in proportion to their shares.
-
-        Args:
-            shares: dictionary of the shares by stage.
-        """
         if self._clock is None:
             return
         now = self._clock()
-        whole = max(sum(shares.values()), 1e-12)
-        for stage, share in shares.items():
-            self.seconds[stage] += (now - self._last) * share / whole
+        if stage:
+            self.seconds[stage] += now - self._last
         self._last = now
 
     def add(self, seconds):
