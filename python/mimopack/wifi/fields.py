@@ -11,6 +11,7 @@ the messages and tags of the blocks, files of channel matrices, annotations of r
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 
 from ..checks import choice, flag, integer, number
 from .formats.non_ht import RATES
@@ -223,8 +224,8 @@ def _values(frame, rows):
 def _rounded(value):
     """Round a number, or each element of a tuple; nan and infinities become None."""
     if type(value) is tuple:
-        return [round(float(part), 3) if math.isfinite(part) else None for part in value]
-    return round(float(value), 3) if math.isfinite(value) else None
+        return [round(float(part), 3) if isfinite(part) else None for part in value]
+    return round(float(value), 3) if isfinite(value) else None
 
 
 @lru_cache(maxsize=1024)

@@ -306,6 +306,18 @@ def _gallery():
     return Gallery()
 
 
+class _Flushing(Progress):
+    """Progress line that comes after all lines printed before."""
+
+    def __init__(self, flush):
+        super().__init__()
+        self._flush = flush
+
+    def update(self, share, text):
+        self._flush()
+        super().update(share, text)
+
+
 class _Report:
     """Receive the frames of a source, and report them.
 
@@ -320,7 +332,8 @@ class _Report:
     def __init__(self, source, watch, gallery, folder, quiet):
         self._source, self._watch, self._gallery = source, watch, gallery
         self._folder, self._quiet = folder, quiet
-        self._outputs, self._progress = Outputs(), Progress()
+        self._outputs = Outputs()
+        self._progress = _Flushing(lambda: self._to_stdout(sys.stdout.flush))
         self._stdout_closed = False
 
     def run(self, paths, full_scale_dbm, detector):
@@ -385,7 +398,7 @@ class _Report:
             takers.append(self._gallery.write)
         with self._watch.over(self._source, detector, self._say):
             if not self._quiet and self._watch.view is None:
-                takers.append(lambda frame, time: self._say(frame_line(frame)))
+                takers.append(self._print)
             progress = self._watch.view or self._progress
             with closing(self._source.frames(progress)) as frames:
                 for frame, time in frames:
@@ -402,15 +415,27 @@ class _Report:
                 file.write(json.dumps(self._source.as_json(), indent=1) + "\n")
             return [path, *(self._gallery.draw(self._folder) if self._gallery else ())]
 
+    def _print(self, frame, time):
+        """Print a frame's line. It reaches a pipe or file with the next progress or message."""
+        line = frame_line(frame)
+        if sys.stdout.isatty():
+            self._progress.clear()
+        else:
+            line = click.unstyle(line)
+        self._to_stdout(lambda: sys.stdout.write(line + "\n"))
+
     def _say(self, line):
-        if self._stdout_closed:
-            return
         if self._watch.view is not None:
             self._watch.view.note(line)
             return
         self._progress.clear()
+        self._to_stdout(lambda: click.echo(line))
+
+    def _to_stdout(self, write):
+        if self._stdout_closed:
+            return
         try:
-            click.echo(line)
+            write()
         except BrokenPipeError:    # such as after "| head": the files are still written
             self._stdout_closed = True
             if not self._writes_files:

@@ -14,6 +14,7 @@ from ...wifi.pcap import PcapWriter
 from ...wifi.pdu import frame_to_pdus
 
 _CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
+_to_json = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _LATEST = 2**31    # seconds since 1970; leaves room for the longest recording below 2^32
 
 
@@ -85,7 +86,7 @@ class JsonFile:
     def write(self, frame, time=None):
         """Append a frame, with its time if it is known."""
         report = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
-        self._file.write(f"{self._separator}\n{json.dumps(report, allow_nan=False)}")
+        self._file.write(f"{self._separator}\n{_to_json(report)}")
         self._separator = ","
 
     def close(self):

@@ -133,7 +133,8 @@ class RecordedFrames(FrameSource):
             frames += self._receiver.finish()
             self._receiver.restart(gap)
             at = gap
-        return frames + self._receiver.process(piece[:, at - first:])
+        # Threads decode these samples while frames of the last ones are reported.
+        return frames + self._receiver.process(piece[:, at - first:], wait=False)
 
     def _counted(self, frames):
         for frame in frames:
