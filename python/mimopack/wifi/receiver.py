@@ -19,7 +19,7 @@ from .workers import Workers
 
 DEFAULT_DETECTOR = "nway"
 # Samples at 20 MS/s per search; earlier frames are decoded meanwhile.
-_PIECE = 1 << 17
+_PIECE = 1 << 18
 # Limit, per thread, of the pieces whose frames wait to be read or decoded.
 _MOST_WAITING = 4
 

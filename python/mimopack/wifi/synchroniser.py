@@ -42,7 +42,7 @@ _EARLIER = 16
 # preamble.
 _SKIP = training.L_STF + 80
 # Samples per search, doubled at higher sample rates. Frames found together are decoded in batches.
-_SLICE = 1 << 17
+_SLICE = 1 << 18
 # Maximum number of nested frames at a time.
 _MOST_INSIDE = 8
 

@@ -5,6 +5,8 @@
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
+import numpy as np
+
 from ... import recording, wifi
 from ...recording.timeline import between
 from ...wifi.auto_detector import AUTO, strongest
@@ -89,12 +91,17 @@ class RecordedFrames(FrameSource):
         if self._align:
             progress.update(0, "comparing antennas")
             self._measure_antennas()
-        for piece in self._samples.pieces(_PIECE):
-            self._show(progress)
-            frames = self._process(piece, self.samples)
-            self._levels.add(piece)
-            yield from self._counted(frames)
-        yield from self._counted(self._receiver.finish())
+        try:
+            for piece in self._samples.pieces(_PIECE):
+                self._show(progress)
+                frames = self._process(piece, self.samples)
+                self._levels.add(piece)
+                yield from self._counted(frames)
+            yield from self._counted(self._receiver.finish())
+        except OSError:    # frames of the samples before it are in progress
+            none = np.empty((self.num_channels, 0), np.complex64)
+            yield from self._counted(self._receiver.process(none))
+            raise
         self.complete = True
 
     def _compare_checksums(self, progress):
