@@ -4,7 +4,7 @@
 
 import re
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from ..text import plural
@@ -89,6 +89,11 @@ def device_parts(device):
 class _Radio:
     """Common part of both kinds of radios.
 
+    A subclass has the methods ``_sources``, ``_set_source``, ``_set_rate``, ``_antennas``,
+    ``_set_antenna``, ``_set_frequency``, ``_get_frequency``, ``_gain_range``, ``_set_gain``,
+    ``_bandwidths``, ``_set_bandwidth``, ``_set_correction`` and ``_rates``, which call the source
+    of one library for a channel.
+
     Attributes:
         settings: ``RadioSettings`` in use.
         source: GNU Radio block with one output per antenna.
@@ -97,6 +102,8 @@ class _Radio:
         notes: remarks about the settings.
         bandwidth: bandwidth of the first antenna's filter in Hz, None if it was not set.
     """
+
+    boards = (0,)
 
     def __init__(self, settings):
         self.settings, self.notes, self.bandwidth = settings, [], None
@@ -124,7 +131,7 @@ class _Radio:
             gain: a tuple of values in dB, "auto", or None to leave it as it is.
 
         Raises:
-            ValueError: the device does not have a setting. It keeps all its present ones.
+            ValueError: the device does not have a setting. It keeps its present ones.
         """
         before, self.settings = self.settings, replace(self.settings, **settings)
         done = []
@@ -132,7 +139,7 @@ class _Radio:
             if "gain" in settings:
                 self._check_gains()
             # The gain comes last: a gain that the device chose itself could not be put back.
-            for name, apply in (("frequency", self._retune), ("gain", self._set_gains)):
+            for name, apply in (("frequency", self._tune), ("gain", self._set_gains)):
                 if name in settings:
                     done.append(apply)
                     apply()
@@ -162,50 +169,83 @@ class _Radio:
         """
         return self.set_clock()
 
-    def _retune(self):
+    def _set_up(self):
+        """Apply all settings, and compare them with those of the device."""
+        settings = self.settings
+        for name in ("clock_source", "time_source"):
+            value = getattr(settings, name)
+            for board in () if value is None else self.boards:
+                _check_choice(name, value, self._sources(name, board))
+                with _naming(name):
+                    self._set_source(name, value, board)
+        with _naming("sample_rate"):
+            self._set_rate()
+        names = settings.antenna_names
+        for channel, name in enumerate(() if names is None else settings.each("antenna_names",
+                                                                              names)):
+            _check_choice("antenna_names", name, self._antennas(channel))
+            with _naming("antenna_names"):
+                self._set_antenna(channel, name)
         self._tune()
-        self._check_tuning()
-
-    def _channels(self):
-        return range(self.num_channels)
-
-    def _check_rates(self, rates):
-        """Compare the device's sample rates with the requested one."""
-        for rate in rates:
+        self._check_gains()
+        self._set_gains()
+        for channel in self._channels():
+            if settings.bandwidth is not None:
+                self._check_bandwidth(channel)
+                with _naming("bandwidth"):
+                    self._set_bandwidth(channel)
+            self._set_correction(channel)
+        if settings.bandwidth is not None:
+            self.bandwidth = self.source.get_bandwidth(0)
+            if abs(self.bandwidth / settings.bandwidth - 1) > _RATE_TOLERANCE:
+                self.notes.append(f"the device's filter is {self.bandwidth / 1e6:g} MHz wide, not "
+                                  f"{settings.bandwidth / 1e6:g} MHz")
+        for rate in self._rates():
             if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
                 raise ValueError(f"sample_rate: got {self.sample_rate / 1e6:g} MS/s, the device "
                                  f"offers {rate / 1e6:.6g} MS/s instead")
 
-    def _check_frequencies(self, frequencies):
-        """Compare the device's frequencies with the requested one."""
-        for frequency in frequencies:
+    def _channels(self):
+        return range(self.num_channels)
+
+    def _tune(self):
+        for channel in self._channels():
+            with _naming("frequency"):
+                self._set_frequency(channel)
+        for channel in self._channels():
+            frequency = self._get_frequency(channel)
             if abs(frequency - self.frequency) > _TUNING_TOLERANCE:
                 raise ValueError(f"frequency: got {self.frequency / 1e6:g} MHz, the device is at "
                                  f"{frequency / 1e6:.9g} MHz instead")
 
-    def _bandwidth_within(self, ranges):
-        """Refuse a bandwidth outside all ranges (lowest, highest)."""
-        bandwidth = self.settings.bandwidth
+    def _check_gains(self):
+        gain = self.settings.gain
+        for channel in () if gain in (None, "auto") else self._channels():
+            value, (low, high) = self.settings.each("gain", gain)[channel], self._gain_range(
+                channel)
+            if not low <= value <= high:
+                raise ValueError(f"gain: got {value:g} dB, the device has {low:g} to {high:g} dB")
+
+    def _set_gains(self):
+        gain = self.settings.gain
+        for channel in () if gain is None else self._channels():
+            with _naming("gain"):
+                self._set_gain(channel, gain if gain == "auto" else
+                               self.settings.each("gain", gain)[channel])
+
+    def _check_bandwidth(self, channel):
+        bandwidth, ranges = self.settings.bandwidth, self._bandwidths(channel)
         if not any(low <= bandwidth <= high for low, high in ranges):
             allowed = ", ".join(f"{low / 1e6:g}" if low == high else
                                 f"{low / 1e6:g} to {high / 1e6:g}" for low, high in ranges)
             raise ValueError(f"bandwidth: got {bandwidth / 1e6:g} MHz, the device has "
                              + (f"{allowed} MHz" if ranges else "no choice"))
 
-    def _note_bandwidth(self, given):
-        self.bandwidth = given
-        if abs(given / self.settings.bandwidth - 1) > _RATE_TOLERANCE:
-            self.notes.append(f"the device's filter is {given / 1e6:g} MHz wide, not "
-                              f"{self.settings.bandwidth / 1e6:g} MHz")
 
-    def _choice(self, name, value, allowed):
-        if value not in allowed:
-            raise ValueError(f"{name}: got {value!r}, the device has "
-                             + (", ".join(allowed) if allowed else "no choice"))
-
-    def _gain_within(self, gain, low, high):
-        if not low <= gain <= high:
-            raise ValueError(f"gain: got {gain:g} dB, the device has {low:g} to {high:g} dB")
+def _check_choice(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name}: got {value!r}, the device has "
+                         + (", ".join(allowed) if allowed else "no choice"))
 
 
 def _reason(error):
@@ -214,19 +254,14 @@ def _reason(error):
     return re.sub(r"^(\w+Error: )+(?=.)", "", lines[-1])
 
 
-class _naming:
+@contextmanager
+def _naming(name):
     """Raise ValueError with the name of the setting that the device rejects."""
-
-    def __init__(self, name):
-        self._name = name
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, _traceback):
-        if kind is not None and issubclass(kind, (RuntimeError, ValueError, IndexError, KeyError)):
-            reason = _reason(error).removeprefix("source: ").removeprefix(f"{self._name}: ")
-            raise ValueError(f"{self._name}: {reason}") from error
+    try:
+        yield
+    except (RuntimeError, ValueError, IndexError, KeyError) as error:
+        reason = _reason(error).removeprefix("source: ").removeprefix(f"{name}: ")
+        raise ValueError(f"{name}: {reason}") from error
 
 
 class SoapyRadio(_Radio):
@@ -250,40 +285,8 @@ class SoapyRadio(_Radio):
             self.source = soapy.source(arguments, "fc32", self.num_channels, "", "", [""], [""])
         except (RuntimeError, ValueError) as error:
             self._refuse_opening(arguments, _reason(error).removeprefix("source: "))
-        source = self.source
-        if settings.clock_source is not None:
-            self._choice("clock_source", settings.clock_source, source.list_clock_sources())
-            with _naming("clock_source"):
-                source.set_clock_source(settings.clock_source)
-        if settings.time_source is not None:
-            self._choice("time_source", settings.time_source, source.list_time_sources())
-            with _naming("time_source"):
-                source.set_time_source(settings.time_source)
-        for channel in self._channels():
-            with _naming("sample_rate"):
-                source.set_sample_rate(channel, self.sample_rate)
-        for channel, name in self._named():
-            self._choice("antenna_names", name, source.list_antennas(channel))
-            with _naming("antenna_names"):
-                source.set_antenna(channel, name)
-        self._tune()
-        self._check_gains()
-        self._set_gains()
-        if settings.bandwidth is not None:
-            for channel in self._channels():
-                self._bandwidth_within([(one.minimum(), one.maximum())
-                                        for one in source.get_bandwidth_range(channel)])
-                with _naming("bandwidth"):
-                    source.set_bandwidth(channel, settings.bandwidth)
-            self._note_bandwidth(source.get_bandwidth(0))
-        for channel in self._channels():
-            if source.has_dc_offset_mode(channel):
-                source.set_dc_offset_mode(channel, settings.correction)
-            if source.has_iq_balance_mode(channel):
-                source.set_iq_balance_mode(channel, settings.correction)
-        self._check_rates([source.get_sample_rate(channel) for channel in self._channels()])
-        self._check_tuning()
-        self.has_time = source.has_hardware_time("")
+        self._set_up()
+        self.has_time = self.source.has_hardware_time("")
         if not self.has_time:
             self.notes.append("the device has no clock: times are the host's, and lost samples are "
                               "not noticed")
@@ -303,35 +306,58 @@ class SoapyRadio(_Radio):
             _after_a_pulse(second + 1)
         return ""
 
-    def _named(self):
-        names = self.settings.antenna_names
-        return [] if names is None else enumerate(self.settings.each("antenna_names", names))
+    def _sources(self, name, _board):
+        return getattr(self.source, f"list_{name}s")()
 
-    def _tune(self):
+    def _set_source(self, name, value, _board):
+        getattr(self.source, f"set_{name}")(value)
+
+    def _set_rate(self):
         for channel in self._channels():
-            with _naming("frequency"):
-                self.source.set_frequency(channel, self.frequency)
+            self.source.set_sample_rate(channel, self.sample_rate)
 
-    def _check_tuning(self):
-        self._check_frequencies([self.source.get_frequency(channel)
-                                 for channel in self._channels()])
+    def _rates(self):
+        return map(self.source.get_sample_rate, self._channels())
 
-    def _set_gains(self):
-        gain, source = self.settings.gain, self.source
-        for channel in () if gain is None else self._channels():
-            with _naming("gain"):
-                source.set_gain_mode(channel, gain == "auto")
-                if gain != "auto":
-                    source.set_gain(channel, self.settings.each("gain", gain)[channel])
+    def _antennas(self, channel):
+        return self.source.list_antennas(channel)
+
+    def _set_antenna(self, channel, name):
+        self.source.set_antenna(channel, name)
+
+    def _set_frequency(self, channel):
+        self.source.set_frequency(channel, self.frequency)
+
+    def _get_frequency(self, channel):
+        return self.source.get_frequency(channel)
 
     def _check_gains(self):
-        gain, source = self.settings.gain, self.source
-        if gain == "auto" and not all(map(source.has_gain_mode, self._channels())):
+        if self.settings.gain == "auto" and not all(map(self.source.has_gain_mode,
+                                                        self._channels())):
             raise ValueError("gain: the device has no automatic gain, give the gain in dB")
-        if gain not in (None, "auto"):
-            for channel, one in enumerate(self.settings.each("gain", gain)):
-                allowed = source.get_gain_range(channel)
-                self._gain_within(one, allowed.minimum(), allowed.maximum())
+        super()._check_gains()
+
+    def _gain_range(self, channel):
+        allowed = self.source.get_gain_range(channel)
+        return allowed.minimum(), allowed.maximum()
+
+    def _set_gain(self, channel, gain):
+        self.source.set_gain_mode(channel, gain == "auto")
+        if gain != "auto":
+            self.source.set_gain(channel, gain)
+
+    def _bandwidths(self, channel):
+        return [(part.minimum(), part.maximum())
+                for part in self.source.get_bandwidth_range(channel)]
+
+    def _set_bandwidth(self, channel):
+        self.source.set_bandwidth(channel, self.settings.bandwidth)
+
+    def _set_correction(self, channel):
+        if self.source.has_dc_offset_mode(channel):
+            self.source.set_dc_offset_mode(channel, self.settings.correction)
+        if self.source.has_iq_balance_mode(channel):
+            self.source.set_iq_balance_mode(channel, self.settings.correction)
 
     def _refuse_opening(self, arguments, reason):
         if "no match" in reason:
@@ -369,53 +395,18 @@ class UhdRadio(_Radio):
                 cpu_format="fc32", channels=list(self._channels())))
         except (RuntimeError, ValueError, IndexError) as error:
             self._refuse_opening(arguments, _reason(error), str(error))
-        source = self.source
-        boards = range(source.get_num_mboards())
-        self._pulses = settings.time_source not in (None, "internal", "none") or len(boards) > 1
-        for board in boards:
-            for name, value, allowed, apply in (
-                    ("clock_source", settings.clock_source, source.get_clock_sources,
-                     source.set_clock_source),
-                    ("time_source", settings.time_source, source.get_time_sources,
-                     source.set_time_source)):
-                if value is not None:
-                    self._choice(name, value, allowed(board))
-                    with _naming(name):
-                        apply(value, board)
-        try:
-            with _naming("sample_rate"):
-                source.set_samp_rate(self.sample_rate)
-        except ValueError as error:
-            # gr-uhd has looked only at the first antenna so far.
-            if "channel" in str(error).lower() and "out of range" in str(error).lower():
-                self._refuse_number(_reason(error.__cause__))
-            raise
-        if settings.antenna_names is not None:
-            for channel, name in enumerate(settings.each("antenna_names",
-                                                         settings.antenna_names)):
-                self._choice("antenna_names", name, source.get_antennas(channel))
-                with _naming("antenna_names"):
-                    source.set_antenna(name, channel)
+        self.boards = range(self.source.get_num_mboards())
+        self._pulses = (settings.time_source not in (None, "internal", "none")
+                        or len(self.boards) > 1)
         self._automatic = set()    # channels whose gain the device controls
-        for channel in self._channels():
-            self._tune_channel(channel)
-            self._check_gain(channel)
-            self._set_gain(channel)
-            if settings.bandwidth is not None:
-                allowed = source.get_bandwidth_range(channel)
-                self._bandwidth_within([(allowed.start(), allowed.stop())])
-                with _naming("bandwidth"):
-                    source.set_bandwidth(settings.bandwidth, channel)
-            # Not every front end has these corrections.
-            with suppress(RuntimeError):
-                source.set_auto_dc_offset(settings.correction, channel)
-            with suppress(RuntimeError):
-                source.set_auto_iq_balance(settings.correction, channel)
-        if settings.bandwidth is not None:
-            self._note_bandwidth(source.get_bandwidth(0))
-        self._check_rates([source.get_samp_rate()])
-        self._check_tuning()
-        self._check_reference(boards)
+        try:
+            self._set_up()
+        except ValueError as error:
+            # gr-uhd looks at the other antennas only when their rate is set.
+            if "channel" in str(error).lower() and "out of range" in str(error).lower():
+                self._refuse_number(_reason(error.__cause__ or error))
+            raise
+        self._check_reference()
 
     def set_clock(self):
         source, uhd = self.source, self._uhd
@@ -436,12 +427,12 @@ class UhdRadio(_Radio):
         self.source.set_start_time(self.source.get_time_now() + self._uhd.time_spec(0.5))
         return warning
 
-    def _check_reference(self, boards):
+    def _check_reference(self):
         """Note boards that do not lock to their reference clock within a second."""
         clock = self.settings.clock_source
         if clock in (None, "internal"):
             return
-        unlocked = [board for board in boards
+        unlocked = [board for board in self.boards
                     if "ref_locked" in self.source.get_mboard_sensor_names(board)]
         end = time.monotonic() + _LOCKING
         while True:
@@ -453,46 +444,57 @@ class UhdRadio(_Radio):
         self.notes += [f"board {board} is not locked to its reference clock, {clock!r}: is it "
                        "connected?" for board in unlocked]
 
-    def _tune(self):
-        for channel in self._channels():
-            self._tune_channel(channel)
+    def _sources(self, name, board):
+        return getattr(self.source, f"get_{name}s")(board)
 
-    def _tune_channel(self, channel):
-        with _naming("frequency"):
-            self.source.set_center_freq(self.frequency, channel)
+    def _set_source(self, name, value, board):
+        getattr(self.source, f"set_{name}")(value, board)
 
-    def _check_tuning(self):
-        self._check_frequencies([self.source.get_center_freq(channel)
-                                 for channel in self._channels()])
+    def _set_rate(self):
+        self.source.set_samp_rate(self.sample_rate)
 
-    def _check_gains(self):
-        for channel in self._channels():
-            self._check_gain(channel)
+    def _rates(self):
+        return [self.source.get_samp_rate()]
 
-    def _set_gains(self):
-        for channel in self._channels():
-            self._set_gain(channel)
+    def _antennas(self, channel):
+        return self.source.get_antennas(channel)
 
-    def _check_gain(self, channel):
-        gain = self.settings.gain
-        if gain not in (None, "auto"):
-            allowed = self.source.get_gain_range(channel)
-            self._gain_within(self.settings.each("gain", gain)[channel], allowed.start(),
-                              allowed.stop())
+    def _set_antenna(self, channel, name):
+        self.source.set_antenna(name, channel)
 
-    def _set_gain(self, channel):
-        gain, source = self.settings.gain, self.source
-        if gain is None:
+    def _set_frequency(self, channel):
+        self.source.set_center_freq(self.frequency, channel)
+
+    def _get_frequency(self, channel):
+        return self.source.get_center_freq(channel)
+
+    def _gain_range(self, channel):
+        allowed = self.source.get_gain_range(channel)
+        return allowed.start(), allowed.stop()
+
+    def _set_gain(self, channel, gain):
+        if gain == "auto":
+            self.source.set_rx_agc(True, channel)
+            self._automatic.add(channel)
             return
-        with _naming("gain"):
-            if gain == "auto":
-                source.set_rx_agc(True, channel)
-                self._automatic.add(channel)
-                return
-            if channel in self._automatic:
-                source.set_rx_agc(False, channel)
-                self._automatic.remove(channel)
-            source.set_gain(self.settings.each("gain", gain)[channel], channel)
+        if channel in self._automatic:
+            self.source.set_rx_agc(False, channel)
+            self._automatic.remove(channel)
+        self.source.set_gain(gain, channel)
+
+    def _bandwidths(self, channel):
+        allowed = self.source.get_bandwidth_range(channel)
+        return [(allowed.start(), allowed.stop())]
+
+    def _set_bandwidth(self, channel):
+        self.source.set_bandwidth(self.settings.bandwidth, channel)
+
+    def _set_correction(self, channel):
+        # Not every front end has these corrections.
+        with suppress(RuntimeError):
+            self.source.set_auto_dc_offset(self.settings.correction, channel)
+        with suppress(RuntimeError):
+            self.source.set_auto_iq_balance(self.settings.correction, channel)
 
     def _refuse_opening(self, arguments, reason, text):
         if "No devices found" in text:

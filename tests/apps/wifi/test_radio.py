@@ -96,9 +96,9 @@ def test_a_usrp(sky, tmp_path, usrp, device):
     assert [call for call in source.calls if call[0].startswith("set_")] == [
         ("set_clock_source", "external", 0), ("set_samp_rate", RATE),
         ("set_antenna", "RX2", 0), ("set_antenna", "RX2", 1),
-        ("set_center_freq", FREQUENCY, 0), ("set_gain", 30.0, 0),
+        ("set_center_freq", FREQUENCY, 0), ("set_center_freq", FREQUENCY, 1),
+        ("set_gain", 30.0, 0), ("set_gain", 40.0, 1),
         ("set_auto_dc_offset", True, 0), ("set_auto_iq_balance", True, 0),
-        ("set_center_freq", FREQUENCY, 1), ("set_gain", 40.0, 1),
         ("set_auto_dc_offset", True, 1), ("set_auto_iq_balance", True, 1)]
     # The device's clock was set to the host's, and its channels start together a little later.
     assert before < source.clock < source.begins.get_real_secs() < time.time() + 1
