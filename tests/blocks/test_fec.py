@@ -86,13 +86,6 @@ class TestCodes:
         np.testing.assert_array_equal(decoder.decode(llr), matching.match(expected))
         np.testing.assert_array_equal(decoder.bits, expected[:, matching.information] > 0)
 
-    def test_files_are_read_anew(self, tmp_path):
-        path = tmp_path / "code.alist"
-        for matrix in (ldpc.wifi(648, "1/2"), ldpc.wifi(648, "5/6")):
-            ldpc.write_alist(matrix, path)
-            assert coding.get(str(path)).num_info == matrix.num_info
-        assert coding.get(CODE) is coding.get(CODE)
-
 
 @pytest.mark.quick
 class TestEncoder:
@@ -272,18 +265,6 @@ class TestPdus:
             np.testing.assert_allclose(pmt.f32vector_elements(pmt.cdr(posterior[i])),
                                        expected[part].ravel(), rtol=1e-6)
         assert tested.codewords() == 6 and tested.refused() == 0
-
-    def test_int8_and_erasures(self):
-        bits, words, _ = received(CODE, 2)
-        steps = np.where(words[0] > 0, 30, -30)
-        pdus = [pmt.cons(pmt.PMT_NIL, pmt.init_s8vector(648, values.tolist()))
-                for values in (steps, 0 * steps)]
-        tested = mimopack.fec_decoder_pdu(CODE)
-        decoded, status = self.sent(tested, pdus, ("out", "status"))
-        assert pmt.u8vector_elements(pmt.cdr(decoded[0])) == bits[0].tolist()
-        told = [pmt.to_python(pmt.car(message)) for message in decoded]
-        assert [(t["decoded"], t["erasures"]) for t in told] == [(True, 0), (False, 1)]
-        assert tested.erasures() == 1 and pmt.to_python(status[0])["codewords"] == 1
 
     @pytest.mark.parametrize("make, usual", [
         (mimopack.fec_encoder_pdu, pmt.init_u8vector(324, [1] * 324)),

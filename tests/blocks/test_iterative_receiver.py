@@ -13,7 +13,7 @@ import pytest
 import stand_in
 from detector_blocks import Sink, Source
 from flowgraphs import Messages, block, run, save
-from gnuradio import blocks, digital, gr, mimopack
+from gnuradio import gr, mimopack
 from gnuradio.mimopack import (
     channel,
     coding,
@@ -372,62 +372,3 @@ class TestCompanion:
     def test_refusals(self, companion, tmp_path, name, wrong, said):
         flow = [block("tested", f"mimopack_{name}", **wrong)]
         assert said in companion.refusals(save(tmp_path, flow, []), tmp_path)
-
-
-def test_the_loop_as_single_blocks():
-    """002 fig. 5: two passes of detector and decoder, one after another.
-
-    Single blocks round otherwise, so codewords that are not found may differ.
-    """
-    n, code, noise_var = 200, coding.get(CODE), 2 * 10 ** -1.2
-    rng = np.random.default_rng(1)
-    receiver = iterative.IterativeReceiver(
-        detectors.BitFlip(**LINK, extrinsic=True, backend="cpu"), code.decoder(backend="cpu"),
-        iterations=2, early_stop=False, feedback_scale=0.4)
-    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
-    x = constellation.get("qam16").modulate(receiver.layout.spread(code.encode(bits)))
-    h = channel.flat_rayleigh(len(x), 2, 2, rng)
-    y = np.einsum("nij,nj->ni", h, x) + channel.awgn(x.shape, noise_var, rng)
-    y = y.astype(np.complex64)
-    expected = receiver.receive(y, h, noise_var, keep_history=True)
-
-    top = gr.top_block()
-    common = {**LINK, "noise_var": noise_var, "backend": "cpu"}
-    zfsic = mimopack.zfsic_detector(**common)
-    first = mimopack.bitflip_detector(**common, extrinsic=True)
-    second = mimopack.bitflip_detector(**common, extrinsic=True, prior_input=True, hard_inputs=2)
-    decoders = [mimopack.fec_decoder(CODE, llr_output=True, backend="cpu") for _ in range(2)]
-
-    def stream(block, size, port=0):
-        numbers = blocks.vector_to_stream(4, size)
-        top.connect((block, port), numbers)
-        return numbers
-
-    def feed(numbers, block, port, size, number_bytes=4):
-        top.connect(numbers, blocks.stream_to_vector(number_bytes, size), (block, port))
-
-    sources = [Source(y), Source(h)]
-    for port, source in enumerate(sources):
-        for detector in (zfsic, first, second):
-            top.connect(source, (detector, port))
-    llr = stream(first, 8)
-    feed(llr, decoders[0], 0, 648)
-    posterior, extrinsic, scaled = (stream(decoders[0], 648, 1), blocks.sub_ff(),
-                                    blocks.multiply_const_ff(0.4))
-    top.connect(posterior, extrinsic, scaled)
-    top.connect(llr, (extrinsic, 1))
-    feed(scaled, second, 2, 8)
-    for port, solution in enumerate((stream(zfsic, 8), posterior), 3):
-        decisions = digital.binary_slicer_fb()
-        top.connect(solution, decisions)
-        feed(decisions, second, port, 8, 1)
-    feed(stream(second, 8), decoders[1], 0, 648)
-    sinks = [Sink(np.uint8, 324) for _ in decoders]
-    for decoder, sink in zip(decoders, sinks, strict=True):
-        top.connect(decoder, sink)
-    top.connect((decoders[1], 1), blocks.null_sink(4 * 648))
-    top.run()
-    once, twice = (np.any(history != bits, axis=1) for history in expected.history)
-    assert twice.sum() < 0.7 * once.sum()
-    np.testing.assert_array_equal(sinks[0].items(), expected.history[0])
-    np.testing.assert_array_equal(sinks[1].items()[expected.found], expected.bits[expected.found])

@@ -126,11 +126,6 @@ def test_a_wrong_argument_is_refused_by_its_name(settings, said):
     assert str(caught.value).startswith(said)
 
 
-def test_the_rate_of_a_recording_cannot_change(air):
-    with pytest.raises(ValueError, match="^sample_rate: Unsupported sample rate"):
-        make(air, sample_rate=40e6)
-
-
 def test_frequency_and_gain_change_while_the_block_runs():
     source = make(gain=10)
     top = running(source)

@@ -66,8 +66,6 @@ def test_flowgraph_round_trip_is_bit_exact(tmp_path, layout):
     assert np.array_equal(_play(source, 3)[0], samples)
 
 
-
-
 def test_repeat_starts_again_at_once(tmp_path):
     samples = _samples(2, 1000)
     path = recording.write(tmp_path / "r", samples, 2e6)
@@ -200,26 +198,6 @@ def test_tags_of_a_radio_reach_the_metadata_and_come_back(tmp_path):
     assert np.array_equal(copy.read(), samples)
     assert copy.captures == reader.captures
     assert copy.segments == reader.segments
-
-
-def test_source_tags_each_segment_on_all_outputs(tmp_path):
-    with recording.Writer(tmp_path / "r", 2, 2e6, frequency=5e9,
-                          datetime="2026-01-02T03:04:05.25Z") as writer:
-        writer.write(_samples(2, 40_000))
-        writer.add_capture(6e9, "2026-01-02T03:04:06.5Z")
-        writer.write(_samples(2, 10))
-    for time_tags in (True, False):
-        _, sinks = _play(mimopack.sigmf_multichannel_source(
-            str(tmp_path / "r"), time_tags=time_tags), 2)
-        for sink in sinks:
-            freqs = [(tag.offset, pmt.to_double(tag.value)) for tag in sink.tags()
-                     if pmt.eqv(tag.key, pmt.intern("rx_freq"))]
-            times = [(tag.offset, pmt.to_uint64(pmt.tuple_ref(tag.value, 0)),
-                      pmt.to_double(pmt.tuple_ref(tag.value, 1))) for tag in sink.tags()
-                     if pmt.eqv(tag.key, pmt.intern("rx_time"))]
-            assert freqs == [(0, 5e9), (40_000, 6e9)]
-            assert times == ([(0, 1767323045, 0.25), (40_000, 1767323046, 0.5)] if time_tags
-                             else [])
 
 
 def _nested(depth):

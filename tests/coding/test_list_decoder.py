@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import coding
-from gnuradio.mimopack.coding import ldpc, list_decoder
+from gnuradio.mimopack.coding import ldpc
 
 SMALL = ldpc.wifi(648, "1/2")
 ENCODER = ldpc.LdpcEncoder(SMALL)
@@ -89,23 +89,6 @@ class TestListDecoder:
         decided = (posterior[rescued] > 0).view(np.uint8)
         np.testing.assert_array_equal(
             ENCODER.encode(np.ascontiguousarray(decided[:, :324])), decided)
-
-    def test_others_of_the_batch_do_not_matter(self, lossy, monkeypatch):
-        llr, decoder, *_ = lossy
-        listed = coding.ListDecoder(decoder, 3)
-        expected, found = listed.decode(llr), listed.found
-        monkeypatch.setattr(list_decoder, "_LANES", 30)    # three codewords at a time
-        np.testing.assert_array_equal(listed.decode(llr[:150]), expected[:150])
-        np.testing.assert_array_equal(listed.found, found[:150])
-
-    @pytest.mark.parametrize("check, message", [
-        (True, "check: got True, must be callable"), (lambda bits: True, "check: it returned bool"),
-        (lambda bits: np.ones(len(bits), np.uint8), "check: it returned ndarray of shape"),
-        (coding.Crc("24A").check, "check: it returned tuple")])
-    def test_what_is_no_check(self, check, message):
-        with pytest.raises(ValueError, match=message):
-            coding.ListDecoder(coding.get("turbo:128").decoder(), 1, check).decode(
-                np.ones((3, 396), np.float32))
 
     def test_crc_decides_for_turbo_codes(self):
         """Both constituent decoders may agree on wrong bits.

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from detector_blocks import Sink, Source
 from gnuradio import gr, mimopack
-from gnuradio.mimopack import coding, sim
+from gnuradio.mimopack import coding
 from gnuradio.mimopack.apps.sim import sim_command
 from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.coding.registry import look_up
@@ -137,14 +137,6 @@ class TestFamilyFromOutside:
         assert np.mean(expected != bits) < 0.1 and tested.failures() == tested.erasures() == 0
         assert tested.undecoded() == 200 - decoder.found.sum()
 
-    def test_simulation(self, repetition):
-        link = sim.Link(2, 2, "qpsk", "repetition:100:4:sure=6")
-        rows = sim.Simulation(link, ["mmse", "nway:iterations=3"], early_stop=False).run(
-            [2], max_frames=160)
-        alone = sim.Simulation(sim.Link(2, 2, "qpsk", "none"), ["mmse"]).run([2], max_frames=160)
-        assert rows[0]["ber"][0] < 0.5 * alone[0]["ber"][0]
-        assert len(rows[1]["ber"]) == 3 and rows[1]["ber"][2] < 0.7 * rows[1]["ber"][0]
-
     def test_command(self, repetition):
         done = CliRunner().invoke(sim_command, [
             "-d", "mmse", "--snr", "30", "--code", "repetition:96", "--max-frames", "16", "-q"])
@@ -166,13 +158,6 @@ class TestFamilies:
         np.testing.assert_array_equal(decoder.decide(llr), bits)
         assert {"iterations", "threads", "backend"} <= set(family.options)
         assert not {"info_bits", "rate", "size", "code"} & set(family.options)
-
-    def test_every_family_says_what_it_is(self):
-        for family in coding.FAMILIES.values():
-            assert family.summary and family.form in coding.FORMS
-            assert family.examples or family.in_files
-        assert coding.FORMS[-1] == ldpc.FORMS[-1] == "the path of a file in alist format"
-        assert set(ldpc.FAMILIES) == {"wimax", "wifi", "nr", ldpc.FORMS[-1]}
 
     def test_the_documents_name_every_family(self):
         text = (ROOT / "docs/coding.md").read_text(encoding="utf-8")
@@ -248,8 +233,3 @@ class TestDecoders:
         assert decoder.erasures == (3 if has_bits else 0) and decoder.found.all()
         decoder.threads = 2
         assert plain.threads == decoder.threads == 2 and not decoder.keep_messages
-
-    def test_a_decoder_is_taken_as_it_is(self):
-        decoder = coding.get("turbo:40").decoder()
-        assert coding.decoder.as_decoder(decoder) is decoder
-        assert coding.ListDecoder(decoder).decoder is decoder

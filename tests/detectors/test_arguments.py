@@ -224,19 +224,6 @@ def test_core_checks_shapes_itself():
         det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
 
 
-@pytest.mark.parametrize("name, changed", [
-    ("zf", {"num_tx": 65, "num_rx": 65}), ("zf", {"num_rx": 257}), ("zf", {"num_rx": 3}),
-    ("zf", {"bit_source": [0, 1, 2, 4]}), ("zf", {"width": 1}), ("zf", {"bit_sign": [1.0]}),
-    ("zf", {"options": {"speed": 1}}), ("nway", {"options": {"k": 1}}),
-    ("nway", {"options": {"num_passes": [4]}}), ("psd", {"options": {"levels": 1}}),
-    ("psd", {"options": {"levels": [1] * 33}}), ("turbo", {})])
-def test_core_refuses_what_is_no_plan_of_it(name, changed):
-    plan = detectors.ZF(backend="reference").plan()
-    _core.Detector(plan)
-    with pytest.raises(ValueError):
-        _core.Detector({**plan, "name": name, **changed})
-
-
 def _detect_in_child(queue):
     y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
     queue.put(float(detectors.ZF().detect(y, h, noise_var).sum()))

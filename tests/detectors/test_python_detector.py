@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from detector_blocks import play
 from gnuradio import mimopack
-from gnuradio.mimopack import coding, detectors, iterative
+from gnuradio.mimopack import detectors
 from gnuradio.mimopack.blocks.detector import make_detector_block
 from own_detectors import OwnPrior, OwnZf
 from simulated import problem
@@ -47,20 +47,6 @@ def test_same_llrs_and_erasures_as_zf(registered, size, points):
     np.testing.assert_allclose(llr, expected, rtol=2e-3, atol=1e-3)
     assert own.last_backend == "cpu" and np.ptp(llr) > 0
     assert own.detect(y[:0], h[:0], 0.1).shape == (0, own.bits_per_vector)
-
-
-def test_parameters_int8_and_out(registered):
-    y, h, noise_var, _ = problem(100, 2, 2, "qpsk", 12)
-    plain = detectors.create("own_zf", num_tx=2, num_rx=2, constellation="qpsk")
-    half = detectors.create("own_zf", num_tx=2, num_rx=2, constellation="qpsk", scale=0.5,
-                            llr_type="int8", llr_scale=4)
-    out = np.empty((100, 4), np.int8)
-    assert half.detect(y, h, noise_var, out=out) is out
-    np.testing.assert_array_equal(
-        out, np.clip(np.rint(2 * plain.detect(y, h, noise_var)), -127, 127))
-    assert "scale=0.5" in repr(half) and half.candidates == 1
-    with pytest.raises(TypeError, match="passes: OwnZf has no such parameter, it has .*scale"):
-        detectors.create("own_zf", passes=3)
 
 
 def test_a_priori_llrs(registered):
@@ -174,12 +160,6 @@ def test_names_are_taken_but_a_class_may_be_defined_again(registered):
         detectors.register(OwnZf(2, 2, "qpsk"))
 
 
-def test_it_has_no_gpu(registered):
-    with pytest.raises(ValueError, match="backend: got 'cuda', but own_zf runs in Python"):
-        detectors.create("own_zf", backend="cuda")
-    assert detectors.create("own_zf").gpus is None
-
-
 def test_in_blocks(registered):
     y, h, noise_var, _ = problem(2000, 2, 4, "qam16", 12)
     block = make_detector_block(OwnZf)(2, 4, noise_var=noise_var, scale=0.5)
@@ -196,31 +176,6 @@ def test_in_blocks(registered):
         receiver.set_detector("own_zf")
     mimopack.wifi_receiver(2).set_detector("own_zf")
     mimopack.wifi_decoder(2, detector="own_zf")
-
-
-def test_in_an_iterative_receiver(registered):
-    """The receiver gets the same codewords with the user's detector as with ZF."""
-    code = coding.get("wifi:648:1/2")
-    bits = np.random.default_rng(1).integers(0, 2, (4, code.num_info), np.uint8)
-    layout = iterative.CodewordLayout(code.num_bits, 8)
-    det = detectors.create("own_prior", num_tx=2, num_rx=2, extrinsic=True)
-    x = det.constellation.modulate(layout.spread(code.encode(bits))).reshape(-1, 2)
-    y = (x + 0.05 * np.random.default_rng(2).standard_normal(x.shape)).astype(np.complex64)
-    h = np.tile(np.eye(2, dtype=np.complex64), (len(y), 1, 1))
-    for one in (det, OwnPrior(2, 2, "qam16")):
-        receiver = iterative.IterativeReceiver(one, code.decoder(), iterations=3)
-        np.testing.assert_array_equal(receiver.receive(y, h, 0.01).bits, bits)
-
-
-@pytest.mark.parametrize("wrong, message", [
-    (OwnZf(2, 2, "qam16"), "own_zf takes no a-priori LLRs"),
-    (OwnPrior, "got the class OwnPrior, must be an object"),
-    ("nway", "got 'nway', must be an object"),
-    (type("Bare", (), {"name": "bare", "detect": lambda self, y, h, noise_var: None})(),
-     "bare has no attribute num_tx and no num_rx and no constellation")])
-def test_what_an_iterative_receiver_refuses(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        iterative.IterativeReceiver(wrong, coding.get("wifi:648:1/2").decoder(), iterations=2)
 
 
 @pytest.mark.parametrize("given", [OwnPrior, OwnPrior(2, 2, "qam16", scale=0.5),

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An iterative receiver on several threads."""
 
-import threading
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 import stand_in
 from coded_vectors import CODE, INTERLEAVER, receiver, transmitted
-from fake_cuda import GpuError
 from gnuradio.mimopack import coding, detectors, iterative
 
 
@@ -22,30 +20,6 @@ def placed(backend, **parameters):
 
 
 class TestSharing:
-    def test_threads_that_the_system_refuses_are_an_error(self, monkeypatch):
-        """No receiver is at work any more when the error comes, and fewer threads work at once."""
-        _, _, y, h, noise_var = transmitted(50, 10.5)
-        expected = receiver().receive(y, h, noise_var)
-        shared = iterative.SharedReceiver(receiver, threads=3)
-        real, started, refused = threading.Thread.start, [], threading.Event()
-
-        def start(thread):
-            if started:
-                refused.set()
-                raise RuntimeError("can't start new thread")
-            started.append(thread)
-            work = thread.run
-            # If the first thread were done too early, it would take the second one's share.
-            thread.run = lambda: refused.wait(60) and work()
-            real(thread)
-
-        monkeypatch.setattr(threading.Thread, "start", start)
-        with pytest.raises(RuntimeError, match="threads: the system refused to start 2 threads"):
-            shared.receive(y, h, noise_var)
-        assert not started[0].is_alive()
-        shared.threads = 1
-        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
-
     @pytest.mark.parametrize("n, threads, used", [(50, 1, 1), (50, 3, 2), (50, 2, 2), (33, 4, 3),
                                                   (15, 4, 1), (0, 2, 1)])
     @pytest.mark.parametrize("per_channel", [1, 41, 82])
@@ -192,30 +166,6 @@ class TestSharing:
         for _ in range(2):
             np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
         assert len(told) == 1 and shared.last_backend == "cpu"
-
-    def test_a_gpu_that_another_process_has_taken_comes_back(self, on_gpus, monkeypatch):
-        """The second GPU cannot be used when the receivers are made, and later it can."""
-        _, _, y, h, noise_var = transmitted(10, 12)
-        expected = placed("cpu").receive(y, h, noise_var).bits
-        fake_cuda.let_gpu_win(monkeypatch)
-        shared, _ = on_gpus("auto")
-        make, told, taken = shared._make, [], [1]
-
-        def make_unless_taken(*device):
-            if device and device[0] in taken:
-                raise GpuError("all CUDA-capable devices are busy or unavailable")
-            return make(*device)
-
-        shared._make, shared.on_gpu_failure = make_unless_taken, told.append
-        shared.prepare(20)
-        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected)
-        assert len(told) == 1 and shared.last_backend == "cpu"
-        taken.clear()
-        shared.prepare(20)
-        y, h = np.tile(y, (2, 1)), np.tile(h, (2, 1, 1))
-        np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits,
-                                      np.tile(expected, (2, 1)))
-        assert len(told) == 1 and shared.last_backend == "cuda"
 
     def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):
         _, _, y, h, noise_var = transmitted(4, 12)
