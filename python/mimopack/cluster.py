@@ -14,9 +14,12 @@ from .checks import integer
 from .identity import identity
 
 ALLOWED = "local, local:WORKERS, or the address of a scheduler, such as tcp://HOST:8786"
-# Dask's profiler takes a twentieth of the time, and giving freed memory back to the system a third.
+# Dask's profiler takes a twentieth of the time. Its workers give freed memory back to the system at
+# once, which takes a third: the highest thresholds of glibc keep the memory.
 _LOCAL_CONFIG = {"distributed.worker.profile.enabled": False,
-                 "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 64 << 20}
+                 "distributed.nanny.pre-spawn-environ": {
+                     "MALLOC_TRIM_THRESHOLD_": 64 << 20, "MALLOC_MMAP_THRESHOLD_": 32 << 20,
+                     "OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}}
 # Ctrl-C in a terminal reaches all processes: only the program shall end, and then end the others.
 _NO_INTERRUPT = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 

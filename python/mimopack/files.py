@@ -79,15 +79,6 @@ class Replacement:
     def _beside(self, suffix):
         return self._target.with_name(self._target.name + suffix)
 
-    def sync(self):
-        """Put the content on the disk, if it is a regular file.
-
-        Raises:
-            OSError: the content cannot be written.
-        """
-        if self._target is not None:
-            _sync(self.part)
-
     def finish(self):
         """Give the file its final name, after its content has reached the disk.
 
@@ -96,7 +87,7 @@ class Replacement:
         """
         if self._target is None:
             return
-        self.sync()
+        _sync(self.part)
         self.part.replace(self._target)
         # The file is complete, even if the folder may not be opened or does not support it.
         with suppress(OSError):
