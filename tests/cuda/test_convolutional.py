@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from convolutional_code import transmitted
 from gnuradio.mimopack import coding, reference
-from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING
+from gnuradio.mimopack.coding.convolutional import GENERATORS, PUNCTURING
 from gnuradio.mimopack.coding.convolutional_decoder import MARGIN
 from gnuradio.mimopack.cuda import convolutional, source, viterbi
 from nvrtc import Program
@@ -70,9 +70,6 @@ extern "C" void launch(unsigned blocks, unsigned long long n, const float* llr, 
                    [] { encode(call.n, call.bits, call.found, call.posterior); });
 }
 """
-
-per_rate = pytest.mark.parametrize("rate", CODE_RATES)
-
 
 def program(size, rate, margin=MARGIN):
     num_bits = coding.ConvolutionalEncoder(size, rate).num_bits
@@ -153,8 +150,8 @@ class TestOnAGpu:
     def module(self):
         self.cupy = pytest.importorskip("cupy")
 
-    @per_rate
-    @pytest.mark.parametrize("size, n", [(3, 1), (26, 40), (59, 333), (1000, 500), (20_000, 9)])
+    @pytest.mark.parametrize("size, n, rate", [
+        (3, 1, "1/2"), (59, 333, "2/3"), (1000, 500, "3/4"), (20_000, 9, "5/6")])
     def test_same_as_the_cpu(self, size, n, rate):
         _, _, llr = transmitted(size, rate, n, prior=1.0)
         llr[n // 2, 1] = np.inf
@@ -181,13 +178,6 @@ class TestOnAGpu:
         assert in_place is llr_there
         np.testing.assert_array_equal(in_place.get(), posterior.get())
 
-    def test_any_batch_gives_the_same(self):
-        _, _, llr = transmitted(40, "1/2", 200)
-        decoder = coding.ConvolutionalDecoder(40, backend="cuda")
-        whole = decoder.decode(llr)
-        for n in (0, 1, 33):
-            np.testing.assert_array_equal(decoder.decode(llr[:n]), whole[:n])
-
     def test_launches_in_parts(self):
         """A launch has as many codewords as the memory for metrics allows."""
         _, _, llr = transmitted(300, "3/4", 50)
@@ -196,16 +186,6 @@ class TestOnAGpu:
         decoder._gpu._at_once = 7
         np.testing.assert_array_equal(decoder.decode(llr), whole)
 
-    def test_code_by_name(self):
-        _, _, llr = transmitted(150, "3/4", 60)
-        sent = np.ascontiguousarray(llr[:, 150:])
-        sent[:, :5] = 1
-        cpu, gpu = (coding.get("conv:150:3/4").decoder(backend=backend)
-                    for backend in ("cpu", "auto"))
-        expected, posterior = cpu.decode(sent), gpu.decode(self.cupy.asarray(sent))
-        np.testing.assert_allclose(posterior.get(), expected, rtol=1e-5, atol=1e-2)
-        assert np.mean(gpu.bits.get() != cpu.bits) < 1e-3
-
 
 @pytest.mark.gpu
 class TestViterbiOnAGpu:
@@ -213,8 +193,8 @@ class TestViterbiOnAGpu:
     def module(self):
         self.cupy = pytest.importorskip("cupy")
 
-    @per_rate
-    @pytest.mark.parametrize("size, n", [(3, 1), (26, 40), (59, 333), (1000, 500), (20_000, 9)])
+    @pytest.mark.parametrize("size, n, rate", [
+        (3, 1, "1/2"), (59, 333, "2/3"), (1000, 500, "3/4"), (20_000, 9, "5/6")])
     def test_the_reference_codewords(self, size, n, rate):
         bits, _, llr = transmitted(size, rate, n)
         sent = sent_of(llr, size)
@@ -247,12 +227,3 @@ class TestViterbiOnAGpu:
             np.testing.assert_array_equal(decoder.decode(sent[:n]), whole[:n])
         decoder._gpu._at_once = 7
         np.testing.assert_array_equal(decoder.decode(sent), whole)
-
-    def test_code_by_name(self):
-        sent = sent_of(transmitted(150, "3/4", 60, 0.5)[2], 150)
-        cpu, gpu = (coding.get("conv:150:3/4").decoder(algorithm="viterbi", backend=backend)
-                    for backend in ("cpu", "auto"))
-        expected = cpu.decode(sent)
-        posterior = gpu.decode(self.cupy.asarray(sent))
-        assert np.mean(posterior.get() != expected) < 0.01
-        assert np.mean(gpu.bits.get() != cpu.bits) < 0.01

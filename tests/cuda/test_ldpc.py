@@ -10,8 +10,8 @@ import ctypes
 import numpy as np
 import pytest
 from gnuradio.mimopack.coding import ldpc
-from gnuradio.mimopack.cuda import device, source
 from gnuradio.mimopack.cuda import ldpc as cuda_ldpc
+from gnuradio.mimopack.cuda import source
 from ldpc_codes import HAMMING, SMALL, transmitted
 from nvrtc import Program
 from without_gpu import compiled, pointer
@@ -101,13 +101,6 @@ def test_without_a_gpu(name, in_shared, offset, early_stop, tmp_path):
         assert erased[0] == cpu.erasures == 2
 
 
-def test_needs_cupy_and_a_gpu():
-    if device.count():
-        pytest.skip("this machine has a GPU")
-    with pytest.raises((ImportError, ValueError), match="CuPy|device: there is no usable"):
-        ldpc.LdpcDecoder(SMALL, backend="cuda")
-
-
 @pytest.mark.gpu
 class TestOnAGpu:
     @pytest.fixture(autouse=True)
@@ -116,8 +109,7 @@ class TestOnAGpu:
 
     @pytest.mark.parametrize("early_stop", [True, False])
     @pytest.mark.parametrize("code", [
-        ldpc.wimax(2304, "1/2"), ldpc.wimax(576, "5/6"), SMALL, ldpc.wifi(1944, "5/6"),
-        ldpc.nr(1, 384), ldpc.nr(2, 3), ldpc.nr(2, 52), HAMMING, CODES["list"]],
+        ldpc.wimax(2304, "1/2"), SMALL, ldpc.nr(1, 384), ldpc.nr(2, 3), HAMMING, CODES["list"]],
         ids=lambda code: f"{type(code).__name__}-{code.num_bits}-{code.num_checks}")
     def test_same_as_the_cpu(self, code, early_stop):
         _, _, llr = transmitted(code, 300, 1.5)
@@ -138,14 +130,6 @@ class TestOnAGpu:
             assert there.erasures == cpu.erasures == 1
             np.testing.assert_array_equal(from_host.decode(llr), posterior)
             assert from_host.erasures == 1 and isinstance(from_host.found, np.ndarray)
-
-    def test_any_batch_gives_the_same(self):
-        _, _, llr = transmitted(SMALL, 1000, 2)
-        decoder = ldpc.LdpcDecoder(SMALL, backend="cuda")
-        whole = decoder.decode(llr)
-        for n in (1, 33):
-            np.testing.assert_array_equal(decoder.decode(llr[:n]), whole[:n])
-        assert decoder.decode(llr[:0]).shape == (0, 648)
 
     def test_messages_of_a_part_at_a_time(self, monkeypatch):
         _, _, llr = transmitted(CODES["list"], 50, 2)

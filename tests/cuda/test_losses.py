@@ -14,7 +14,7 @@ import pytest
 from detector_blocks import Sink, Source, make, play
 from gnuradio import gr, mimopack
 from gnuradio.mimopack import channel, constellation, detectors
-from gnuradio.mimopack.cuda import pinning, waiting
+from gnuradio.mimopack.cuda import waiting
 from simulated import problem
 
 pytestmark = pytest.mark.gpu
@@ -199,24 +199,6 @@ def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypa
     said = "".join(capfd.readouterr())
     assert said.count("going on with the CPU") == 1 and "GpuTimeout" in said
     assert block.last_backend() == "cpu"
-
-
-def test_a_kernel_that_never_ends(data, occupied, monkeypatch, capfd):
-    """The block gives up waiting for the GPU."""
-    monkeypatch.setattr(waiting, "_timeout", 1.0)
-    monkeypatch.setattr(waiting, "_is_hung", False)
-    block = make("nway", backend="cuda", noise_var=data[2])
-    check(block, data)    # pins the buffers
-    check(block, data, occupied.hold)
-    assert block.last_backend() == "cpu"
-    said = "".join(capfd.readouterr())
-    assert said.count("going on with the CPU: GpuTimeout(") == 1
-    check(block, data)    # the GPU is still busy
-    assert block.last_backend() == "cpu" and "still runs" in "".join(capfd.readouterr())
-    occupied.end()
-    check(block, data)
-    assert block.last_backend() == "cuda" and "GPU" not in "".join(capfd.readouterr())
-    assert not pinning._holders    # what could not be unpinned is unpinned now
 
 
 CHILD = """
