@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The decoder of the convolutional code on a GPU, and the text of its program."""
 
-import numpy as np
-
 from . import source
 from .decoding import DecoderProgram
-from .device import cupy, kernel
 
 # Number of codewords per block; each has a warp.
 WORDS = 2
@@ -76,10 +73,6 @@ class ConvolutionalProgram(DecoderProgram):
 
     def __init__(self, num_info, num_bits, kept, margin, device):
         super().__init__(device, num_bits, begins(num_info), 32 * WORDS, WORDS)
-        program = text(num_info, num_bits, kept, margin)
-        with self._current():
-            shared = cupy().empty(1, np.uint32)
-            kernel(program, "shared_size", device)((1,), (1,), (shared,))
-        self._compile(program, int(shared[0]))
+        self._compile(text(num_info, num_bits, kept, margin))
         self._needs_messages = True
         self._at_once = max(1, BEGINS_BYTES // (4 * begins(num_info)))

@@ -43,11 +43,19 @@ class DecoderProgram:
         self._out_bytes = 4 * num_bits    # per codeword
         self._pipeline = None
 
-    def _compile(self, text, shared):
-        """Compile the program; shared is the size of a block's shared memory in bytes."""
+    def _compile(self, text, shared=None):
+        """Compile the program.
+
+        shared is the size of a block's shared memory in bytes; None asks the kernel
+        ``shared_size``.
+        """
         self.text = text
-        self._shared = shared
         with self._current():
+            if shared is None:
+                size = cupy().empty(1, np.uint32)
+                kernel(text, "shared_size", self.device)((1,), (1,), (size,))
+                shared = int(size[0])
+            self._shared = shared
             self._kernel = kernel(text, "decode", self.device)
             if shared > ORDINARY_SHARED:
                 self._kernel.max_dynamic_shared_size_bytes = shared

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The turbo decoder on a GPU, and the text of its program."""
 
-import numpy as np
-
 from . import source
 from .decoding import DecoderProgram
-from .device import cupy, kernel
 
 # Smallest number of steps in a thread's window: the path metrics at its ends come from the previous
 # iteration, so short windows cost accuracy. Largest number of threads per block.
@@ -74,8 +71,4 @@ class TurboProgram(DecoderProgram):
 
     def __init__(self, size, coefficients, scale, early_stop, device):
         super().__init__(device, 3 * size + 12, size, threads(size), words(size))
-        program = text(size, coefficients, scale, early_stop)
-        with self._current():
-            shared = cupy().empty(1, np.uint32)
-            kernel(program, "shared_size", device)((1,), (1,), (shared,))
-        self._compile(program, int(shared[0]))
+        self._compile(text(size, coefficients, scale, early_stop))
