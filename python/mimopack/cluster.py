@@ -119,8 +119,12 @@ def count_threads(client):
     return sum(client.nthreads().values())
 
 
-def worker_identity(client):
+def worker_identity(client, **placement):
     """Return the ``identity()`` of a worker; wait for the first one.
+
+    Args:
+        client: ``distributed.Client``.
+        placement: arguments of its ``submit``, such as resources.
 
     Raises:
         ValueError: client is no ``distributed.Client``, or the worker has another version than this
@@ -128,7 +132,7 @@ def worker_identity(client):
     """
     if not isinstance(client, _distributed().Client):
         raise ValueError(f"client: got {client!r}, must be a distributed.Client")
-    worker = client.submit(identity, pure=False).result()
+    worker = client.submit(identity, pure=False, **placement).result()
     _check(worker, identity() | {"instruction set": worker["instruction set"]})
     return worker
 

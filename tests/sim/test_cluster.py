@@ -27,7 +27,7 @@ def made(client=None, **options):
 
 def workers():
     return LocalCluster(n_workers=2, threads_per_worker=1, processes=False,
-                        dashboard_address=":0", silence_logs="CRITICAL")
+                        dashboard_address=":0", silence_logs="CRITICAL", resources={"GPU": 1})
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,14 @@ def test_own_detectors_go_to_the_workers(client):
     rows = [sim.Simulation(LINK, own, client=each).run([11], 20, 160) for each in (None, client)]
     assert rows[0] == rows[1] and [row["detector"] for row in rows[0]] == [
         "nway:num_passes=1", "own_zf", "own_prior:scale=0.5"]
+
+
+def test_the_machine_that_starts_a_run_needs_no_gpu(client, monkeypatch):
+    """The simulation can be made; the worker, which has none either, fails."""
+    hide(monkeypatch, "cupy")
+    simulation = sim.Simulation(LINK, ["mmse"], backend="cuda", client=client)
+    with pytest.raises((ImportError, ValueError), match="cupy|CuPy|GPU"):
+        simulation.run(*RUN)
 
 
 def test_an_error_of_a_detector_ends_the_run(client):

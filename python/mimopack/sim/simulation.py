@@ -78,9 +78,10 @@ class Simulation:
         if client is not None:
             from ..cluster import call_packed, packed, worker_identity
 
-            count = Receivers(link, self._given, options | {"threads": 1}, self.batch).count
-            self._function = call_packed, worker_identity(client), packed(count)
             self._resources = {"resources": {"GPU": 1}} if backend == "cuda" else {}
+            count = Receivers(link, self._given, options | {"threads": 1}, self.batch).count
+            self._function = (call_packed, worker_identity(client, **self._resources),
+                              packed(count))
             # This machine only checks the arguments; it need not have a GPU.
             receivers = Receivers(link, self._given, options | {"backend": "cpu"}, self.batch)
         self.passes = {label: receivers.receiver(label).iterations for label in self.detectors}
