@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from fake_cuda import Fake
 from gnuradio.mimopack import detectors
+from gnuradio.mimopack.coding import ldpc
 from gnuradio.mimopack.cuda import program, transfer
+from gnuradio.mimopack.cuda.decoding import DecoderProgram
 from simulated import problem
 
 
@@ -151,3 +153,46 @@ def test_a_parameter_changes_between_calls(monkeypatch):
             det.detect(y, h, noise_var),
             detectors.NWay(backend="cpu", num_passes=num_passes).detect(y, h, noise_var))
         assert det.last_backend == "cuda"
+
+
+class CpuProgram(DecoderProgram):
+    """A decoder's program whose kernel is the CPU's decoder."""
+
+    def __init__(self, decoder, at_once):
+        super().__init__(0, decoder.num_bits, 0, 32)
+        self._decoder, self._shared, self._at_once = decoder, 0, at_once
+
+    def _kernel(self, grid, block, arguments, shared_mem):
+        n, iterations, llr, out, _, found, taken, erased = map(int, arguments)
+        assert grid == (n,) and iterations == 5
+
+        def run():
+            decoder, shape = self._decoder, (n, self._num_bits)
+            fake_cuda.view(out, np.float32, *shape)[...] = decoder.decode(
+                fake_cuda.view(llr, np.float32, *shape))
+            fake_cuda.view(found, bool, n)[...] = decoder.found
+            fake_cuda.view(taken, np.int32, n)[...] = decoder.iterations_taken
+            fake_cuda.view(erased, np.uint64, 1)[0] += np.uint64(decoder.erasures)
+
+        Fake.log.append(("launch", fake_cuda.Device.now))
+        fake_cuda.Stream.now.work.append(run)
+
+
+@pytest.mark.parametrize("at_once, parts", [(2**20, 6), (7, 8)])
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_decoders_use_the_same_pipeline(at_once, parts, is_pinned, monkeypatch):
+    fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(transfer, "LEAST_PART_BYTES", 30_000)
+    monkeypatch.setattr(transfer, "LARGEST_PART_BYTES", 50_000)
+    monkeypatch.setattr(transfer, "LEAST_PINNED_BYTES", 1000)
+    cpu = ldpc.LdpcDecoder(ldpc.get("wifi:648:1/2"), 5, backend="cpu")
+    llr = np.random.default_rng(1).normal(3, 2.5, (51, 648)).astype(np.float32)
+    llr[4], llr[30] = 0, np.nan
+    expected = cpu.decode(llr), cpu.found, cpu.iterations_taken
+    if is_pinned:
+        llr = pinned(llr)
+    out = pinned(np.zeros_like(llr)) if is_pinned else np.zeros_like(llr)
+    *results, erased = CpuProgram(cpu, at_once).decode_from_host(llr, out, None, 5, 1)
+    assert erased == 2 and Fake.log.count(("launch", 0)) == parts
+    for result, wanted in zip((out, *results), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)

@@ -16,7 +16,7 @@ from gnuradio.mimopack.cuda import device, waiting
 from gnuradio.mimopack.cuda import program as programs
 
 
-def _view(at, dtype, *shape):
+def view(at, dtype, *shape):
     """Return the memory at an address as an array."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(at), dtype).reshape(shape)
@@ -38,6 +38,7 @@ class Stream:
     """Queue of pending work on the current GPU."""
 
     all = {}
+    now = None       # the stream of the last ``with``
     hangs = False    # whether the work never ends
 
     def __init__(self, non_blocking=False):
@@ -47,6 +48,7 @@ class Stream:
         Stream.all[self.ptr] = self
 
     def __enter__(self):
+        Stream.now = self
         return self
 
     def __exit__(self, *_):
@@ -157,7 +159,7 @@ class Fake:
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
-        places = _view(arguments, np.uint64, 16)
+        places = view(arguments, np.uint64, 16)
         (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, nodes, width, _,
          counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
@@ -166,17 +168,17 @@ class Fake:
             plan["bit_source"])
 
         def run():
-            llr = _view(out, np.int8 if variant.as_int8 else np.float32, n, bits)
+            llr = view(out, np.int8 if variant.as_int8 else np.float32, n, bits)
             lost = core.detect(
-                _view(y, np.complex64, n, nr),
-                _view(h, np.complex64, n // (per_matrix * chunk), nr, nt),
-                _view(noise, np.float32, n) if noise else np.array([common], np.float32),
-                _view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
-                hard=_view(hard, np.uint8, variant.num_hard, n, bits) if hard else None,
-                nodes=_view(nodes, np.uint32, n, width) if nodes else None)
-            erased, taken = _view(counters, np.uint64, 2)
+                view(y, np.complex64, n, nr),
+                view(h, np.complex64, n // (per_matrix * chunk), nr, nt),
+                view(noise, np.float32, n) if noise else np.array([common], np.float32),
+                view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
+                hard=view(hard, np.uint8, variant.num_hard, n, bits) if hard else None,
+                nodes=view(nodes, np.uint32, n, width) if nodes else None)
+            erased, taken = view(counters, np.uint64, 2)
             assert erased == taken == 0
-            _view(counters, np.uint64, 2)[:] = lost, n
+            view(counters, np.uint64, 2)[:] = lost, n
 
         stream.work.append(run)
 
@@ -188,7 +190,7 @@ def install(monkeypatch, count=1):
     monkeypatch.setattr(Stream, "all", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    for module in ("transfer", "pinning", "program", "waiting"):
+    for module in ("transfer", "pinning", "program", "decoding", "waiting"):
         monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
     monkeypatch.setattr(waiting, "_kept", [])
     monkeypatch.setattr(waiting, "_is_hung", False)
