@@ -71,19 +71,6 @@ def test_a_run_in_progress_is_shown_and_not_disturbed(path):
     assert "in use" not in run("status", path)
 
 
-def test_the_format_of_the_figure_is_checked_first(path):
-    path.write_text(TEXT.replace("figure.png", "figure.doc"))
-    assert "figure.doc: pictures cannot be written as doc" in run("campaign", path, "-q", code=2)
-    assert not (path.parent / "figure").exists()
-
-
-def test_not_complete(path):
-    text = run("campaign", path, "-q", "--seconds", "1e-9")
-    assert text.splitlines() == [f"coded: {path.parent}/figure/coded.json",
-                                 f"plain: {path.parent}/figure/plain.json",
-                                 "not complete: run the same command to continue"]
-
-
 def test_refusals(path):
     path.write_text("x = 1")
     for command in ("campaign", "status"):

@@ -10,9 +10,7 @@ import sys
 import click
 import generate_man
 import pytest
-from click.testing import CliRunner
 from gnuradio.mimopack.apps.cli import main
-from gnuradio.mimopack.apps.options import HeadedCommand, heading
 from source_tree import PACKAGES
 
 
@@ -78,21 +76,3 @@ def test_help_lists_each_option_once_under_a_heading(name):
             if isinstance(parameter, click.Option):
                 assert listed.pop(option) == parameter.heading
     assert listed == {"-h": "Other options", "--help": "Other options"}
-
-
-def test_help_without_a_heading_comes_last():
-    part = heading("Part")
-
-    @click.command(cls=HeadedCommand, context_settings={"help_option_names": ["--help"]})
-    @part("--first", help="One.")
-    @click.option("--plain", help="Two.")
-    @part("--second", help="Three.")
-    def command(**options):
-        return options
-
-    text = CliRunner().invoke(command, ["--help"]).output
-    places = [text.index(word) for word in ("Part:", "--first", "--second", "Other options:",
-                                            "--plain", "--help")]
-    assert places == sorted(places)
-    assert command(["--second", "x"], standalone_mode=False) == {
-        "first": None, "plain": None, "second": "x"}

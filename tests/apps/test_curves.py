@@ -71,10 +71,6 @@ def test_curves_end_with_an_arrow_and_axes_below_what_is_certain(drawn, last, at
     ("fig 3: mmse", "fig 3: MMSE"), ("my_zf:limit=2", "my_zf (limit 2)")])
 def test_detectors_have_the_names_that_people_write(name, words):
     assert curves.detector_in_words(name) == words
-@pytest.mark.parametrize("name, words", [
-    ("qam16", "16-QAM"), ("qpsk", "QPSK"), ("wlan_qam256", "256-QAM (802.11)"), ("mine", "mine")])
-def test_constellations_too(name, words):
-    assert curves.constellation_in_words(name) == words
 def test_title_and_labels(drawn):
     assert legend(drawn(labels={"mmse": "linear", "nway": "N"})[0]) == ["linear"]
     assert drawn(code="none")[0].figure._suptitle.get_text() == (

@@ -51,11 +51,6 @@ def test_a_broken_plugin_is_one_line(mimopack, command):
             "RuntimeError('no licence')") in text.splitlines()[-1]
 
 
-def test_help_lists_them(mimopack):
-    for command in ("sim", "play", "wifi", "bench"):
-        assert "omap, mine, bad" in " ".join(mimopack(command, "--help").split())
-
-
 def test_play_and_wifi(mimopack, tmp_path):
     mimopack("play", DEMO, "-d", "mine", "-d", "zf", "-q", "--no-pictures", "-o", "out")
     mine, zf = json.loads((tmp_path / "out/summary.json").read_text())["detectors"]

@@ -116,31 +116,8 @@ def check_arrays(arrays):
 
 
 @BOTH
-def test_discarding(tmp_path, name):
-    (tmp_path / name).write_bytes(b"old")
-    writer = CsiWriter(tmp_path / name)
-    writer.write(FRAMES[0])
-    writer.discard()
-    writer.discard()
-    writer.close()
-    assert [entry.name for entry in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_bytes() == b"old"
-    with pytest.raises(ValueError, match=f"{name}: writing has ended"):
-        writer.write(FRAMES[0])
-
-
-@BOTH
 def test_no_frames(tmp_path, name):
     assert read_csi(written(tmp_path / name, [])) == []
-
-
-@BOTH
-def test_frames_without_channel_are_counted(tmp_path, name):
-    with CsiWriter(tmp_path / name) as writer:
-        assert writer.write(received(NonHT(6, 44))) is False
-        assert writer.write(FRAMES[0]) is True
-    assert (writer.frames, writer.skipped) == (1, 1)
-    assert len(read_csi(tmp_path / name)) == 1
 
 
 @BOTH
@@ -171,16 +148,6 @@ def test_addresses(tmp_path, mpdu, source, destination, transmitter, sequence):
     record, = read_csi(written(tmp_path / "frames.npz", [frame]))
     assert (record.source, record.destination, record.transmitter, record.sequence_number) \
         == (ADDRESS[source], ADDRESS[destination], ADDRESS[transmitter], sequence)
-
-
-def test_addresses_of_control_frames(tmp_path):
-    from gnuradio.mimopack.wifi.mac import fcs
-    heads = [bytes.fromhex("d4000000" + A), bytes.fromhex("b4000000" + A + B)]    # ACK, RTS
-    frames = [with_channel(NonHT(6, 14), [head + fcs(head)]) for head in heads]
-    ack, rts = read_csi(written(tmp_path / "frames.npz", frames))
-    assert (ack.destination, ack.source, ack.transmitter) == (ADDRESS[A], "", "")
-    assert (rts.destination, rts.source, rts.transmitter) == (ADDRESS[A], ADDRESS[B], ADDRESS[B])
-    assert ack.fcs_ok and rts.fcs_ok and ack.sequence_number == rts.sequence_number == -1
 
 
 @BOTH

@@ -65,21 +65,6 @@ def test_every_field_of_a_non_ht_frame(tmp_path):
                                                        ["02:00:00:00:00:01"]]]
 
 
-@pytest.mark.parametrize("sample_rate, half, quarter", [
-    (20e6, 0, 0), (10e6, 1, 0), (5e6, 0, 1), (40e6, 0, 0), (80e6, 0, 0)])
-def test_rates_of_narrow_channels(tmp_path, sample_rate, half, quarter):
-    rates = (6, 9, 12, 18, 24, 36, 48, 54)
-    path = written(tmp_path, *(received(NonHT(rate, 44), sample_rate=sample_rate,
-                                        frequency=5890e6) for rate in rates))
-    rows = numbers(path, "radiotap.datarate", "radiotap.channel.freq",
-                   "radiotap.channel.flags.half", "radiotap.channel.flags.quarter",
-                   "radiotap.mactime", "radiotap.present.mcs", "radiotap.present.vht")
-    scale = min(1, sample_rate / 20e6)
-    for rate, row in zip(rates, rows, strict=True):
-        assert row == [math.ceil(rate * scale * 2) / 2, 5890, half, quarter,
-                       4000 / sample_rate * 1e6, 0, 0]
-
-
 @pytest.mark.parametrize("frequency, shown", [
     (2412e6, [2412, 1, 0]), (2484e6, [2484, 1, 0]), (5180.4e6, [5180, 0, 1]),
     (5885e6, [5885, 0, 1]), (6115e6, [6115, 0, 1]), (868e6, [868, 0, 0]),
@@ -291,7 +276,7 @@ class TestFiles:
     (lambda w: w.write(received(NonHT(6, 44)), time=math.nan), "time: got nan plus"),
     (lambda w: w.write(received(NonHT(6, 44)), time="now"), "time: got 'now', must be a number"),
     (lambda w: w.write(received(NonHT(6, 44)), time=2**32), "time: got 4294967296.0 plus"),
-    (lambda w: w.write(received(NonHT(6, 44), antennas=257)), "level_dbfs: got 257 antennas"),
+    (lambda w: w.write(received(NonHT(6, 44), antennas=257)), "antenna_snr_db: got 257 antennas"),
     (lambda w: w.write_pdu({}, "text"), "blob: got str, must be bytes"),
     (lambda w: w.write_pdu({}, bytes(262144)), "blob: got 262144 bytes, allowed are 0 to 2621"),
 ])

@@ -293,7 +293,8 @@ def check_shared_memory():
     except OSError:
         return    # not on Linux
     segments = [dict(zip(names, map(int, row), strict=True)) for row in rows]
-    idle = sum(one["nattch"] == 0 and one["uid"] == os.getuid() for one in segments)
+    idle = sum(segment["nattch"] == 0 and segment["uid"] == os.getuid()
+               for segment in segments)
     text = f"{len(segments)} of {most} segments exist, {idle} of yours have no process"
     mend = f"to remove those without a process: {_REMOVE}" if idle else ""
     if 2 * len(segments) < most:

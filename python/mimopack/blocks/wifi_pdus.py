@@ -60,10 +60,10 @@ def from_pmt(message):
     Raises:
         ValueError: the message is not a PDU of bytes, or a value has the wrong type.
     """
-    told, blob = pdu_parts(message)
+    dictionary, blob = pdu_parts(message)
     if not pmt.is_u8vector(blob):
         raise ValueError("the message has no u8vector")
-    info = _runtime.to_python_dict(told, KEYS)
+    info = _runtime.to_python_dict(dictionary, KEYS)
     for name, value in info.items():
         if type(value) is not KEYS[name]:
             info[name] = _converted(name, value)

@@ -51,18 +51,18 @@ def csi_to_pmt(frame, **extra):
     num_space_time_streams, coding and detector. ``extra`` adds or replaces keys. The c32vector
     holds the matrices, ordered by subcarrier, then antenna, then space-time stream.
     """
-    told = dict(vars(CsiRecord.from_frame(frame)))
-    matrices = told.pop("matrices")
-    told |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2],
+    values = dict(vars(CsiRecord.from_frame(frame)))
+    matrices = values.pop("matrices")
+    values |= {"num_rx": matrices.shape[1], "num_space_time_streams": matrices.shape[2],
              "coding": None if frame.format is None else frame.format.coding,
              "detector": frame.detector or None}
     for name in ("source", "destination", "transmitter"):
-        told[name] = told[name] or None
-    if told["sequence_number"] < 0:
-        told["sequence_number"] = None
+        values[name] = values[name] or None
+    if values["sequence_number"] < 0:
+        values["sequence_number"] = None
     if frame.frequency is None:
-        told["frequency"] = None
-    return to_pdu(told | extra, matrices)
+        values["frequency"] = None
+    return to_pdu(values | extra, matrices)
 
 
 def symbols_to_pmt(frame, most):
@@ -78,10 +78,10 @@ def symbols_to_pmt(frame, most):
     while math.gcd(step, frame.symbols.shape[1]) > 1:
         step += 1
     points = points[::step].T
-    told = {"start": frame.start, "num_streams": len(points), "num_points": points.shape[1],
+    values = {"start": frame.start, "num_streams": len(points), "num_points": points.shape[1],
             "constellation": f.constellation, "format": f.name, "mcs": f.mcs,
             "evm_db": frame.evm_db}
-    return to_pdu(told, np.asarray(points, np.complex64))
+    return to_pdu(values, np.asarray(points, np.complex64))
 
 
 def found_to_pmt(found, sample_rate, **extra):
@@ -91,7 +91,7 @@ def found_to_pmt(found, sample_rate, **extra):
     holds the frame's samples as received, ordered by antenna.
     """
     preamble, header, f = found.preamble, found.header, found.header.format
-    told = {
+    values = {
         "start": preamble.start, "time": preamble.start / sample_rate,
         "num_samples": found.num_samples, "sample_rate": sample_rate,
         "num_rx": len(found.samples), "first": found.first, "window": preamble.window,
@@ -101,12 +101,12 @@ def found_to_pmt(found, sample_rate, **extra):
         "subchannels": np.array(preamble.subchannels),
         "signal": header.signal, "noise": header.noise, "centre": header.centre}
     if f is not None:
-        told |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
+        values |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
                  "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
                  "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
-        told |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
-    told |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
-    return to_pdu(told | extra, found.samples)
+        values |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    values |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
+    return to_pdu(values | extra, found.samples)
 
 
 # Attributes of a ReceivedFrame in the tag of its vectors, and their types.
@@ -121,16 +121,17 @@ def vectors_to_pmt(vectors, **extra):
     ``extra`` adds or replaces keys.
     """
     frame, f = vectors.frame, vectors.frame.format
-    told = {name: getattr(frame, name) for name in (*_OF_FRAME, "frequency")}
-    told |= {"num_vectors": len(vectors.y), "noise_var": vectors.noise_var,
+    values = {name: getattr(frame, name) for name in (*_OF_FRAME, "frequency")}
+    values |= {"num_vectors": len(vectors.y), "noise_var": vectors.noise_var,
              "nested": vectors.nested, "sig_b": vectors.sig_b or None}
-    return to_pmt_dict(told | extra, onto=_format_to_pmt(f))    # frames of a format share its part
+    # Frames of a format share its part.
+    return to_pmt_dict(values | extra, onto=_format_to_pmt(f))
 
 
 @lru_cache(maxsize=1024)
 def _format_to_pmt(f):
-    told = {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
-    return to_pmt_dict({"format": f.name, **told})
+    values = {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+    return to_pmt_dict({"format": f.name, **values})
 
 
 def vectors_from_pmt(message):
@@ -139,23 +140,23 @@ def vectors_from_pmt(message):
     Raises:
         ValueError: :func:`vectors_to_pmt` cannot have made the dictionary.
     """
-    told = to_python_dict(message, _OF_VECTORS)
+    values = to_python_dict(message, _OF_VECTORS)
     of_frame = {}
     for name, kind in _OF_FRAME.items():
-        value = told.get(name)
+        value = values.get(name)
         if kind is tuple and isinstance(value, np.ndarray):
             value = tuple(value.tolist())
         if type(value) is not kind:
             # Do not show the value: a deeply nested one would exhaust the stack.
             raise ValueError(f"{name}: got no value or a wrong type, must be {kind.__name__}")
         of_frame[name] = value
-    f, frequency, sig_b = _format(told), told.get("frequency"), told.get("sig_b", b"")
+    f, frequency, sig_b = _format(values), values.get("frequency"), values.get("sig_b", b"")
     if f is None or not isinstance(frequency, (float, type(None))) or not isinstance(sig_b, bytes):
         raise ValueError("format, frequency, sig_b: got no value or a wrong type")
-    if told.get("num_vectors") != f.plan.num_data * f.num_symbols:
+    if values.get("num_vectors") != f.plan.num_data * f.num_symbols:
         raise ValueError(f"num_vectors: must be {f.plan.num_data * f.num_symbols}")
     return FrameVectors(ReceivedFrame(**of_frame, frequency=frequency, format=f, problem=""),
-                        nested=bool(told.get("nested")), sig_b=sig_b)
+                        nested=bool(values.get("nested")), sig_b=sig_b)
 
 
 def found_from_pmt(message, num_rx, sample_rate):
@@ -165,10 +166,10 @@ def found_from_pmt(message, num_rx, sample_rate):
         ValueError: :func:`found_to_pmt` cannot have made the PDU, or its number of antennas or
             sample rate differs from the arguments.
     """
-    told, samples = pdu_parts(message)
+    dictionary, samples = pdu_parts(message)
     if not pmt.is_c32vector(samples):
         raise ValueError("the message has no c32vector")
-    facts = read(told, _OF_FOUND)
+    facts = read(dictionary, _OF_FOUND)
     if facts["sample_rate"] != sample_rate:
         raise ValueError(f"sample_rate: got {rate_in_words(facts['sample_rate'])}, must be "
                          f"{rate_in_words(sample_rate)}")
@@ -192,8 +193,8 @@ def found_from_pmt(message, num_rx, sample_rate):
         raise ValueError(f"signal, noise: must be {num_rx} finite powers, at least 0 (signal) and "
                          "above 0 (noise)")
     announced = {name.removeprefix(_ANNOUNCED): value
-                 for name, value in to_python_dict(told, _OF_ANNOUNCED).items()}
-    header = Header(_format(to_python_dict(told, _OF_FORMAT)), facts["problem"],
+                 for name, value in to_python_dict(dictionary, _OF_ANNOUNCED).items()}
+    header = Header(_format(to_python_dict(dictionary, _OF_FORMAT)), facts["problem"],
                     num_samples // width, facts["centre"], noise, signal, announced)
     if header.format is None and not header.problem:
         raise ValueError("problem: got no text, must say why there is no format")
@@ -258,17 +259,17 @@ def times(time):
     return {} if time is None else {"time": sum(time), "rx_time": moment_to_pmt(time)}
 
 
-def read(told, kinds):
+def read(dictionary, kinds):
     """Return values of a PMT dictionary, in the order of ``kinds``.
 
     Args:
-        told: the dictionary.
+        dictionary: the dictionary.
         kinds: {name: int, float, bool, str or np.ndarray}.
 
     Raises:
         ValueError: a key is missing, or its value is of another type or not finite.
     """
-    found, values = to_python_dict(told, kinds), {}
+    found, values = to_python_dict(dictionary, kinds), {}
     for name, kind in kinds.items():
         value = found.get(name)
         if kind is float and type(value) is int:

@@ -335,17 +335,17 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         return self._messages.wants("symbols") and (
             not self._drops or time.monotonic() >= self._next_points)
 
-    def _send_status(self, told):
-        told["switch"] = ""
+    def _send_status(self, status):
+        status["switch"] = ""
         if self._detector == AUTO and self._auto is not None:
-            switch = self._auto.tell(told, self._rate)
+            switch = self._auto.tell(status, self._rate)
             if switch is not None:
                 self.switches.append(switch)
-                told["switch"] = str(switch)
+                status["switch"] = str(switch)
                 if self._status.logs:
                     self._log.info(str(switch))
-        told["detector"] = self.detector_in_use()
-        SampleSink._send_status(self, told)
+        status["detector"] = self.detector_in_use()
+        SampleSink._send_status(self, status)
 
     def _search(self, samples):
         return self.engine.process(samples, wait=False)
@@ -529,9 +529,9 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
                 self._messages.send()
 
 
-def _freq_and_time(told):
+def _freq_and_time(dictionary):
     """Return the samples' frequency and the exact time in a PDU's dictionary; None if missing."""
-    base = pmt.dict_ref(told, pmt.intern("freq"), pmt.PMT_NIL)
-    time = pmt.dict_ref(told, _RX_TIME, pmt.PMT_NIL)
+    base = pmt.dict_ref(dictionary, pmt.intern("freq"), pmt.PMT_NIL)
+    time = pmt.dict_ref(dictionary, _RX_TIME, pmt.PMT_NIL)
     base = pmt.to_double(base) if pmt.is_real(base) else None
     return base, None if pmt.is_null(time) else moment("rx_time", time)

@@ -48,27 +48,27 @@ class StatusReport:
             waiting: seconds of samples in the receiver's queue.
         """
         now = time.monotonic()
-        told = {name: counts.get(name, 0) - self._counts.get(name, 0) for name in _COUNTED}
+        status = {name: counts.get(name, 0) - self._counts.get(name, 0) for name in _COUNTED}
         seconds = max(now - self._last, 1e-9)
         taken = {name: took - self._stages.get(name, 0.0) for name, took in stages.items()}
         slowest = max(taken, key=taken.get, default="")
         share = taken[slowest] / sum(taken.values()) if slowest and sum(taken.values()) > 0 else 0.0
         # The searching thread may be idle while the others are busy.
         load = max(self._busy, sum(taken.values()) / self._threads) / seconds
-        told |= {"seconds": seconds, "load": load, "waiting": waiting,
+        status |= {"seconds": seconds, "load": load, "waiting": waiting,
                  "stages": taken, "slowest": slowest, "slowest_share": share}
         self._last, self._counts, self._stages, self._busy = now, counts, dict(stages), 0.0
         if self.logs:
-            self._say(told)
-        self._send(told)
+            self._say(status)
+        self._send(status)
 
-    def _say(self, told):
-        seconds, slowest = told["seconds"], told["slowest"]
-        if told["gaps"]:
-            self._log.warn(None, f"{told['gaps']} gaps in the samples in {seconds:.1f} s, "
-                           f"{told['lost']} samples per antenna are missing")
-        if told["dropped"]:
-            self._log.warn(None, f"too slow: {told['dropped']} samples per antenna dropped in "
+    def _say(self, status):
+        seconds, slowest = status["seconds"], status["slowest"]
+        if status["gaps"]:
+            self._log.warn(None, f"{status['gaps']} gaps in the samples in {seconds:.1f} s, "
+                           f"{status['lost']} samples per antenna are missing")
+        if status["dropped"]:
+            self._log.warn(None, f"too slow: {status['dropped']} samples per antenna dropped in "
                            f"{seconds:.1f} s" + (f", slowest stage: {slowest} "
-                                                 f"({100 * told['slowest_share']:.0f} %)"
+                                                 f"({100 * status['slowest_share']:.0f} %)"
                                                  if slowest else ""))

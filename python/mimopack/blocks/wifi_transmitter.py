@@ -193,7 +193,7 @@ class wifi_transmitter(Adjustable, message_source):
 
     def _read(self, message):
         """Return (format, PSDU, scrambler seed or None, tx_time or None) of a PDU."""
-        told, blob = pdu_parts(message)
+        dictionary, blob = pdu_parts(message)
         if not pmt.is_u8vector(blob):
             raise ValueError("the message has no u8vector")
         if pmt.length(blob) > _MAX_BYTES:
@@ -201,29 +201,30 @@ class wifi_transmitter(Adjustable, message_source):
         data = to_python(blob)
         settings, seed, tx_time = self._settings, None, None
         mpdus, included = [data] * bool(data), self._fcs == "included"
-        if pmt.is_dict(told) and not pmt.is_null(told):
-            settings = self._own_settings(told)
-            mpdus = _cut(told, data)
-            given = pmt.dict_ref(told, _CRC_INCLUDED, pmt.PMT_NIL)
+        if pmt.is_dict(dictionary) and not pmt.is_null(dictionary):
+            settings = self._own_settings(dictionary)
+            mpdus = _cut(dictionary, data)
+            given = pmt.dict_ref(dictionary, _CRC_INCLUDED, pmt.PMT_NIL)
             if pmt.is_bool(given):
                 included = pmt.to_bool(given)
-            seed = _value(told, "scrambler_seed")
+            seed = _value(dictionary, "scrambler_seed")
             if seed is not None:
                 seed = integer("scrambler_seed", seed, 0, 127) or None
-            tx_time = pmt.dict_ref(told, _TX_TIME, pmt.PMT_NIL)
+            tx_time = pmt.dict_ref(dictionary, _TX_TIME, pmt.PMT_NIL)
             tx_time = None if pmt.is_null(tx_time) else moment("tx_time", tx_time)
         if not included:
             mpdus = [mpdu + mac.fcs(mpdu) for mpdu in mpdus]
         return *self._frame(settings, mpdus), seed, tx_time
 
-    def _own_settings(self, told):
-        given = {name: value for name in _SETTINGS if (value := _value(told, name)) is not None}
+    def _own_settings(self, dictionary):
+        given = {name: value for name in _SETTINGS
+                 if (value := _value(dictionary, name)) is not None}
         name = given.get("format", self._settings["format"])
         choice("format", name, FORMATS)
         base = self._settings
         if name != base["format"]:
             base = {"format": name, **_DEFAULTS[name]}
-        encoding = _value(told, "encoding")
+        encoding = _value(dictionary, "encoding")
         if encoding is not None and name == "non-ht" and "mcs" not in given:
             given["mcs"] = ENCODINGS[integer("encoding", encoding, 0, 7)]
         # Receivers at lower sample rates report the actual width of the channel.
@@ -257,9 +258,9 @@ class wifi_transmitter(Adjustable, message_source):
                            f"clipped: backoff_db is {self._backoff_db:g}")
 
 
-def _cut(told, data):
+def _cut(dictionary, data):
     """Return the MPDUs in the bytes of a PDU."""
-    lengths = pmt.dict_ref(told, _AMPDU, pmt.PMT_NIL)
+    lengths = pmt.dict_ref(dictionary, _AMPDU, pmt.PMT_NIL)
     if pmt.is_null(lengths):
         return [data] * bool(data)
     if not pmt.is_s32vector(lengths):
@@ -271,7 +272,7 @@ def _cut(told, data):
     return [data[begin:end] for begin, end in pairwise(accumulate(lengths, initial=0))]
 
 
-def _value(told, name):
+def _value(dictionary, name):
     """Return a setting of a dictionary, None if it is missing."""
-    value = pmt.dict_ref(told, pmt.intern(name), pmt.PMT_NIL)
+    value = pmt.dict_ref(dictionary, pmt.intern(name), pmt.PMT_NIL)
     return None if pmt.is_null(value) else setting(name, value)

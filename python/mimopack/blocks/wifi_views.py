@@ -27,17 +27,21 @@ _WIDTHS = (64, 128, 256)    # number of subcarriers at 20, 40 and 80 MHz
 
 
 def _points(message):
-    told, values = pdu_parts(message)
+    dictionary, values = pdu_parts(message)
     if not pmt.is_c32vector(values):
         raise ValueError("the message has no c32vector")
     if pmt.length(values) > _MAX_POINTS:
         raise ValueError(f"got {pmt.length(values)} values, allowed are {_MAX_POINTS}")
-    return told, to_python(values)
+    return dictionary, to_python(values)
 
 
-def _known(told, name, kind):
+def _whole(dictionary, name, most):
+    return integer(name, read(dictionary, {name: int})[name], 1, most)
+
+
+def _known(dictionary, name, kind):
     """Return the value of a key of a PMT dictionary; None if it has none of this kind."""
-    value = to_python_dict(told, {name: kind}).get(name)
+    value = to_python_dict(dictionary, {name: kind}).get(name)
     return value if isinstance(value, kind) else None
 
 
@@ -61,18 +65,15 @@ def _channel(message):
 
     Return (dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)).
     """
-    told, values = _points(message)
-    facts = read(told, {"carriers": np.ndarray, "num_rx": int, "num_space_time_streams": int,
-                        "noise": np.ndarray})
-    carriers, noise = facts["carriers"], facts["noise"]
-    shape = tuple(integer(name, facts[name], 1, 8)
-                  for name in ("num_rx", "num_space_time_streams"))
+    dictionary, values = _points(message)
+    carriers, noise = read(dictionary, {"carriers": np.ndarray, "noise": np.ndarray}).values()
+    shape = (_whole(dictionary, "num_rx", 8), _whole(dictionary, "num_space_time_streams", 8))
     if values.size != carriers.size * shape[0] * shape[1] or not values.size:
         raise ValueError(f"got {values.size} values for {carriers.size} subcarriers, "
                          f"{shape[0]} antennas and {shape[1]} streams")
     if noise.size != shape[0] or not (noise >= 0).all():
         raise ValueError(f"noise: got {noise.size} values, must be {shape[0]} powers")
-    return told, carriers, values.reshape(carriers.size, *shape), noise
+    return dictionary, carriers, values.reshape(carriers.size, *shape), noise
 
 
 class _Choosing:
@@ -92,9 +93,9 @@ class _Choosing:
 
     def takes(self, message):
         """Return whether to show a PDU. This is cheap, as busy channels make many PDUs."""
-        told, _ = pdu_parts(message)
-        streams = read(told, {"num_space_time_streams": int})["num_space_time_streams"]
-        return streams >= self._least and time.monotonic() >= self._next
+        dictionary, _ = pdu_parts(message)
+        return (_whole(dictionary, "num_space_time_streams", 8) >= self._least
+                and time.monotonic() >= self._next)
 
     def done(self):
         """Note that a PDU has been shown."""
@@ -124,8 +125,8 @@ class wifi_symbols(message_source):
                                 [np.complex64] * num_streams, _MOST, newest=True)
 
     def _accept(self, message):
-        told, points = _points(message)
-        streams = integer("num_streams", read(told, {"num_streams": int})["num_streams"], 1, 8)
+        dictionary, points = _points(message)
+        streams = _whole(dictionary, "num_streams", 8)
         if not points.size or points.size % streams:
             raise ValueError(f"got {points.size} points of {streams} streams")
         if streams < self._least:
@@ -249,7 +250,7 @@ class wifi_meter(message_source):
             if at > begin:
                 kinds.setdefault(kind, []).append(mpdus)
         lines = []
-        for kind, frames in sorted(kinds.items(), key=lambda one: (-len(one[1]), one[0])):
+        for kind, frames in sorted(kinds.items(), key=lambda item: (-len(item[1]), item[0])):
             found, good = np.sum(frames, axis=0)
             share = f"FCS {100 * good / found:.3g} %" if found else "no MPDU"
             lines.append(f"{kind}: {len(frames) / _RECENT_SECONDS:g}/s, {share}")
@@ -429,9 +430,9 @@ class wifi_linear_loss(message_source):
     def _accept(self, message):
         if not self._choosing.takes(message):
             return
-        told, carriers, matrices, noise = _channel(message)
-        f = _frame_format(told, matrices.shape[2])
-        detector = _known(told, "detector", str) or ""
+        dictionary, carriers, matrices, noise = _channel(message)
+        f = _frame_format(dictionary, matrices.shape[2])
+        detector = _known(dictionary, "detector", str) or ""
         with np.errstate(all="ignore"):
             losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
         self._choosing.done()
@@ -443,14 +444,14 @@ class wifi_linear_loss(message_source):
             self._last = losses
 
 
-def _frame_format(told, space_time_streams):
+def _frame_format(dictionary, space_time_streams):
     """Return a frame format with the constellation, code and subcarriers of a ``csi`` PDU."""
-    facts = read(told, {"format": str, "coding": str, "mcs": float, "bandwidth_mhz": float})
+    facts = read(dictionary, {"format": str, "coding": str, "mcs": float, "bandwidth_mhz": float})
     name, mcs = facts["format"], int(facts["mcs"])
     # Channels of 10 and 5 MHz have the format of 20 MHz.
     options = {"bandwidth_mhz": max(20, round(facts["bandwidth_mhz"]))}
     if name == "non-ht":
         return NonHT(mcs, 100, **options)
-    streams = integer("num_streams", read(told, {"num_streams": int})["num_streams"], 1, 4)
+    streams = _whole(dictionary, "num_streams", 4)
     options |= {"coding": facts["coding"], "stbc": space_time_streams - streams}
     return HT(mcs, 100, **options) if name == "ht" else VHT(mcs, 1, streams, **options)

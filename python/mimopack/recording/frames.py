@@ -45,14 +45,14 @@ def annotate_frame(writer, start, count, mpdus, snr_db, label="frame", **fields)
         **{f"mimopack:{name}": value for name, value in fields.items()}})
 
 
-def frame_annotation(told):
+def frame_annotation(facts):
     """Return the arguments of ``annotate`` for a frame that a receiver has reported::
 
         start, count, fields = recording.frame_annotation(frame.facts())
         recorder.annotate(start, count, **fields)
 
     Args:
-        told: dictionary with ``start`` and ``num_samples``, and any other keys of
+        facts: dictionary with ``start`` and ``num_samples``, and any other keys of
             ``wifi.ReceivedFrame.facts`` or of the messages at ``wifi_receiver``'s port ``frames``.
             The keys ``label`` and ``comment`` replace the texts that this function composes.
 
@@ -66,13 +66,13 @@ def frame_annotation(told):
         ValueError: ``start`` or ``num_samples`` is missing or not an integer, or ``num_samples`` is
             negative.
     """
-    told = {key: value for key, value in told.items() if value is not None}
-    start = integer("start", told.get("start"), -2**62, 2**62)
-    count = integer("num_samples", told.get("num_samples"), 0, 2**62)
-    fields = {"label": str(told.get("label", _label(told))),
-              "comment": str(told.get("comment", _comment(told))), "generator": "gr-mimopack",
+    facts = {key: value for key, value in facts.items() if value is not None}
+    start = integer("start", facts.get("start"), -2**62, 2**62)
+    count = integer("num_samples", facts.get("num_samples"), 0, 2**62)
+    fields = {"label": str(facts.get("label", _label(facts))),
+              "comment": str(facts.get("comment", _comment(facts))), "generator": "gr-mimopack",
               _PREFIX + "received": True}
-    frequency, bandwidth = (told.get(name) for name in ("frequency", "bandwidth_mhz"))
+    frequency, bandwidth = (facts.get(name) for name in ("frequency", "bandwidth_mhz"))
     if _is_number(frequency) and _is_number(bandwidth):
         fields |= {"freq_lower_edge": frequency - 5e5 * bandwidth,
                    "freq_upper_edge": frequency + 5e5 * bandwidth}
@@ -80,32 +80,32 @@ def frame_annotation(told):
     from ..wifi.fields import fields_of
 
     for name in (field.name for field in fields_of("annotation")):
-        value = told.get(name)
+        value = facts.get(name)
         if isinstance(value, (bool, str)) or _is_number(value):
             # read_frames reads "mimopack:snr_db" as the true SNR.
             fields[_PREFIX + ("measured_snr_db" if name == "snr_db" else name)] = value
     return start, count, fields
 
 
-def _label(told):
-    kind = str(told.get("format", "frame")).upper().replace("NON-HT", "non-HT")
-    if "mcs" not in told:
+def _label(facts):
+    kind = str(facts.get("format", "frame")).upper().replace("NON-HT", "non-HT")
+    if "mcs" not in facts:
         return kind
-    return f"{kind} {told['mcs']} Mbit/s" if kind == "non-HT" else f"{kind} MCS {told['mcs']}"
+    return f"{kind} {facts['mcs']} Mbit/s" if kind == "non-HT" else f"{kind} MCS {facts['mcs']}"
 
 
-def _comment(told):
+def _comment(facts):
     parts = []
-    if told.get("problem"):
-        parts.append(str(told["problem"]))
-    count, good = told.get("num_mpdus"), told.get("num_mpdus_ok")
-    if isinstance(told.get("mpdus"), (list, tuple)):
-        count = len(told["mpdus"])
-        good = sum(bool(mpdu.get("fcs_ok")) for mpdu in told["mpdus"] if isinstance(mpdu, dict))
+    if facts.get("problem"):
+        parts.append(str(facts["problem"]))
+    count, good = facts.get("num_mpdus"), facts.get("num_mpdus_ok")
+    if isinstance(facts.get("mpdus"), (list, tuple)):
+        count = len(facts["mpdus"])
+        good = sum(bool(mpdu.get("fcs_ok")) for mpdu in facts["mpdus"] if isinstance(mpdu, dict))
     if count is not None:
         parts.append(f"MPDUs with a good FCS: {good} of {count}")
-    if _is_number(told.get("snr_db")):
-        parts.append(f"SNR {told['snr_db']:.1f} dB")
+    if _is_number(facts.get("snr_db")):
+        parts.append(f"SNR {facts['snr_db']:.1f} dB")
     return ", ".join(parts)
 
 

@@ -39,8 +39,9 @@ def check_pdu(info):
 
     PDUs of gr-ieee802-11 pass too. Unknown keys are ignored.
     """
-    for name in info.keys() & _FIELDS.keys():
-        _FIELDS[name].check(info[name])
+    for name, field in _FIELDS.items():
+        if name in info:
+            field.check(info[name])
     name = info.get("format")
     missing = [key for key in _NEEDED if key not in info]
     if name is not None and missing:
@@ -253,12 +254,14 @@ class PcapWriter:
             path_or_file, "name", "the file")
         self._put(struct.pack("<IHHiIII", _NANOSECOND_MAGIC, 2, 4, 0, 0, SNAPLEN, LINKTYPE))
 
-    def write(self, frame, time=None):
+    def write(self, frame, time=None, frame_time=None):
         """Write the MPDUs of a frame; return the number of MPDUs written.
 
         Args:
             frame: :class:`frame.ReceivedFrame`.
             time: time of the stream's first sample, in seconds since 1970 (UTC); None means 0.
+            frame_time: time (seconds since 1970, fraction) of the frame's first sample; None if it
+                follows from ``time``.
 
         Raises:
             ValueError: an argument is not as above, or the writer is closed.
@@ -269,6 +272,9 @@ class PcapWriter:
         if not isinstance(frame, ReceivedFrame):
             raise ValueError(f"frame: got {type(frame).__name__}, must be a ReceivedFrame")
         pdus = frame_to_pdus(frame, self._references % 2**32)
+        if frame_time is not None:
+            time = None
+            pdus = [(info | {"time": sum(frame_time)}, blob) for info, blob in pdus]
         records = [self._record(info, blob, time) for info, blob in pdus]
         if pdus and "ampdu_reference" in pdus[0][0]:
             self._references += 1

@@ -170,15 +170,15 @@ class Statistics:
         """
         good = [len(mpdu.data) for mpdu in frame.mpdus if mpdu.fcs_ok]
         f = frame.format
-        one = Row(1, not good and (f is None or f.num_symbols > 0), len(frame.mpdus), len(good),
+        row = Row(1, not good and (f is None or f.num_symbols > 0), len(frame.mpdus), len(good),
                   sum(good), frame.num_samples / self._rate)
         kind = kind_of(frame)
         levels = np.array([frame.antenna_snr_db, frame.level_dbfs, frame.noise_dbfs])
         if levels.shape != (3, self._num_rx):
             raise ValueError(f"frame: got {levels.shape[1]} antennas, must be {self._num_rx}")
         with self._lock:
-            self._totals.setdefault(kind, Row()).add(one)
-            self._recent.append((frame.start + frame.num_samples, kind, one, levels))
+            self._totals.setdefault(kind, Row()).add(row)
+            self._recent.append((frame.start + frame.num_samples, kind, row, levels))
             self._air.add(frame.start, frame.num_samples)
             self._advance(frame.start + frame.num_samples)
             if frame.channel is not None and self._is_better(frame, self._shown):
@@ -203,14 +203,14 @@ class Statistics:
         while frames and frames[0][0] < oldest:
             frames.popleft()
 
-    def status(self, told):
+    def status(self, status):
         """Take a status of the receiver, a dictionary from port ``status`` of ``wifi_receiver``."""
         with self._lock:
             # The last status of a stream covers only the rest of a second.
-            if not self._status or told.get("seconds", 1.0) >= 0.5:
-                self._status = dict(told)
+            if not self._status or status.get("seconds", 1.0) >= 0.5:
+                self._status = dict(status)
             for name in _SUMMED:
-                self._sums[name] += told.get(name, 0)
+                self._sums[name] += status.get(name, 0)
 
     def figures(self, losses=False):
         """Return :class:`Figures`.
@@ -222,23 +222,23 @@ class Statistics:
         with self._lock:
             window = min(self._window, self._samples / self._rate)
             recent, levels = {}, []
-            for _, kind, one, level in self._recent:
-                recent.setdefault(kind, Row()).add(one)
+            for _, kind, row, level in self._recent:
+                recent.setdefault(kind, Row()).add(row)
                 levels.append(level)
             snr, level, noise = (np.mean(levels, axis=0) if levels
                                  else np.full((3, self._num_rx), np.nan))
             totals = {kind: Row().add(row) for kind, row in self._totals.items()}
             shown, pointed = self._shown, self._pointed
-            told = {"status": dict(self._status), **self._sums}
+            counts = {"status": dict(self._status), **self._sums}
             picture, seconds = self._air.picture(), self._samples / self._rate
         busy = sum(row.seconds for row in recent.values())
-        searched = window * _searched(told["status"])
+        searched = window * _searched(counts["status"])
         return Figures(
             seconds=seconds, window=window, totals=totals, recent=recent,
             airtime=min(1.0, busy / searched) if searched else 0.0,
             snr_db=snr, level_dbfs=level, noise_dbfs=noise, picture=picture,
             row_seconds=self._air.row_seconds, shown=shown,
-            pointed=pointed, points=_points(pointed), **_channel(shown), **told,
+            pointed=pointed, points=_points(pointed), **_channel(shown), **counts,
             losses=self._losses_of(shown) if losses else None)
 
     def _losses_of(self, frame):

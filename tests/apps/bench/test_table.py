@@ -8,7 +8,6 @@ from gnuradio.mimopack.apps.bench.table import (
     markdown,
     number,
     percent,
-    spelled,
     text,
 )
 
@@ -27,11 +26,3 @@ def test_cells():
     row = {"ber": 0.0, "vectors_compared": 5000, "bits_compared": 80_000}
     assert bit_error_rate(row) == "< 4e-05" and bit_error_rate(row | {"ber": 0.0123}) == "1.2e-02"
     assert bit_error_rate(row | {"vectors_compared": 100}) == "-"
-
-
-def test_labels_are_spelled_out():
-    assert [spelled(label) for label in (
-        "nway(N=1), T = 14", "nway(N=4, llr_type=int8)", "mla(method=plain)", "zf", "no-op, T = 14",
-        "arithmetic alone")] == [
-            "N-way, N = 1, T = 14", "N-way, N = 4, llr_type = int8", "mla, method = plain", "zf",
-            "no-op, T = 14", "arithmetic alone"]

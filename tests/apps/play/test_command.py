@@ -58,18 +58,6 @@ class TestCommand:
         assert sum(mpdu in pcap for mpdu in sent) == nway["frames_decoded"]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["f.pcap", "out"]
 
-    def test_frames_of_all_formats(self, tmp_path):
-        """Play a recording without annotations, with frames of one and two streams."""
-        path, sent = record(tmp_path / "r", FRAMES)
-        result = _play(path, "-d", "mmse", "-d", "mla", "-o", tmp_path / "out")
-        assert result.exit_code == 0, result.output
-        assert "no annotations describe the transmitted frames" in result.output
-        assert "non-HT 24 Mbit/s" in result.output and "VHT MCS 4, 2 streams" in result.output
-        summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-        for row in summary["detectors"]:
-            assert (row["frames_found"], row["frames_decoded"], row["mpdus_ok"]) == (5, 5, 8)
-        assert (tmp_path / "out" / "detectors.png").stat().st_size > 5000
-
     def test_objects_and_classes(self, small):
         def played(*given, show=None):
             return play(small, given, None, show, quiet=True, echo=lambda line: None)
@@ -160,10 +148,6 @@ class TestRefusals:
         assert "Traceback" not in result.output
         return result.output
 
-    def test_a_folder_that_cannot_be_made(self, small, tmp_path):
-        (tmp_path / "file").write_text("")
-        assert "--output: cannot write" in self._refused(small, "-o", tmp_path / "file" / "out")
-
     def test_a_capture_file_that_cannot_be_written(self, small, tmp_path):
         said = self._refused(small, "-o", tmp_path / "out", "--pcap", tmp_path / "no" / "p.pcap")
         assert "--pcap: cannot write" in said
@@ -188,19 +172,6 @@ class TestRefusals:
             said = self._refused(tmp_path / name, "-o", tmp_path)
             assert "has no SigMF metadata, which play needs; mimopack wifi reads raw" in said
             assert "--" not in said
-
-    @pytest.mark.parametrize("field, value, said", [
-        ("snr_db", "20 dB", "mimopack:snr_db: got '20 dB', must be a number"),
-        ("mpdus", "00ff", "mimopack:mpdus: got another type, must be a list of hexadecimal"),
-        ("mpdus", ["xy"], "mimopack:mpdus: got a string that is not hexadecimal")])
-    def test_annotations_of_a_wrong_type(self, tmp_path, field, value, said):
-        path, _ = record(tmp_path / "r", FRAMES[:1])
-        metadata = json.loads(path.read_text())
-        metadata["annotations"] = [{"core:sample_start": 7, f"mimopack:{field}": value}]
-        path.write_text(json.dumps(metadata))
-        output = self._refused(path, "-o", tmp_path / "out")
-        assert said in output and "(annotation at sample 7)" in output
-
 
 @pytest.fixture(scope="module")
 def lengthy(tmp_path_factory):

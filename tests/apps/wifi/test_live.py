@@ -104,7 +104,7 @@ def test_a_disk_that_is_full_ends_the_command(sky, tmp_path, monkeypatch):
     assert (tmp_path / "c.npz").is_file() and not (tmp_path / "f.json").exists()
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [2])
 def test_auto_takes_a_detector_that_keeps_up(sky, slow_nway, tmp_path, threads):
     result = on_air(sky, "-q", "--detector", "auto", "--duration", 4, "--json", tmp_path / "f.json",
                     "--output", tmp_path, "--no-pictures", "--threads", threads,

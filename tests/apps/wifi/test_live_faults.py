@@ -6,18 +6,13 @@ The tests check decoded frames, messages, and the end of the command.
 """
 
 import json
-import threading
 import time
 
-import pmt
 import pytest
-import soapy_driver as driver
-from gnuradio import gr, mimopack
 from gnuradio.mimopack.apps.wifi import live
 from gnuradio.mimopack.recording.timeline import between
 from gnuradio.mimopack.wifi.csi import read_csi
-from wifi_air import data_mpdu
-from wifi_sky import FREQUENCY, GAP, LOST, RATE, invoke, length_of, middle_of, on_air
+from wifi_sky import GAP, LOST, RATE, length_of, middle_of, on_air
 
 
 class Outcome:
@@ -75,7 +70,7 @@ def test_an_overflow(sky, tmp_path):
     assert f"1 gap: the radio lost {LOST} samples per antenna" in got.output
 
 
-@pytest.mark.parametrize("ppm", [-20_000, 20_000])
+@pytest.mark.parametrize("ppm", [20_000])
 def test_a_clock_that_drifts(sky, tmp_path, ppm):
     """The drift is far larger than real. Samples and times are the device's, so there is no gap."""
     before = time.time()
@@ -104,44 +99,3 @@ def test_a_radio_that_disappears(sky, tmp_path, monkeypatch):
     assert [one["mpdus"][0]["hex"] for one in got.complete] \
         == [sent.mpdus[0].hex() for sent in sky.sent[:8]]
     assert got.summary["complete"] is False
-
-
-def test_what_is_transmitted_is_received(tmp_path):
-    """Loopback: a transmitter in this process shares the device with the command."""
-    arguments = (f"loopback=rayleigh,channels=2,rate={RATE},snr_db=35,level_db=-12,speed=0.1,"
-                 "buffer_s=5,cfo_hz=5000,serial=command")
-    top = gr.top_block()
-    sink = driver.soapy.sink("driver=mimopack", "fc32", 2, arguments, "", [""], [""])
-    sink.set_length_tag_name("packet_len")
-    sink.set_frequency(0, FREQUENCY)
-    transmitter = mimopack.wifi_transmitter(2, "ht", 9, fcs="included")
-    for port in range(2):
-        top.connect((transmitter, port), (sink, port))
-    mpdus = [data_mpdu(100, number) for number in range(12)]
-    ended = threading.Event()
-
-    def send():
-        top.start()
-        # GNU Radio 3.10's sink may lose the first samples.
-        number = 0
-        while not ended.wait(0.05):
-            mpdu = mpdus[number % len(mpdus)]
-            transmitter.to_basic_block()._post(pmt.intern("in"), pmt.cons(
-                pmt.PMT_NIL, pmt.init_u8vector(len(mpdu), list(mpdu))))
-            number += 1
-        top.stop()
-        top.wait()
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    try:
-        result = invoke("--radio", f"driver=mimopack,{arguments}", "--frequency", FREQUENCY,
-                        "--antennas", 2, "--json", tmp_path / "f.json", "--duration", 0.2)
-    finally:
-        ended.set()
-        sender.join()
-    assert result.exit_code == 0, result.output
-    frames = json.loads((tmp_path / "f.json").read_text())
-    assert len(frames) >= 5 and all(one["complete"] for one in frames[:-1])
-    assert {one["mpdus"][0]["hex"] for one in frames[:-1]} <= {mpdu.hex() for mpdu in mpdus}
-    assert all(abs(one["cfo_hz"] - 5000) < 500 for one in frames)

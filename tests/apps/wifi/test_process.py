@@ -132,15 +132,6 @@ def test_ctrl_c_while_a_fifo_waits_for_its_reader(simulated, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["live.pcap"]
 
 
-@pytest.mark.parametrize("text", ["1960-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
-def test_times_that_pcap_does_not_have_are_a_warning(tmp_path, text):
-    path, _ = record(tmp_path / "r", FRAMES[:1], options={"datetime": text})
-    result = _wifi(path, "--pcap", tmp_path / "p.pcap")
-    assert result.exit_code == 0, result.output
-    assert "the recording's own time does not fit in" in result.output
-    assert (tmp_path / "p.pcap").read_bytes()[24:28] == bytes(4)
-
-
 def test_pcap_into_a_fifo(simulated, tmp_path):
     fifo, got = tmp_path / "live.pcap", []
     os.mkfifo(fifo)

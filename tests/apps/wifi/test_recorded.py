@@ -53,26 +53,3 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
         "recording in the same folder; allow_outside permits others")
     allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
     assert allowed.exit_code == 0, allowed.output
-
-
-@pytest.mark.parametrize("command", ["wifi", "play"])
-@pytest.mark.parametrize("layout", recording.LAYOUTS)
-@pytest.mark.parametrize("value", [-1, 0, 5e-324])
-def test_a_frequency_in_the_metadata_is_refused_by_its_place(tmp_path, command, layout, value):
-    samples, _ = air(FRAMES[:1], 2)
-    path = recording.write(tmp_path / "r", samples, 20e6, layout=layout)
-    for meta in tmp_path.glob("*.sigmf-meta"):
-        metadata = json.loads(meta.read_text())
-        metadata["captures"] = [{"core:sample_start": 0},
-                                {"core:sample_start": 5, "core:frequency": value},
-                                {"core:sample_start": 9, "core:frequency": 5e9}]
-        meta.write_text(json.dumps(metadata))
-    refused = CliRunner().invoke(main, [command, str(path), "--no-pictures", "-o",
-                                        str(tmp_path / "o")])
-    assert refused.exit_code == 2
-    first = tmp_path / ("r.sigmf-meta" if layout == "interleaved" else "r-0.sigmf-meta")
-    assert (f"Error: {first}: captures[1].core:frequency: got {float(value)}, must be positive and "
-            "finite") in refused.output
-    assert refused.output.endswith("; --frequency of mimopack wifi replaces it\n")
-    if command == "wifi":
-        assert _wifi(path, "--frequency", "5.18G", "-d", "mmse").exit_code == 0

@@ -34,7 +34,7 @@ def table(summary, tallies):
         if row["mpdus_unknown"]:
             lines.append(f"{row['detector']}: {plural(row['mpdus_unknown'], 'MPDU')} with a good "
                          "FCS, but not in the annotations")
-    problems = max((row["problems"] for row in rows), key=lambda one: sum(one.values()))
+    problems = max((row["problems"] for row in rows), key=lambda counts: sum(counts.values()))
     lines += [f"not decoded: {plural(count, 'frame')}, {reason}"
               for reason, count in problems.items()]
     return lines + _by_snr(rows) + compare(tallies)

@@ -124,21 +124,6 @@ class Levels:
         return said
 
 
-# What an antenna may have, given the reference and the least delay, and a sentence about it.
-_OF_ANTENNAS = (
-    (lambda one, best, least: one.copy_of is not None,
-     "antennas {one.copy_of} and {index} hold the same samples: was one recorded twice?"),
-    (lambda one, best, least: best.frames >= 5 and one.frames <= best.frames / 10,
-     "antenna {index} finds {one.frames} frames by itself, antenna {reference} finds "
-     "{best.frames}: is it connected, and is its gain right?"),
-    (lambda one, best, least: abs(one.delay) >= least,
-     "antenna {index} is {late} samples {later} than antenna {reference}: start all antennas at "
-     "one sample; --align corrects a constant delay"),
-    (lambda one, best, least: abs(one.offset_hz) >= _LEAST_OFFSET,
-     "antenna {index} has another carrier than antenna {reference}, by {one.offset_hz:+.0f} Hz: "
-     "give all radios one reference clock; --align corrects a constant offset"))
-
-
 def antenna_remarks(samples, sample_rate, lost):
     """Return a sentence for each oddity of the antennas.
 
@@ -148,10 +133,25 @@ def antenna_remarks(samples, sample_rate, lost):
     """
     reference, antennas = wifi.compare_antennas(samples, sample_rate)
     best, least = antennas[reference], _LEAST_DELAY[lost] * SAMPLE_RATES[sample_rate]
-    return [said.format(index=index, one=one, reference=reference, best=best, late=abs(one.delay),
-                        later="later" if one.delay > 0 else "earlier")
-            for index, one in enumerate(antennas) for holds, said in _OF_ANTENNAS
-            if holds(one, best, least)]
+    remarks = []
+    for index, antenna in enumerate(antennas):
+        if antenna.copy_of is not None:
+            remarks.append(f"antennas {antenna.copy_of} and {index} hold the same samples: was one "
+                           "recorded twice?")
+        if best.frames >= 5 and antenna.frames <= best.frames / 10:
+            remarks.append(f"antenna {index} finds {antenna.frames} frames by itself, antenna "
+                           f"{reference} finds {best.frames}: is it connected, and is its gain "
+                           "right?")
+        if abs(antenna.delay) >= least:
+            remarks.append(f"antenna {index} is {abs(antenna.delay)} samples "
+                           f"{'later' if antenna.delay > 0 else 'earlier'} than antenna "
+                           f"{reference}: start all antennas at one sample; --align corrects a "
+                           "constant delay")
+        if abs(antenna.offset_hz) >= _LEAST_OFFSET:
+            remarks.append(f"antenna {index} has another carrier than antenna {reference}, by "
+                           f"{antenna.offset_hz:+.0f} Hz: give all radios one reference clock; "
+                           "--align corrects a constant offset")
+    return remarks
 
 
 @dataclass(frozen=True)
@@ -245,21 +245,21 @@ def search(reader, swap_iq, first, on_trial):
         first: sample of the reader from which on they are tried.
         on_trial: function called before each trial with the completed share.
     """
-    readings, found = other_readings(reader, swap_iq), []
+    readings, fitting = other_readings(reader, swap_iq), []
     for index, reading in enumerate(readings):
         on_trial(index / len(readings))
         good = try_reading(reader, reading, first)
         if good:
-            found.append((good, reading))
+            fitting.append((good, reading))
     part = f"{min(TRIED_SAMPLES, reader.num_samples)} samples from sample {first}"
-    if found:
-        return True, [
-            f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a correct frame "
-            "check sequence" for good, reading in sorted(found, key=lambda one: -one[0])[:3]]
+    if fitting:
+        fitting.sort(key=lambda trial: -trial[0])
+        return True, [f"read {reading.words}, {part} on hold {plural(good, 'MPDU')} with a correct "
+                      "frame check sequence" for good, reading in fitting[:3]]
     rates = ", ".join(f"{reading.sample_rate / 1e6:g}" for reading in readings
                       if reading.sample_rate != reader.sample_rate)
-    said = f"Also tried, without success, on {part}: {readings[0].words}; {rates} MS/s"
+    text = f"Also tried, without success, on {part}: {readings[0].words}; {rates} MS/s"
     if not _is_collection(reader):
-        said += (f"; {', '.join(map(str, _CHANNELS))} channels; the formats "
+        text += (f"; {', '.join(map(str, _CHANNELS))} channels; the formats "
                  + ", ".join(_FORMATS))
-    return False, [said]
+    return False, [text]

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from ...files import Replacement
 from ...wifi.csi import HDF5_SUFFIXES, CsiWriter
 from ...wifi.pcap import PcapWriter
-from ...wifi.pdu import frame_to_pdus
 
 _CSI_SUFFIXES = (".npz", *HDF5_SUFFIXES)
 _to_json = json.JSONEncoder(allow_nan=False, check_circular=False).encode
@@ -52,15 +51,6 @@ def make_folder(folder):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def pcap_time(start_time, path, warn):
-    """Return a recording's start time; None, with a warning, if a capture file cannot hold it.
-    """
-    if start_time is not None and not 0 <= start_time < _LATEST:
-        warn(f"{path} has times from 1970 on: the recording's own time does not fit in")
-        return None
-    return start_time
-
-
 def replacement(path, follow=True):
     """Return the ``Replacement`` of a file that is written while frames come.
 
@@ -74,14 +64,40 @@ def replacement(path, follow=True):
     return Replacement(path, streams=True, follow=follow)
 
 
-class JsonFile:
-    """A JSON file with a list of frames, one frame per line."""
+class _OutputFile:
+    """A file that is written while frames come. A subclass has ``_open``, ``_end`` and ``_stop``.
+
+    Attributes:
+        path: path of the file.
+    """
 
     def __init__(self, path, follow=True):
         self.path = path
         with replacement(path, follow) as self._replacement:
-            self._file = self._replacement.part.open("w", encoding="utf-8", newline="\n")
-        self._separator = "["
+            self._open(self._replacement.part)
+
+    def close(self):
+        """Complete the file and give it its final name."""
+        self._end()
+        self._replacement.finish()
+
+    def leave(self):
+        """Leave the incomplete file; return its path, see ``Replacement.leave``."""
+        with suppress(OSError):
+            self._stop()
+        return self._replacement.leave()
+
+    def discard(self):
+        """Remove what was written."""
+        self._stop()
+        self._replacement.discard()
+
+
+class JsonFile(_OutputFile):
+    """A JSON file with a list of frames, one frame per line."""
+
+    def _open(self, part):
+        self._file, self._separator = part.open("w", encoding="utf-8", newline="\n"), "["
 
     def write(self, frame, time=None):
         """Append a frame, with its time if it is known."""
@@ -89,67 +105,51 @@ class JsonFile:
         self._file.write(f"{self._separator}\n{_to_json(report)}")
         self._separator = ","
 
-    def close(self):
-        """End the list and give the file its final name; return whether all frames were written."""
+    def _end(self):
         with self._file:
             self._file.write("[]\n" if self._separator == "[" else "\n]\n")
-        self._replacement.finish()
-        return True
 
-    def leave(self):
-        """Leave the incomplete file; return its path, see ``Replacement.leave``."""
-        with suppress(OSError):
-            self._file.close()
-        return self._replacement.leave()
-
-    def discard(self):
-        """Remove what was written."""
+    def _stop(self):
         self._file.close()
-        self._replacement.discard()
 
 
-class PcapFile:
-    """A capture file. If the reader of a FIFO goes away, later frames are not written."""
+class PcapFile(_OutputFile):
+    """A capture file. If the reader of a FIFO goes away, later frames are not written.
+
+    Args:
+        path, follow: as for ``replacement``.
+        start_time: time of a recording's first sample in seconds since 1970, or None.
+        warn: function that prints a warning.
+        dbm_full_scale: see ``PcapWriter``.
+    """
 
     def __init__(self, path, start_time, warn, dbm_full_scale=0.0, follow=True):
-        self.path = path
-        with replacement(path, follow) as self._replacement:
-            self._writer = PcapWriter(self._replacement.part, dbm_full_scale)
-        self._start_time, self._warn = pcap_time(start_time, self.path, warn), warn
-        self._left = False    # whether the reader has gone away
-        self._ampdus = 0
+        self._warn, self._dbm_full_scale, self._left = warn, dbm_full_scale, False
+        if start_time is not None and not 0 <= start_time < _LATEST:
+            warn(f"{path} has times from 1970 on: the recording's own time does not fit in")
+            start_time = None
+        self._start_time = start_time
+        super().__init__(path, follow)
+
+    def _open(self, part):
+        self._writer = PcapWriter(part, self._dbm_full_scale)
 
     def write(self, frame, time=None):
         """Append the MPDUs of a frame, with its time if it is known."""
         if self._left:
             return
+        if time is not None and not 0 <= time[0] < _LATEST:
+            time = None
         try:
-            if time is None or not 0 <= time[0] < _LATEST:
-                self._writer.write(frame, time=self._start_time)
-                return
-            pdus = frame_to_pdus(frame, self._ampdus % 2**32)
-            self._ampdus += 1
-            for info, blob in pdus:
-                self._writer.write_pdu(info | {"time": sum(time)}, blob)
+            self._writer.write(frame, self._start_time, time)
         except BrokenPipeError:
             self._left = True
             self._warn(f"the reader of {self.path} has gone away: no more frames are written to it")
 
-    def close(self):
-        """Close the file and give it its final name; return whether all frames were written."""
+    def _end(self):
         self._writer.close()
-        self._replacement.finish()
-        return not self._left
 
-    def leave(self):
-        """Leave the incomplete file; return its path, see ``Replacement.leave``."""
-        self._writer.close()
-        return self._replacement.leave()
-
-    def discard(self):
-        """Remove what was written."""
-        self._writer.close()
-        self._replacement.discard()
+    _stop = _end
 
 
 class CsiFile:
@@ -167,9 +167,8 @@ class CsiFile:
         self._writer.write(frame)
 
     def close(self):
-        """Complete the file and give it its final name; return whether all frames were written."""
+        """Complete the file and give it its final name."""
         self._writer.close()
-        return True
 
     def leave(self):
         """Remove the incomplete file, since it cannot be read."""
@@ -262,8 +261,8 @@ class Outputs:
             try:
                 if option not in self._failed:
                     with self._attempt(option, output):
-                        if output.close():
-                            self.written.append(output.path)
+                        output.close()
+                        self.written.append(output.path)
             except OutputError as error:
                 failure = failure or error
             if option in self._failed:

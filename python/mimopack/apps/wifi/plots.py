@@ -90,8 +90,8 @@ def curves(x, values, width, height, low, high):
     canvas = Canvas(width, height)
     dots = np.arange(canvas.dots_x)
     at = x[0] + dots / max(1, canvas.dots_x - 1) * (x[-1] - x[0])
-    for index, one in enumerate(np.atleast_2d(values)):
-        level = np.clip((np.interp(at, x, one) - low) / max(high - low, 1e-9), 0, 1)
+    for index, curve in enumerate(np.atleast_2d(values)):
+        level = np.clip((np.interp(at, x, curve) - low) / max(high - low, 1e-9), 0, 1)
         row = np.round((1 - level) * (canvas.dots_y - 1)).astype(int)
         canvas.put(dots, row, index)
         for column in range(1, len(dots)):    # fill gaps in steep parts
@@ -103,9 +103,9 @@ def curves(x, values, width, height, low, high):
 def heights(values, width, low, high):
     """Draw values as a line of blocks; a character shows the largest of its values."""
     parts = np.array_split(np.asarray(values, float), min(width, max(1, len(values))))
-    found = [np.max(part) if part.size else low for part in parts]
-    steps = [round(8 * min(1, max(0, (one - low) / max(high - low, 1e-9))))
-             if math.isfinite(one) else 0 for one in found]
+    peaks = [np.max(part) if part.size else low for part in parts]
+    steps = [round(8 * min(1, max(0, (peak - low) / max(high - low, 1e-9))))
+             if math.isfinite(peak) else 0 for peak in peaks]
     return "".join(_HEIGHTS[max(1, step)] for step in steps)
 
 
@@ -152,4 +152,4 @@ def _heat_colour(share):
     place = math.sqrt(min(1.0, max(0.0, share))) * (len(_HEAT) - 1)
     below = min(int(place), len(_HEAT) - 2)
     mixed = _HEAT[below] + (place - below) * (_HEAT[below + 1] - _HEAT[below])
-    return "#" + "".join(f"{round(one):02x}" for one in mixed.tolist())
+    return "#" + "".join(f"{round(part):02x}" for part in mixed.tolist())

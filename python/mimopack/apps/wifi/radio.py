@@ -46,7 +46,7 @@ def describe(radio):
     """Describe a radio and its settings in one line."""
     gain = radio.settings.gain
     words = ("default gain of the device" if gain is None else "automatic gain" if gain == "auto"
-             else f"gain {', '.join(f'{one:g}' for one in gain)} dB")
+             else f"gain {', '.join(f'{value:g}' for value in gain)} dB")
     return (f"{recording.printable(radio.words)}: {plural(radio.num_channels, 'antenna')}, "
             f"{radio.sample_rate / 1e6:g} MS/s, {radio.frequency / 1e6:g} MHz, {words}"
             + (f", filters {radio.bandwidth / 1e6:g} MHz wide" if radio.bandwidth else ""))
