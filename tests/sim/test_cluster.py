@@ -7,13 +7,13 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from distributed import Client, LocalCluster
 from gnuradio.mimopack import cluster, detectors, identity, sim
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.sim import plan
 from missing_packages import hide
 from own_detectors import OwnLoud, OwnPrior, OwnZf
 
+distributed = pytest.importorskip("distributed")
 LINK = sim.Link(2, 2, "qam16", "wifi:648:1/2")
 DETECTORS = ["mmse", "mmsepic:iterations=3"]
 RUN = ([9, 10, 11, 25, 26], 30, 320)
@@ -26,8 +26,9 @@ def made(client=None, **options):
 
 
 def workers():
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=False,
-                        dashboard_address=":0", silence_logs="CRITICAL", resources={"GPU": 1})
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0",
+        silence_logs="CRITICAL", resources={"GPU": 1})
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def client():
-    with workers() as running, Client(running) as client:
+    with workers() as running, distributed.Client(running) as client:
         yield client
 
 
@@ -92,7 +93,7 @@ def test_an_interrupted_run_is_continued(client, expected, tmp_path):
 
 def test_a_lost_scheduler_is_named_and_the_results_are_kept(expected, tmp_path):
     path = tmp_path / "out.json"
-    with workers() as running, Client(running.scheduler_address) as client:
+    with workers() as running, distributed.Client(running.scheduler_address) as client:
         simulation = made(client, output=path)
 
         def lose(*_):

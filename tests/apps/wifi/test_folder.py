@@ -8,10 +8,11 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from distributed import LocalCluster
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.files import locked
 from wifi_air import FRAMES, record
+
+distributed = pytest.importorskip("distributed")
 
 
 def run(*arguments, code=0):
@@ -33,8 +34,9 @@ def recordings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=False, protocol="tcp",
-                      dashboard_address=":0", silence_logs="CRITICAL") as running:
+    with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, protocol="tcp",
+            dashboard_address=":0", silence_logs="CRITICAL") as running:
         yield running.scheduler_address
 
 
