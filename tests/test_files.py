@@ -16,7 +16,7 @@ from limits import small_files
 
 
 def names(folder):
-    return sorted(one.name for one in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ def test_calibrated_llrs_pass(mean):
     figures = figures_of(*calibrated(200_000, mean))
     assert figures.verdict == CALIBRATED
     assert abs(figures.scale - 1) < 4 * figures.scale_error and figures.scale_error < 0.05
-    for one in figures.ranges:
-        error = np.sqrt(one.expected * (1 - one.expected) / one.bits)
-        assert abs(one.wrong - one.expected) < 5 * error + 1e-12, one
+    for part in figures.ranges:
+        error = np.sqrt(part.expected * (1 - part.expected) / part.bits)
+        assert abs(part.wrong - part.expected) < 5 * error + 1e-12, part
     assert figures.saturated < 1e-4 and figures.erased == 0 and figures.bits == 200_000
 
 
@@ -62,9 +62,10 @@ def _assert_same(a, b):
     """Assert that two figures are equal, except for the rounding of sums."""
     assert a.text() == b.text() and a.bits == b.bits and a.wrong == b.wrong
     assert a.scale == pytest.approx(b.scale) and a.limit == b.limit
-    assert [(one.low, one.bits, one.wrong) for one in a.ranges] == [
-        (one.low, one.bits, one.wrong) for one in b.ranges]
-    assert [one.expected for one in a.ranges] == pytest.approx([one.expected for one in b.ranges])
+    assert [(part.low, part.bits, part.wrong) for part in a.ranges] == [
+        (part.low, part.bits, part.wrong) for part in b.ranges]
+    assert [part.expected for part in a.ranges] == pytest.approx(
+        [part.expected for part in b.ranges])
 
 
 @pytest.mark.parametrize("limit", [None, 3.0])
@@ -74,9 +75,8 @@ def test_merged_is_counted_together(limit):
     llr[::100] = 0
     whole, parts = LlrHealth(limit), [LlrHealth(limit) for _ in range(3)]
     whole.add(llr, bits)
-    for health, one, other in zip(parts, np.array_split(llr, 3), np.array_split(bits, 3),
-                                  strict=True):
-        health.add(one, other)
+    for health, *part in zip(parts, np.array_split(llr, 3), np.array_split(bits, 3), strict=True):
+        health.add(*part)
     for health in parts[1:]:
         parts[0].merge(health)
     _assert_same(parts[0].figures(), whole.figures())

@@ -45,8 +45,8 @@ def twins(tmp_path, monkeypatch):
         folders = [tmp_path / name for name in ("one", "two")]
         for folder in folders:
             folder.mkdir()
-        one = case.make(folders[0])
-        return one, *make_with_ports(case, folders[1], monkeypatch)
+        plain = case.make(folders[0])
+        return plain, *make_with_ports(case, folders[1], monkeypatch)
 
     return make
 
@@ -60,26 +60,26 @@ def test_the_table_has_every_block():
 @pytest.mark.parametrize("name", ALL)
 def test_hostile_messages_to_every_port_change_nothing(name, twins):
     case = ALL[name]()
-    one, two, ports, outputs = twins(case)
+    plain, tested, ports, outputs = twins(case)
     assert set(ports) == set(case.good)
     hostile = {port: [*HOSTILE.values()] for port in ports}
     if case.settings:
         hostile["control"] += [pmt.cons(pmt.intern(setting), value)
                                for setting in case.settings for value in HOSTILE.values()]
-    expected = play(one, outputs, case.inputs, {port: [case.good[port]] for port in ports})
-    got = play(two, outputs, case.inputs, {port: [*hostile[port], case.good[port]]
+    expected = play(plain, outputs, case.inputs, {port: [case.good[port]] for port in ports})
+    got = play(tested, outputs, case.inputs, {port: [*hostile[port], case.good[port]]
                                            for port in ports})
     assert list(map(len, got.items)) == list(map(len, expected.items))
     assert {port: len(sent) for port, sent in got.messages.items()} \
         == {port: len(sent) for port, sent in expected.messages.items()}
     if not case.inputs:
         assert all(map(np.array_equal, got.items, expected.items))
-    settings = getattr(two, "_sink", two)
+    settings = getattr(tested, "_sink", tested)
     assert {name: getattr(settings, name)() for name in case.settings} == case.settings
     if case.settings:
-        assert one.refused_settings() == 0 and two.refused_settings() >= len(HOSTILE)
+        assert plain.refused_settings() == 0 and tested.refused_settings() >= len(HOSTILE)
     for refused in case.refused.values():
-        assert (refused(one), refused(two)) == (0, len(HOSTILE))
+        assert (refused(plain), refused(tested)) == (0, len(HOSTILE))
 
 
 @pytest.mark.quick
@@ -103,14 +103,14 @@ def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])
 def test_a_hostile_value_costs_at_most_its_message(name, twins):
     case = MESSAGES[name]()
-    one, two, ports, outputs = twins(case)
+    plain, tested, ports, outputs = twins(case)
     port = next(port for port in ports if port != "control")
     bad = list(spoiled(case.good[port]))
-    if hasattr(two, "_most"):
-        two._most = len(bad) + 1
-    expected = play(one, outputs, (), {port: [case.good[port]]})
-    got = play(two, outputs, (), {port: [*bad, case.good[port]]})
-    refused = case.refused[port](two)
+    if hasattr(tested, "_most"):
+        tested._most = len(bad) + 1
+    expected = play(plain, outputs, (), {port: [case.good[port]]})
+    got = play(tested, outputs, (), {port: [*bad, case.good[port]]})
+    refused = case.refused[port](tested)
     assert 0 < refused < len(bad)    # few of the values are valid, and some keys are not read
     assert all(len(new) >= len(old) > 0 for new, old in (
         *zip(got.items, expected.items, strict=True),
@@ -120,31 +120,31 @@ def test_a_hostile_value_costs_at_most_its_message(name, twins):
 @pytest.mark.parametrize("name", STREAMS)
 def test_hostile_tags_leave_the_rest_of_the_stream_as_it_is(name, twins):
     case = STREAMS[name]()
-    one, two, ports, outputs = twins(case)
+    plain, tested, ports, outputs = twins(case)
     tags = [(index, key, value) for index, value in enumerate(HOSTILE.values(), 1) for key in TAGS]
     good_from = len(HOSTILE) + 10
     tags.append((good_from, "noise_var", 0.1))    # as before
-    expected = play(one, outputs, case.inputs, dict.fromkeys(ports, ()))
-    got = play(two, outputs, case.inputs, dict.fromkeys(ports, ()), tags)
+    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()))
+    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()), tags)
     for items, wanted in zip(got.items, expected.items, strict=True):
         assert items.shape == wanted.shape
         assert items[good_from:] == pytest.approx(wanted[good_from:], abs=1e-4)
     assert {port: len(sent) for port, sent in got.messages.items()} \
         == {port: len(sent) for port, sent in expected.messages.items()}
     # A number is a valid rate and a valid frequency.
-    assert case.failures(two) == (3 * len(HOSTILE) - 2 if name in RADIO else 0)
+    assert case.failures(tested) == (3 * len(HOSTILE) - 2 if name in RADIO else 0)
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", STREAMS)
 def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capfd):
     case = STREAMS[name]()
-    one, two, ports, outputs = twins(case)
-    expected = play(one, outputs, case.inputs, dict.fromkeys(ports, ()))
-    calls = fails_once(monkeypatch, *case.inner(two))
-    got = play(two, outputs, case.inputs, dict.fromkeys(ports, ()),
+    plain, tested, ports, outputs = twins(case)
+    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()))
+    calls = fails_once(monkeypatch, *case.inner(tested))
+    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()),
                halfway=lambda: until(lambda: calls))
-    assert case.failures(one) == 0 and case.failures(two) == 1
+    assert case.failures(plain) == 0 and case.failures(tested) == 1
     assert len(calls) > 1 and "on purpose" in "".join(capfd.readouterr())
     for items, wanted in zip(got.items, expected.items, strict=True):
         assert items.shape == wanted.shape
@@ -160,12 +160,12 @@ def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capf
 @pytest.mark.parametrize("name", MESSAGES)
 def test_an_exception_costs_its_message(name, twins, monkeypatch, capfd):
     case = MESSAGES[name]()
-    one, two, ports, outputs = twins(case)
+    plain, tested, ports, outputs = twins(case)
     port = next(port for port in ports if port != "control")
-    expected = play(one, outputs, (), {port: [case.good[port]]})
-    fails_once(monkeypatch, *case.inner(two))
-    got = play(two, outputs, (), {port: [case.good[port]] * 2})
-    assert case.failures(two) == 1 and "on purpose" in "".join(capfd.readouterr())
+    expected = play(plain, outputs, (), {port: [case.good[port]]})
+    fails_once(monkeypatch, *case.inner(tested))
+    got = play(tested, outputs, (), {port: [case.good[port]] * 2})
+    assert case.failures(tested) == 1 and "on purpose" in "".join(capfd.readouterr())
     assert all(map(np.array_equal, got.items, expected.items))
     assert {port: len(sent) for port, sent in got.messages.items()} \
         == {port: len(sent) for port, sent in expected.messages.items()}
@@ -175,11 +175,11 @@ def test_an_exception_costs_its_message(name, twins, monkeypatch, capfd):
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_ends_at_an_exception(name, twins, monkeypatch, capfd):
     case = SOURCES[name]()
-    one, two, *_ = twins(case)
-    assert all(map(len, play(one, [], (), {}).items))
-    fails_once(monkeypatch, *case.inner(two))
-    assert not any(map(len, play(two, [], (), {}).items))
-    assert case.failures(two) == 1 and "on purpose" in "".join(capfd.readouterr())
+    plain, tested, *_ = twins(case)
+    assert all(map(len, play(plain, [], (), {}).items))
+    fails_once(monkeypatch, *case.inner(tested))
+    assert not any(map(len, play(tested, [], (), {}).items))
+    assert case.failures(tested) == 1 and "on purpose" in "".join(capfd.readouterr())
 
 
 # Blocks with dictionaries of options: (parameter, further parameters, an option that it takes, some

@@ -258,9 +258,9 @@ class TestPdus:
         decoded, posterior = self.sent(tested, pdus, ("out", "llr"))
         expected = coding.get(CODE).decoder().decode(llr)
         for i, part in enumerate((slice(0, 1), slice(1, 6))):
-            told = pmt.to_python(pmt.car(decoded[i]))
-            assert 0 < told.pop("iterations") < 20
-            assert told == {"number": 3, "decoded": True, "codewords": (1, 5)[i], "erasures": 0}
+            facts = pmt.to_python(pmt.car(decoded[i]))
+            assert 0 < facts.pop("iterations") < 20
+            assert facts == {"number": 3, "decoded": True, "codewords": (1, 5)[i], "erasures": 0}
             assert pmt.u8vector_elements(pmt.cdr(decoded[i])) == bits[part].ravel().tolist()
             np.testing.assert_allclose(pmt.f32vector_elements(pmt.cdr(posterior[i])),
                                        expected[part].ravel(), rtol=1e-6)

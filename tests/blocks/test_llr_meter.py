@@ -29,28 +29,28 @@ def _metered(llr, bits, **options):
 def test_the_block_counts_what_arrays_count(num_bits):
     llr, bits = calibrated(70_000)
     llr = llr.astype(np.float32)
-    meter, told = _metered(llr, bits, num_bits=num_bits, period=30_000)
+    meter, reports = _metered(llr, bits, num_bits=num_bits, period=30_000)
     whole = LlrHealth()
     whole.add(llr, bits)
     assert meter.figures().text() == whole.figures().text() == meter.text()
-    assert [one["bits"] for one in told] == [30_000, 30_000]    # no message for the remainder
-    for index, one in enumerate(told):
+    assert [report["bits"] for report in reports] == [30_000, 30_000]    # none for the rest
+    for index, report in enumerate(reports):
         part = LlrHealth()
         part.add(*(x[index * 30_000:(index + 1) * 30_000] for x in (llr, bits)))
         figures = part.figures()
-        assert one["verdict"] == "calibrated" and one["scale"] == pytest.approx(figures.scale)
-        assert one["limit"] == figures.limit and one["wrong"] == figures.wrong
-        assert list(one["range_bits"]) == [item.bits for item in figures.ranges]
-        assert list(one["range_expected"]) == pytest.approx(
+        assert report["verdict"] == "calibrated" and report["scale"] == pytest.approx(figures.scale)
+        assert report["limit"] == figures.limit and report["wrong"] == figures.wrong
+        assert list(report["range_bits"]) == [item.bits for item in figures.ranges]
+        assert list(report["range_expected"]) == pytest.approx(
             [item.expected for item in figures.ranges])
 
 
 def test_int8_saturates_at_its_largest():
     llr, bits = calibrated(50_000)
     steps = np.clip(np.round(llr * 16), -127, 127).astype(np.int8)
-    meter, told = _metered(steps, bits, llr_type="int8", llr_scale=16.0, period=50_000)
+    meter, reports = _metered(steps, bits, llr_type="int8", llr_scale=16.0, period=50_000)
     figures = meter.figures()
-    assert figures.limit == 127 / 16 and told[0]["saturated"] == figures.saturated
+    assert figures.limit == 127 / 16 and reports[0]["saturated"] == figures.saturated
     assert figures.saturated == np.mean(np.abs(llr * 16) >= 126.5)
     assert figures.verdict == "calibrated"
     assert _metered(steps, bits, llr_type="int8", llr_scale=4.0)[0].figures().verdict == "too large"

@@ -155,11 +155,11 @@ def _moment(seconds, fraction=0.0):
     return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
 
 
-def _told(**values):
-    told = pmt.make_dict()
+def _facts(**values):
+    message = pmt.make_dict()
     for key, value in values.items():
-        told = pmt.dict_add(told, pmt.intern(key), pmt.to_pmt(value))
-    return told
+        message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
+    return message
 
 
 def _run(radio, sink, channels):
@@ -182,7 +182,7 @@ def test_tags_of_a_radio_reach_the_metadata_and_come_back(tmp_path):
     reader = recording.Reader(tmp_path / "r", verify=True)
     assert np.array_equal(reader.read(), samples)
     assert reader.sample_rate == rate
-    assert [(one.start, one.frequency) for one in reader.segments] == [
+    assert [(segment.start, segment.frequency) for segment in reader.segments] == [
         (0, 5.18e9), (3000, 5.18e9), (7000, 5.2e9)]
     assert reader.segments[0].time == (1767323045, 0.25)
     assert reader.segments[1].time == (1767323046, 0.125)
@@ -238,18 +238,18 @@ def test_frames_annotate_their_samples_even_after_the_stream(tmp_path):
     top.start()
     while not (tmp_path / "r.sigmf-meta").exists():    # the stream has ended
         time.sleep(0.01)
-    feed.send(_told(start=1000, num_samples=50, format="ht", mcs=15, num_mpdus=1, num_mpdus_ok=1))
-    feed.send(_told(start=2990, num_samples=50, format="ht"))    # beyond the end
-    for wrong in (pmt.PMT_NIL, pmt.intern("a"), _told(start=1), _told(start="a", num_samples=5),
-                  _told(start=5, num_samples=-5), DEEP,
-                  pmt.dict_add(_told(num_samples=5), pmt.intern("start"), DEEP)):
+    feed.send(_facts(start=1000, num_samples=50, format="ht", mcs=15, num_mpdus=1, num_mpdus_ok=1))
+    feed.send(_facts(start=2990, num_samples=50, format="ht"))    # beyond the end
+    for wrong in (pmt.PMT_NIL, pmt.intern("a"), _facts(start=1), _facts(start="a", num_samples=5),
+                  _facts(start=5, num_samples=-5), DEEP,
+                  pmt.dict_add(_facts(num_samples=5), pmt.intern("start"), DEEP)):
         feed.send(wrong)
-    feed.send(pmt.dict_add(_told(start=0, num_samples=10, label="x" * 5000), DEEP, DEEP))
+    feed.send(pmt.dict_add(_facts(start=0, num_samples=10, label="x" * 5000), DEEP, DEEP))
     feed.end()
     top.wait()
     annotations = recording.Reader(tmp_path / "r", verify=True).annotations
-    assert [(one["core:sample_start"], one["core:sample_count"], one["core:label"])
-            for one in annotations] == [(0, 10, "x" * 1000), (1000, 50, "HT MCS 15")]
+    assert [(note["core:sample_start"], note["core:sample_count"], note["core:label"])
+            for note in annotations] == [(0, 10, "x" * 1000), (1000, 50, "HT MCS 15")]
     assert sink.counts()["annotations_left_out"] == 1
     assert sink.counts()["failures"] == 7
 
@@ -277,21 +277,21 @@ def test_the_last_seconds_are_written_on_a_message(tmp_path):
     sink = mimopack.sigmf_ring_sink(str(tmp_path / "what"), 2, 2000 / 1e6, "ci16_le", 1e6,
                                     frequency=5e9, description="test")
     (tmp_path / "what-001.sigmf-meta").write_text("of somebody else")
-    feed, told = _Feed(), blocks.message_debug()
+    feed, written = _Feed(), blocks.message_debug()
     top = gr.top_block()
     for port in range(2):
         top.connect((radio, port), (sink, port))
     top.msg_connect(feed, "out", sink, "trigger")
-    top.msg_connect(sink, "written", told, "store")
+    top.msg_connect(sink, "written", written, "store")
     assert sink.trigger() is False
     top.start()
     try:
         for pause, text in ((500, "what was that?"), (12_000, "and that?")):
             while sink._samples.nitems_read(0) < pause:
                 time.sleep(0.01)
-            before = told.num_messages()
+            before = written.num_messages()
             feed.send(pmt.intern(text))
-            while told.num_messages() == before:
+            while written.num_messages() == before:
                 time.sleep(0.01)
             radio.pauses[pause].set()
     finally:
@@ -301,8 +301,8 @@ def test_the_last_seconds_are_written_on_a_message(tmp_path):
         top.wait()
     for index, (name, start, stop, text) in enumerate([
             ("what-002", 0, 500, "test: what was that?"),
-            ("what-003", 10_000, 12_000, "test: and that?")], told.num_messages() - 2):
-        message = told.get_message(index)
+            ("what-003", 10_000, 12_000, "test: and that?")], written.num_messages() - 2):
+        message = written.get_message(index)
         reader = recording.Reader(pmt.symbol_to_string(
             pmt.dict_ref(message, pmt.intern("path"), pmt.PMT_NIL)))
         assert reader.path == tmp_path / f"{name}.sigmf-meta"
@@ -320,10 +320,10 @@ def test_a_ring_ends_with_its_samples_and_triggers(tmp_path, senders):
     """Port written is connected; the flowgraph runs twice, and must end by itself."""
     sink = mimopack.sigmf_ring_sink(str(tmp_path / "r"), 1, 1e-3, sample_rate=1e6)
     for number in range(1, 3):
-        top, told, feeds = gr.top_block(), Messages(), [_Feed() for _ in senders]
+        top, written, feeds = gr.top_block(), Messages(), [_Feed() for _ in senders]
         radio = _Radio(_samples(1, 2000), pauses=(2000,))
         top.connect(radio, sink)
-        top.msg_connect(sink, "written", told, "in")
+        top.msg_connect(sink, "written", written, "in")
         for feed, port in zip(feeds, senders, strict=True):
             top.msg_connect(feed, "out", sink, port)
         top.start()
@@ -335,7 +335,7 @@ def test_a_ring_ends_with_its_samples_and_triggers(tmp_path, senders):
             feed.end()
         top.wait()
         top.disconnect_all()
-        assert len(told.values()) == 1 and sink.counts()["written"] == number
+        assert len(written.values()) == 1 and sink.counts()["written"] == number
 
 
 def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):
@@ -343,11 +343,11 @@ def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):
     reported = []
     for path, recorded in ((played, tmp_path / "r"), (tmp_path / "r", None)):
         source = mimopack.sigmf_multichannel_source(str(path), num_channels=4)
-        receiver, told = mimopack.wifi_receiver(4, detector="mmse"), Messages()
+        receiver, frames = mimopack.wifi_receiver(4, detector="mmse"), Messages()
         top = gr.top_block()
         for port in range(4):
             top.connect((source, port), (receiver, port))
-        top.msg_connect(receiver, "frames", told, "in")
+        top.msg_connect(receiver, "frames", frames, "in")
         if recorded is not None:
             sink = mimopack.sigmf_multichannel_sink(str(recorded), 4, "ci16_le",
                                                     source.sample_rate())
@@ -357,14 +357,14 @@ def test_what_was_received_while_it_was_recorded_is_received_again(tmp_path):
         top.run()
         reported.append([{key: value for key, value in frame.items()
                           if key in ("start", "num_samples", "num_mpdus_ok", "mcs", "problem")}
-                         for frame in told.values()])
+                         for frame in frames.values()])
     reader = recording.Reader(tmp_path / "r", verify=True)
     assert len(reported[0]) >= 80
     assert reported[1] == reported[0]
-    assert [(one["core:sample_start"], one["core:sample_count"],
-             one["mimopack:num_mpdus_ok"], one["mimopack:problem"])
-            for one in reader.annotations] == [
-        (one["start"], one["num_samples"], one["num_mpdus_ok"], one["problem"])
-        for one in sorted(reported[0], key=lambda one: one["start"])]
-    assert all(one["core:freq_upper_edge"] - one["core:freq_lower_edge"] == 20e6
-               for one in reader.annotations)
+    assert [(note["core:sample_start"], note["core:sample_count"],
+             note["mimopack:num_mpdus_ok"], note["mimopack:problem"])
+            for note in reader.annotations] == [
+        (frame["start"], frame["num_samples"], frame["num_mpdus_ok"], frame["problem"])
+        for frame in sorted(reported[0], key=lambda frame: frame["start"])]
+    assert all(note["core:freq_upper_edge"] - note["core:freq_lower_edge"] == 20e6
+               for note in reader.annotations)

@@ -67,11 +67,12 @@ class TestLoop:
         alone = []
         x = POINTS.modulate(iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))
         for layer in range(4):
-            one = detectors.MLA(1, 4)
+            detector = detectors.MLA(1, 4)
             others = np.delete(np.arange(4), layer)
             left = y - np.einsum("nij,nj->ni", h[:, :, others], x[:, others])
-            alone.append(one.detect(left.astype(np.complex64),
-                                    np.ascontiguousarray(h[:, :, layer:layer + 1]), noise_var))
+            alone.append(detector.detect(
+                left.astype(np.complex64), np.ascontiguousarray(h[:, :, layer:layer + 1]),
+                noise_var))
         # if the other bits of its symbol are known, a bit is right at least as often
         unknown = np.mean((np.concatenate(alone, axis=1) > 0)
                           != iterative.CodewordLayout(648, 16, INTERLEAVER).spread(words))

@@ -160,12 +160,12 @@ class TestSharing:
         with pytest.raises(RuntimeError, match="off the bus"):
             shared.receive(y, h, noise_var)
         shared, batches = on_gpus("cuda", fails_at=2)
-        told = []
-        shared.on_gpu_failure = told.append
+        failures = []
+        shared.on_gpu_failure = failures.append
         expected = placed("cpu").receive(y, h, noise_var)
         for _ in range(2):
             np.testing.assert_array_equal(shared.receive(y, h, noise_var).bits, expected.bits)
-        assert len(told) == 1 and shared.last_backend == "cpu"
+        assert len(failures) == 1 and shared.last_backend == "cpu"
 
     def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):
         _, _, y, h, noise_var = transmitted(4, 12)

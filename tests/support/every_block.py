@@ -78,7 +78,7 @@ class Keeper(Sink):
 
 
 class Talker(gr.basic_block):
-    """Sends messages when it is told to, and ends."""
+    """Send messages on request, and end."""
 
     def __init__(self, messages, at_once):
         gr.basic_block.__init__(self, "talker", None, None)
@@ -154,14 +154,14 @@ def make_with_ports(case, folder, monkeypatch):
 
 def spoiled(message):
     """Yield a dictionary or PDU with a hostile value in place of each of its values."""
-    told, is_pdu = message, pmt.is_uniform_vector(pmt.cdr(message))
+    facts, is_pdu = message, pmt.is_uniform_vector(pmt.cdr(message))
     if is_pdu:
-        told = pmt.car(message)
-    keys = pmt.dict_keys(told)
+        facts = pmt.car(message)
+    keys = pmt.dict_keys(facts)
     for key in (pmt.nth(index, keys) for index in range(pmt.length(keys))):
         for name in ("deep", "deep dicts", "symbol", "number", "bytes", "tuple"):
-            one = pmt.dict_add(told, key, HOSTILE[name])
-            yield pmt.cons(one, pmt.cdr(message)) if is_pdu else one
+            changed = pmt.dict_add(facts, key, HOSTILE[name])
+            yield pmt.cons(changed, pmt.cdr(message)) if is_pdu else changed
 
 
 @lru_cache(maxsize=1)
@@ -235,9 +235,9 @@ def _receiving(name, **settings):
 
 
 def _recording(name, inner, **good):
-    told = pmt.to_pmt({"start": 10, "num_samples": 20})
+    frame = pmt.to_pmt({"start": 10, "num_samples": 20})
     return Case(lambda folder: getattr(mimopack, name)(folder / "made", 2),
-                _samples(2, 20_000, 1), good={"frames": told, **good},
+                _samples(2, 20_000, 1), good={"frames": frame, **good},
                 refused={"frames": _number_of("failures")}, inner=inner,
                 failures=_number_of("failures"))
 

@@ -73,12 +73,12 @@ class Companion:
         graph = self._platform.make_flow_graph(str(path))
         graph.rewrite()
         boxes = []
-        for one in graph.blocks:
-            lines = [parameter for parameter in one.params.values()
+        for block in graph.blocks:
+            lines = [parameter for parameter in block.params.values()
                      if parameter.hide not in ("all", "part")]
-            left, top = one.states["coordinate"]
-            boxes.append((left, left + 6.5 * len(one.label), top, top + 20 + 15 * len(lines),
-                          one.name))
+            left, top = block.states["coordinate"]
+            boxes.append((left, left + 6.5 * len(block.label), top, top + 20 + 15 * len(lines),
+                          block.name))
         return [(a[-1], b[-1]) for index, a in enumerate(boxes) for b in boxes[:index]
                 if a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]]
 

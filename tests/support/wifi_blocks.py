@@ -23,11 +23,11 @@ def done(value):
 
 
 def pdu(data, **settings):
-    told = pmt.PMT_NIL
+    facts = pmt.PMT_NIL
     for name, value in settings.items():
         value = value if isinstance(value, pmt.pmt_base) else to_pmt(value)
-        told = pmt.dict_add(told, pmt.intern(name), value)
-    return pmt.cons(told, pmt.init_u8vector(len(data), list(data)))
+        facts = pmt.dict_add(facts, pmt.intern(name), value)
+    return pmt.cons(facts, pmt.init_u8vector(len(data), list(data)))
 
 
 def moment(seconds, fraction):
