@@ -200,81 +200,75 @@ const Setting* find_setting(const std::string& key)
     return nullptr;
 }
 
-const std::map<std::string, std::function<void(Arguments&, const std::string&)>>& others()
+//! Read an argument that cannot change while the device runs.
+using Reader =
+    std::function<void(Arguments&, const std::string& key, const std::string& text)>;
+
+Reader file(std::string Arguments::*member)
 {
-    static const std::map<std::string,
-                          std::function<void(Arguments&, const std::string&)>>
-        all = {
-            { "recording",
-              [](Arguments& to, const std::string& text) { to.recording = text; } },
-            { "repeat",
-              [](Arguments& to, const std::string& text) {
-                  to.repeat = parse_switch("repeat", text);
-              } },
-            { "end",
-              [](Arguments& to, const std::string& text) {
-                  to.end_disappears =
-                      parse_choice("end", text, { "wait", "disappear" }) == "disappear";
-              } },
-            { "speed",
-              [](Arguments& to, const std::string& text) {
-                  to.speed = parse_number(
-                      "speed", text, 0, 1000, "0 (as fast as it is read) to 1000");
-              } },
-            { "buffer_s",
-              [](Arguments& to, const std::string& text) {
-                  to.buffer_s =
-                      parse_number("buffer_s", text, 0.001, 60, "0.001 to 60 seconds");
-              } },
-            { "packet",
-              [](Arguments& to, const std::string& text) {
-                  to.packet = parse_count("packet", text, 16, 16384);
-              } },
-            { "channels",
-              [](Arguments& to, const std::string& text) {
-                  to.channels = parse_count("channels", text, 1, 16);
-                  to.channels_given = true;
-              } },
-            { "rate",
-              [](Arguments& to, const std::string& text) {
-                  to.rate = parse_number("rate", text, 1e3, 1e9, "1e3 to 1e9 samples/s");
-                  to.rate_given = true;
-              } },
-            { "capture",
-              [](Arguments& to, const std::string& text) { to.capture = text; } },
-            { "loopback",
-              [](Arguments& to, const std::string& text) {
-                  to.loopback =
-                      parse_choice("loopback", text, { "identity", "rayleigh" });
-              } },
-            { "snr_db",
-              [](Arguments& to, const std::string& text) {
-                  to.snr_db = text == "inf"
-                                  ? HUGE_VAL
-                                  : parse_number(
-                                        "snr_db", text, -100, 200, "-100 to 200, or inf");
-              } },
-            { "level_db",
-              [](Arguments& to, const std::string& text) {
-                  to.level_db = parse_number("level_db", text, -100, 100, "-100 to 100");
-              } },
-            { "cfo_hz",
-              [](Arguments& to, const std::string& text) {
-                  to.cfo_hz = parse_number("cfo_hz", text, -1e8, 1e8, "-1e8 to 1e8 Hz");
-              } },
-            { "taps",
-              [](Arguments& to, const std::string& text) {
-                  to.taps = parse_count("taps", text, 1, 32);
-              } },
-            { "seed",
-              [](Arguments& to, const std::string& text) {
-                  to.seed = parse_count("seed", text, 0, size_t(1) << 53);
-              } },
-            // SoapySDR passes these on; the serial distinguishes equal devices.
-            { "driver", [](Arguments&, const std::string&) {} },
-            { "label", [](Arguments&, const std::string&) {} },
-            { "serial", [](Arguments&, const std::string&) {} },
-        };
+    return [member](Arguments& to, const std::string&, const std::string& text) {
+        to.*member = text;
+    };
+}
+
+Reader count(size_t Arguments::*member, size_t least, size_t most)
+{
+    return [=](Arguments& to, const std::string& key, const std::string& text) {
+        to.*member = parse_count(key, text, least, most);
+    };
+}
+
+Reader value(double Arguments::*member,
+             double least,
+             double most,
+             const std::string& allowed)
+{
+    return [=](Arguments& to, const std::string& key, const std::string& text) {
+        to.*member = parse_number(key, text, least, most, allowed);
+    };
+}
+
+const std::map<std::string, Reader>& others()
+{
+    // SoapySDR passes these on; the serial distinguishes equal devices.
+    const Reader ignored = [](Arguments&, const std::string&, const std::string&) {};
+    static const std::map<std::string, Reader> all = {
+        { "recording", file(&Arguments::recording) },
+        { "repeat",
+          [](Arguments& to, const std::string& key, const std::string& text) {
+              to.repeat = parse_switch(key, text);
+          } },
+        { "end",
+          [](Arguments& to, const std::string& key, const std::string& text) {
+              to.end_disappears =
+                  parse_choice(key, text, { "wait", "disappear" }) == "disappear";
+          } },
+        { "speed",
+          value(&Arguments::speed, 0, 1000, "0 (as fast as it is read) to 1000") },
+        { "buffer_s", value(&Arguments::buffer_s, 0.001, 60, "0.001 to 60 seconds") },
+        { "packet", count(&Arguments::packet, 16, 16384) },
+        { "channels", count(&Arguments::channels, 1, 16) },
+        { "rate", value(&Arguments::rate, 1e3, 1e9, "1e3 to 1e9 samples/s") },
+        { "capture", file(&Arguments::capture) },
+        { "loopback",
+          [](Arguments& to, const std::string& key, const std::string& text) {
+              to.loopback = parse_choice(key, text, { "identity", "rayleigh" });
+          } },
+        { "snr_db",
+          [](Arguments& to, const std::string& key, const std::string& text) {
+              to.snr_db =
+                  text == "inf"
+                      ? HUGE_VAL
+                      : parse_number(key, text, -100, 200, "-100 to 200, or inf");
+          } },
+        { "level_db", value(&Arguments::level_db, -100, 100, "-100 to 100") },
+        { "cfo_hz", value(&Arguments::cfo_hz, -1e8, 1e8, "-1e8 to 1e8 Hz") },
+        { "taps", count(&Arguments::taps, 1, 32) },
+        { "seed", count(&Arguments::seed, 0, size_t(1) << 53) },
+        { "driver", ignored },
+        { "label", ignored },
+        { "serial", ignored },
+    };
     return all;
 }
 
@@ -315,7 +309,7 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
     for (const auto& [key, value] : given) {
         const auto other = others().find(key);
         if (other != others().end())
-            other->second(arguments, value);
+            other->second(arguments, key, value);
         else if (find_setting(key))
             change_fault(arguments.faults, key, value);
         else {
@@ -338,10 +332,11 @@ Arguments parse_arguments(const SoapySDR::Kwargs& given)
             refuse("loopback",
                    quoted(arguments.loopback),
                    "recording or loopback, not both");
-        if (arguments.channels_given || arguments.rate_given)
-            refuse(arguments.channels_given ? "channels" : "rate",
-                   quoted(given.at(arguments.channels_given ? "channels" : "rate")),
-                   "none with a recording, whose metadata gives it");
+        for (const char* key : { "channels", "rate" })
+            if (given.count(key))
+                refuse(key,
+                       quoted(given.at(key)),
+                       "none with a recording, whose metadata gives it");
     } else if (arguments.repeat || arguments.end_disappears)
         refuse(arguments.repeat ? "repeat" : "end",
                quoted(given.at(arguments.repeat ? "repeat" : "end")),

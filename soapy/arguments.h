@@ -19,16 +19,14 @@ struct Arguments {
     double buffer_s = 0.1;
     size_t packet = 0; // samples; 0: half a millisecond
     size_t channels = 2;
-    bool channels_given = false;
     double rate = 20e6;
-    bool rate_given = false;
     std::string capture;
     std::string loopback;
     double snr_db = 40;
     double level_db = 0;
     double cfo_hz = 0;
     size_t taps = 3;
-    uint64_t seed = 1;
+    size_t seed = 1;
     FaultPlan faults;
 };
 
