@@ -37,17 +37,17 @@ def points(results, antennas):
     The speed is in Mbit/s, for a GPU in Gbit/s.
     """
     own = results["results"]
-    found = [(row["label"], row["mbit_per_s"], row["ber"], BLUE,
-              "s" if row["detector"] in HARD else "o")
-             for row in own if row["isa"] == own[0]["isa"] and row["constellation"] == "qam16"
-             and row["num_tx"] == antennas and row["symbols_per_channel"] == 1]
+    ours = [(row["label"], row["mbit_per_s"], row["ber"], BLUE,
+             "s" if row["detector"] in HARD else "o")
+            for row in own if row["isa"] == own[0]["isa"] and row["constellation"] == "qam16"
+            and row["num_tx"] == antennas and row["symbols_per_channel"] == 1]
     theirs = [(" ".join([row["peer"].split()[0], row["method"], row.get("mode", "")]).strip(),
                row["mbit_per_s"], row["ber"], ORANGE, "^")
               for row in results["peers"] if row["constellation"] == "qam16"
               and row["num_tx"] == antennas and row["vectors_compared"] >= ENOUGH_VECTORS]
     unit = 1e3 if "gpu" in results["machine"] else 1
     return [(label, rate / unit, ber, colour, mark)
-            for label, rate, ber, colour, mark in (*found, *theirs) if ber]
+            for label, rate, ber, colour, mark in (*ours, *theirs) if ber]
 
 
 def place_labels(axes, marks):

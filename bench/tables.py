@@ -63,7 +63,7 @@ def render(kind, name):
 
 def update(text):
     """Return a document with its tables rewritten."""
-    return MARKED.sub(lambda found: found[1] + render(found[2], found[3]) + found[4], text)
+    return MARKED.sub(lambda match: match[1] + render(match[2], match[3]) + match[4], text)
 
 
 def main():

@@ -139,11 +139,11 @@ def main():
                 runs[name].append(run)
     results = []
     for name, case in cases.items():
-        found = summary(case, samples[name], arguments.frames, runs[name])
-        results.append({"case": name, **found})
-        stages = found["stages_samples_per_s"]
-        print(f"{name:<22} {found['samples_per_s'] / 1e6:7.2f} MS/s, "
-              f"{found['times_real_time']:6.3f} x real time; "
+        row = summary(case, samples[name], arguments.frames, runs[name])
+        results.append({"case": name, **row})
+        stages = row["stages_samples_per_s"]
+        print(f"{name:<22} {row['samples_per_s'] / 1e6:7.2f} MS/s, "
+              f"{row['times_real_time']:6.3f} x real time; "
               + ", ".join(f"{stage} {value / 1e6:.1f}" for stage, value in stages.items()
                           if value and case.format_of), flush=True)
     if arguments.output:

@@ -160,9 +160,9 @@ class Known:
             y, h, noise = self._exact(samples, frames)
         else:
             nothing = np.zeros(samples.shape[:2], np.complex64)
-            found, *_ = self._demodulator.run(FrameSamples(
+            vectors, *_ = self._demodulator.run(FrameSamples(
                 list(samples), np.full(len(samples), guard), np.zeros(len(samples)), nothing))
-            y, h, noise = found.y, found.h, found.noise_var
+            y, h, noise = vectors.y, vectors.h, vectors.noise_var
         n, num_data, symbols, rows = y.shape
         llr = self._detector.detect(
             np.ascontiguousarray(y.reshape(-1, rows)),
@@ -190,18 +190,18 @@ def whole(frames, link, **options):
     stream = np.concatenate([received for _, received, *_ in frames], axis=1)
     turn = np.exp(2j * np.pi * CFO / link.rate * np.arange(stream.shape[1]))
     receiver = Receiver(link.antennas, link.rate, backend="cpu", **options)
-    found = receiver.process((stream * turn).astype(np.complex64)) + receiver.finish()
-    return [frame.psdu for frame in found]
+    reports = receiver.process((stream * turn).astype(np.complex64)) + receiver.finish()
+    return [frame.psdu for frame in reports]
 
 
 def lost(link, receivers, snr_db, count):
     """Return the number of packets that each receiver loses, as a dictionary."""
     missed = dict.fromkeys(receivers, 0)
     frames = link.frames(snr_db, count)
-    while batch := [one for one, _ in zip(frames, range(BATCH), strict=False)]:
+    while batch := [frame for frame, _ in zip(frames, range(BATCH), strict=False)]:
         for name, receive in receivers.items():
-            found = receive(batch)
-            missed[name] += sum(psdu not in found for psdu, *_ in batch)
+            psdus = receive(batch)
+            missed[name] += sum(psdu not in psdus for psdu, *_ in batch)
     return missed
 
 
@@ -294,7 +294,7 @@ def main():
     tasks = [task for task in tasks if (arguments.only or "") in task[0]["format"]]
     results, needs = [], []
     with Pool(arguments.processes) as pool:
-        for rows in pool.imap_unordered(curve, sorted(tasks, key=lambda one: -one[3].antennas)):
+        for rows in pool.imap_unordered(curve, sorted(tasks, key=lambda task: -task[3].antennas)):
             results += rows
             case = {key: value for key, value in rows[0].items()
                     if key not in ("receiver", "snr_db", "frames", "lost")}

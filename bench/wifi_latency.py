@@ -49,15 +49,15 @@ FULL = ("non-HT 54", "HT MCS 15", "HT MCS 27", "HT MCS 31", "VHT MCS 9, 80 MHz")
 
 def cases(airtimes):
     """Return {name: function that makes (samples (antennas, n), sample rate)}."""
-    found = {name: lambda antennas=antennas: (wifi_real_time.mixed(antennas)[0], 20e6)
-             for name, antennas in MIXED.items()}
-    found |= {name: lambda case=loads.CASES[name]: (loads.simulate(case, 100), case.sample_rate)
-              for name in NOISE}
+    makers = {name: lambda antennas=antennas: (wifi_real_time.mixed(antennas)[0], 20e6)
+              for name, antennas in MIXED.items()}
+    makers |= {name: lambda case=loads.CASES[name]: (loads.simulate(case, 100), case.sample_rate)
+               for name in NOISE}
     for name in FULL:
         for airtime in airtimes:
-            found[f"{name}, {airtime} % of full load"] = (
+            makers[f"{name}, {airtime} % of full load"] = (
                 lambda case=loads.CASES[name], airtime=airtime: full(case, airtime))
-    return found
+    return makers
 
 
 def full(case, airtime):
@@ -132,14 +132,14 @@ def measure(path, samples, rate, packet, seconds, threads):
         nearest = np.abs(places[:, None] - starts).argmin(axis=1)
         last = noted[:, 1] - offset + (lengths[nearest] - 1) * 1e9 / rate
         latency = (noted[:, 2] - last) * 1e-6
-    whole = [one for one in statuses[1:-1] if one["seconds"] > 0.5]
+    whole = [status for status in statuses[1:-1] if status["seconds"] > 0.5]
     expected = len(starts) * (counts["samples"] / samples.shape[1])
     return {
         "packet": packet, "packet_ms": 1e3 * packet / rate, "pdus": len(latency),
         **dict(zip(("median_ms", "p99_ms", "max_ms"),
                    np.percentile(latency, (50, 99, 100)) if len(latency) else [None] * 3,
                    strict=True)),
-        "load": float(np.mean([one["load"] for one in whole])),
+        "load": float(np.mean([status["load"] for status in whole])),
         "decoded_share": counts["decoded"] / expected if expected else None,
         **{name: counts[name] for name in ("samples", "lost", "dropped", "failures")},
         "clock_uncertainty_us": uncertainty / 1e3, "others_cores": others,
@@ -169,7 +169,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    packets, airtimes = ([int(one) for one in text.split(",")]
+    packets, airtimes = ([int(word) for word in text.split(",")]
                          for text in (arguments.packets, arguments.airtime))
     results, before = [], os.getloadavg()
     for name, make in cases(airtimes).items():

@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     results = []
-    for name in [one for one in LOADS if arguments.load in one]:
+    for name in [name for name in LOADS if arguments.load in name]:
         antennas = LOADS[name][0]
         with tempfile.TemporaryDirectory() as folder:
             samples, frames = simulate(*LOADS[name], arguments.samples)
@@ -104,7 +104,7 @@ def main():
             count = samples.shape[1]
             del samples
             runs = [run(files, arguments.threads) for _ in range(arguments.rounds + 1)][1:]
-        wall, cpu, decoded = (float(np.median(one)) for one in zip(*runs, strict=True))
+        wall, cpu, decoded = (float(np.median(values)) for values in zip(*runs, strict=True))
         results.append({
             "load": name, "antennas": antennas, "samples": count,
             "samples_per_s": count / wall, "times_real_time": count / wall / RATE,

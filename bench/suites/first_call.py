@@ -79,11 +79,11 @@ def _in_process(function, case):
 
 def all_of(cases, tick=lambda: None, function=call):
     """Run function(case) for each case, several at a time; a failed one gives a str."""
-    def one(case):
+    def run(case):
         try:
             return _in_process(function, case)
         finally:
             tick()
 
     with ThreadPoolExecutor(min(MOST_PROCESSES, os.cpu_count() or 1)) as pool:
-        return list(pool.map(one, cases))
+        return list(pool.map(run, cases))

@@ -116,12 +116,12 @@ def run_batch(options, store):
 
     def row(case, where, size, calls, queued=None):
         seconds, late = map(float, np.quantile(calls.seconds, (0.5, 0.99)))
-        found = {"label": case.label, "where": where, "calls": len(calls.seconds),
+        entry = {"label": case.label, "where": where, "calls": len(calls.seconds),
                  **_speed(case, size, seconds), "seconds_99": late}
         if queued:    # calls that do not wait for earlier ones
-            found |= {"queued_vectors_per_s": queued.rate,
+            entry |= {"queued_vectors_per_s": queued.rate,
                       "queued_mbit_per_s": queued.rate * case.setting.bits_per_vector / 1e6}
-        return found
+        return entry
 
     return _rows(timed, row)
 

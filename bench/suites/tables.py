@@ -73,15 +73,15 @@ def detectors(results):
 
 def isas(results):
     """Return the cases of several instruction sets, with a column for each set."""
-    found = {}
+    rates_of = {}
     for row in four_by_four(results["results"]):
         key = row["label"], row["constellation"]
-        found.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
+        rates_of.setdefault(key, {})[row["isa"]] = row["mbit_per_s"]
     names = list(dict.fromkeys(row["isa"] for row in results["results"]))
     return [Table(["detector", "constellation",
                    *(f"{ISA_NAMES.get(name, name)}, Mbit/s" for name in names)],
                   [[spelled(label), NAMES[constellation], *(number(rates[name]) for name in names)]
-                   for (label, constellation), rates in found.items() if len(rates) > 1])]
+                   for (label, constellation), rates in rates_of.items() if len(rates) > 1])]
 
 
 def peers(results):
@@ -104,11 +104,11 @@ def peers(results):
 
 def threads(results):
     counts = sorted({row["threads"] for row in results["results"]})
-    found = {}
+    cases = {}
     for row in results["results"]:
-        found.setdefault((row["label"], row["constellation"]), {})[row["threads"]] = row
+        cases.setdefault((row["label"], row["constellation"]), {})[row["threads"]] = row
     lines = []
-    for (label, constellation), rows in found.items():
+    for (label, constellation), rows in cases.items():
         alone = rows[1].get("mbit_per_s")
         lines.append([spelled(label), NAMES[constellation], number(alone),
                       *(percent(rows[count]["of_linear"]) for count in counts[1:])])
@@ -119,13 +119,13 @@ def threads(results):
 def antennas(results):
     kinds = list(dict.fromkeys((row["detector"], row["constellation"])
                                for row in results["results"]))
-    found = {(row["detector"], row["constellation"], row["num_tx"]): row
-             for row in results["results"]}
+    rows = {(row["detector"], row["constellation"], row["num_tx"]): row
+            for row in results["results"]}
     lines = []
     for count in sorted({row["num_tx"] for row in results["results"]}):
         line = [str(count)]
         for kind in kinds:
-            row = found[(*kind, count)]
+            row = rows[(*kind, count)]
             line.append(f"{number(1e7 / row['vectors_per_s'])} ({number(row['speedup'])})")
         lines.append(line)
     return [Table(["antennas on each side", *(f"{name} {NAMES[constellation]}, ms (speed-up)"
@@ -156,10 +156,10 @@ def arrays(results):
 
 def batch(results):
     kinds = list(dict.fromkeys((row["label"], row["threads"]) for row in results["results"]))
-    found = {(row["label"], row["threads"], row["vectors"]): row for row in results["results"]}
+    table = {(row["label"], row["threads"], row["vectors"]): row for row in results["results"]}
     lines = []
     for size in sorted({row["vectors"] for row in results["results"]}):
-        rows = [found[(*kind, size)] for kind in kinds]
+        rows = [table[(*kind, size)] for kind in kinds]
         lines.append([str(size), *(f"{duration(row['seconds'])} ({number(row['mbit_per_s'])})"
                                    for row in rows)])
     return [Table(["vectors per call",
@@ -226,10 +226,10 @@ def gpu_peers(results):
 
 def by_size(results):
     """Return the rows as {label: {where: {vectors: row}}}."""
-    found = {}
+    rows = {}
     for row in results["results"]:
-        found.setdefault(row["label"], {}).setdefault(row["where"], {})[row["vectors"]] = row
-    return found
+        rows.setdefault(row["label"], {}).setdefault(row["where"], {})[row["vectors"]] = row
+    return rows
 
 
 def gpu_batch(results):
