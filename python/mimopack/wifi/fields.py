@@ -188,6 +188,7 @@ FIELDS = (
           most=2**32 - 1))
 
 
+@lru_cache
 def fields_of(output, of=None):
     """Return the rows of an output, in the order of the table; ``of`` selects as in ``Field``."""
     return tuple(field for field in FIELDS if output in field.outputs.split()
