@@ -361,6 +361,9 @@ class _Report:
             self._receive(detector)
         except KeyboardInterrupt:
             interrupted = True
+        except click.ClickException:    # the radio does not have a setting
+            outputs.discard()
+            raise
         except BrokenPipeError:
             raise
         except (OSError, ValueError, RuntimeError) as error:

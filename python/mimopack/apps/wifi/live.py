@@ -133,13 +133,13 @@ class RadioFrames(FrameSource):
 
         After Ctrl-C or a failure, the frames in progress come first.
         """
-        with naming_options():
-            warning = self._radio.prepare()
-        if warning:
-            self._warn(warning)
         failure = None
         with _triggers(self._trigger if self._keep is not None else None):
             try:
+                with naming_options():
+                    warning = self._radio.prepare()
+                if warning:
+                    self._warn(warning)
                 try:
                     self._top.start()
                     yield from self._until_end(progress)
