@@ -8,7 +8,7 @@ import pytest
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack.channel import MIMOChannel
 
-LENGTH = 30011
+LENGTH = 9001
 SETTINGS = dict(profile="tdl_a", delay_spread=50e-9, snr_db=20.0, cfo=30e3, seed=1)
 
 
