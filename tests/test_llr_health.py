@@ -35,14 +35,6 @@ def test_scaled_llrs_are_told(factor, verdict):
     assert figures.scale == pytest.approx(1 / factor, rel=0.05)
 
 
-def test_random_bits_have_scale_0_and_inverted_ones_a_negative_one():
-    llr, bits = calibrated(50_000)
-    rng = np.random.default_rng(3)
-    assert abs(figures_of(llr, rng.integers(0, 2, bits.size)).scale) < 0.02
-    assert figures_of(llr, 1 - bits).scale == pytest.approx(-1, abs=0.05)
-    assert figures_of(llr, 1 - bits).verdict == TOO_LARGE
-
-
 def test_saturation():
     llr, bits = calibrated(200_000)
     clipped = np.clip(llr, -6, 6)

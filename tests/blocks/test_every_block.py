@@ -199,13 +199,6 @@ OPTIONS = [
      ("k", "threads", "llr_type"))]
 
 
-def test_the_table_has_every_dictionary_of_options():
-    given = {(name, parameter) for name, parameter, *_ in OPTIONS}
-    assert given == {(name, parameter) for name in blocks.__all__
-                     for parameter in inspect.signature(getattr(blocks, name)).parameters
-                     if parameter.endswith("options")}
-
-
 @pytest.mark.parametrize("name, parameter, more, good, wrong", OPTIONS)
 def test_unknown_options_are_refused_with_the_allowed_ones(name, parameter, more, good, wrong):
     make = getattr(blocks, name)

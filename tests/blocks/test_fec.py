@@ -14,7 +14,6 @@ from detector_blocks import Sink, Source
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding
-from gnuradio.mimopack.coding import ldpc, turbo
 
 CODE = "wifi:648:1/2"
 @cache
@@ -40,51 +39,6 @@ def play(tested, items, tags=(), step=None, outputs=(np.uint8,)):
         tb.connect((tested, port), sink)
     tb.run()
     return sinks
-
-
-class TestCodes:
-    @pytest.mark.parametrize("name, matrix, matching", [
-        (CODE, ldpc.wifi(648, "1/2"), None),
-        ("nr:2:20", ldpc.nr(2, 20), coding.Selection(200, 1040, np.arange(40, 1040))),
-        ("nr_matched:300:640:4:2", None, ldpc.NrRateMatching(300, 640, None, 2, 4)),
-        ("nr_matched:100:1800", None, ldpc.NrRateMatching(100, 1800))])
-    def test_same_as_its_parts(self, name, matrix, matching):
-        code, (bits, words, llr) = coding.get(name), received(name, 30)
-        decoder = code.decoder(iterations=7, algorithm="offset")
-        posterior = decoder.decode(llr)
-        matrix = matrix or matching.code
-        encoder, parts = ldpc.LdpcEncoder(matrix), ldpc.LdpcDecoder(matrix, 7, "offset")
-        if matching:
-            expected = parts.decode(matching.recover(llr))
-            whole = encoder.encode(matching.with_filler(bits))
-            np.testing.assert_array_equal(words, matching.match(whole))
-            np.testing.assert_array_equal(posterior, matching.match(expected))
-        else:
-            expected = parts.decode(llr)
-            np.testing.assert_array_equal(words, encoder.encode(bits))
-            np.testing.assert_array_equal(posterior, expected)
-        np.testing.assert_array_equal(decoder.bits, expected[:, :code.num_info] > 0)
-        np.testing.assert_array_equal(decoder.found, parts.found)
-
-    def test_turbo(self):
-        code, (bits, words, llr) = coding.get("turbo:512"), received("turbo:512", 30)
-        np.testing.assert_array_equal(words, turbo.TurboEncoder(512).encode(bits))
-        decoder = code.decoder(iterations=3)
-        posterior = decoder.decode(llr)
-        np.testing.assert_array_equal(posterior, turbo.TurboDecoder(512, 3).decode(llr))
-        np.testing.assert_array_equal(decoder.bits, posterior[:, :512] > 0)
-
-    @pytest.mark.parametrize("info_bits, coded_bits, version", [(500, 1200, ()), (512, 900, (2,))])
-    def test_turbo_matched(self, info_bits, coded_bits, version):
-        name = ":".join(map(str, ("turbo_matched", info_bits, coded_bits, *version)))
-        code, (bits, words, llr) = coding.get(name), received(name, 30)
-        matching = turbo.RateMatching(info_bits, coded_bits, *version)
-        whole = turbo.TurboEncoder(matching.size).encode(matching.with_filler(bits))
-        np.testing.assert_array_equal(words, matching.match(whole))
-        decoder = code.decoder(iterations=3)
-        expected = turbo.TurboDecoder(matching.size, 3).decode(matching.recover(llr))
-        np.testing.assert_array_equal(decoder.decode(llr), matching.match(expected))
-        np.testing.assert_array_equal(decoder.bits, expected[:, matching.information] > 0)
 
 
 @pytest.mark.quick

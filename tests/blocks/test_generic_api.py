@@ -48,15 +48,3 @@ def test_a_buffer_limit_makes_calls_smaller(name, tmp_path, monkeypatch):
     for items, wanted in zip(got, expected, strict=True):
         assert items.shape == wanted.shape
         assert items == pytest.approx(wanted, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", ["nway_detector", "fec_decoder"])
-@pytest.mark.parametrize("setter", ["set_output_multiple", "set_min_noutput_items"])
-def test_a_multiple_or_minimum_of_items_costs_only_the_rest(name, setter, tmp_path, monkeypatch):
-    items = 7
-    expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
-    got = played(name, tmp_path / "two", monkeypatch, lambda made: getattr(made, setter)(items))
-    for items_out, wanted in zip(got, expected, strict=True):
-        rest = len(wanted) % items if setter == "set_output_multiple" else 0
-        assert len(wanted) - rest <= len(items_out) <= len(wanted)
-        assert items_out == pytest.approx(wanted[:len(items_out)], abs=1e-4)

@@ -197,11 +197,8 @@ class TestReceiver:
         ({"code": "wifi"}, "code: got 'wifi', must be wifi:N:RATE"),
         ({"detector": "nearest"}, "detector: got 'nearest', allowed are zf"),
         ({"detector": "mmse"}, "detector: mmse takes no a-priori LLRs"),
-        ({"detector": "nway:passes=2"}, "nway has no parameter 'passes', allowed are num_passes"),
-        ({"detector_options": 3}, "detector_options: got 3, must be a dictionary"),
         ({"decoder_iterations": 0}, "iterations: got 0, allowed are 1"),
         ({"iterations": 0}, "iterations: got 0, allowed are 1"),
-        ({"feedback_scale": 0}, "feedback_scale: got 0"),
         ({"interleaver_seed": -1}, "seed: got -1"), ({"noise_var": 0}, "noise_var: got 0"),
         ({"symbols_per_channel": 2}, "symbols_per_channel: got 2, must divide the 81 vectors"),
         ({"history_output": 1}, "history_output: got 1, must be True or False"),
@@ -261,15 +258,9 @@ class TestTransmitterAndChannel:
     @pytest.mark.parametrize("make, message", [
         (lambda: mimopack.codeword_modulator(num_tx=0), "num_tx: got 0"),
         (lambda: mimopack.codeword_modulator("x"), "code: got 'x'"),
-        (lambda: mimopack.codeword_modulator(constellation="x"), "constellation: got 'x'"),
-        (lambda: mimopack.codeword_modulator(interleaver_seed=0.5), "seed: got 0.5"),
-        (lambda: mimopack.rayleigh_channel(num_tx=0), "num_tx: got 0"),
-        (lambda: mimopack.rayleigh_channel(num_rx=0), "num_rx: got 0"),
-        (lambda: mimopack.rayleigh_channel(vectors=0), "vectors: got 0"),
         (lambda: mimopack.rayleigh_channel(vectors=5, symbols_per_channel=2),
          "symbols_per_channel: got 2, must divide the 5 vectors"),
         (lambda: mimopack.rayleigh_channel(snr_db=300), "snr_db: got 300.0, allowed are -100 to"),
-        (lambda: mimopack.ber_meter(num_bits=0), "num_bits: got 0"),
         (lambda: mimopack.ber_meter(passes=0), "passes: got 0"),
         (lambda: mimopack.ber_meter(average=0), "average: got 0")])
     def test_bad_parameters(self, make, message):
@@ -363,12 +354,14 @@ class TestCompanion:
         assert (tmp_path / "bits").read_bytes() == bytes(200 * 324)
         np.testing.assert_array_equal(np.fromfile(tmp_path / "rates", "f4"), np.zeros(40))
 
-    @pytest.mark.parametrize("name, wrong, said", [
-        ("iterative_receiver", {"detector_options": "{'passes': 2}"}, "**detector_options"),
-        ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),
-        ("rayleigh_channel", {"vectors": "5", "symbols_per_channel": "2"},
-         "vectors % symbols_per_channel == 0"),
-        ("ber_meter", {"passes": "0"}, "passes")])
-    def test_refusals(self, companion, tmp_path, name, wrong, said):
-        flow = [block("tested", f"mimopack_{name}", **wrong)]
-        assert said in companion.refusals(save(tmp_path, flow, []), tmp_path)
+    def test_refusals(self, companion, tmp_path):
+        wrong = [("iterative_receiver", {"detector_options": "{'passes': 2}"},
+                  "**detector_options"),
+                 ("iterative_receiver", {"noise_var": "-1.0"}, "noise_var > 0"),
+                 ("rayleigh_channel", {"vectors": "5", "symbols_per_channel": "2"},
+                  "vectors % symbols_per_channel == 0"), ("ber_meter", {"passes": "0"}, "passes")]
+        flow = [block(f"wrong_{index}", f"mimopack_{name}", **parameters)
+                for index, (name, parameters, _) in enumerate(wrong)]
+        refusals = companion.refusals(save(tmp_path, flow, []), tmp_path)
+        assert [said for *_, said in wrong if said not in refusals] == []
+

@@ -7,13 +7,12 @@ with the Viterbi algorithm, and check names and the gain by iterations.
 """
 
 import ctypes
-from functools import cache
 
 import numpy as np
 import pytest
 from convolutional_code import DEVIATION, transmitted
 from gnuradio import fec
-from gnuradio.mimopack import _core, channel, coding, detectors, iterative, reference
+from gnuradio.mimopack import _core, coding, reference
 from gnuradio.mimopack.coding.convolutional import CODE_RATES, GENERATORS, PUNCTURING, TAIL
 
 ISAS = _core.available_isas()
@@ -226,33 +225,6 @@ class TestName:
         with pytest.raises(ValueError) as caught:
             coding.get(name)
         assert message in str(caught.value)
-
-
-@cache
-def link(snr_db, n=150, name="conv:250:1/2"):
-    """Return (code, layout, bits, y, h, noise power) of a simulated 4x4 16-QAM link."""
-    code, rng = coding.get(name), RNG(5)
-    interleaver = coding.RandomInterleaver(code.num_bits, 1)
-    layout = iterative.CodewordLayout(code.num_bits, 16, interleaver)
-    bits = rng.integers(0, 2, (n, code.num_info), np.uint8)
-    x = detectors.NWay().constellation.modulate(layout.spread(code.encode(bits)))
-    h, noise_var = channel.flat_rayleigh(len(x), 4, 4, rng), 4 / 10 ** (snr_db / 10)
-    y = np.einsum("nij,nj->ni", h, x) + channel.awgn((len(x), 4), noise_var, rng)
-    return code, interleaver, bits, y.astype(np.complex64), h, noise_var
-
-
-class TestIterations:
-    def test_feedback_helps(self):
-        """Compare the number of wrong frames after the first and the fourth pass."""
-        code, interleaver, bits, y, h, noise_var = link(11)
-        receiver = iterative.IterativeReceiver(
-            detectors.NWay(extrinsic=True), code.decoder(precision="int16"), interleaver,
-            iterations=4)
-        received = receiver.receive(y, h, noise_var, keep_history=True)
-        wrong = np.mean(np.any(received.history != bits, axis=2), axis=1)
-        assert wrong[0] > 0.2 and wrong[3] < 0.5 * wrong[0]
-        found = received.found
-        assert found.any() and np.mean(np.any(received.bits != bits, axis=1)[found]) < 0.02
 
 
 def bits_of(text):

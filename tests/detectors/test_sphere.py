@@ -155,19 +155,6 @@ def test_counts_without_noise():
                                                   for e in det.evaluations))
 
 
-def test_order_of_counts():
-    """A smaller initial radius removes nodes and adds none; SD expands all nodes that ASD does."""
-    y, h, noise_var, _ = problem(3000, 4, 4, "qam16", 12)
-    infinite, zero_forcing = (detectors.SD(radius=radius).count_nodes(y, h, noise_var)
-                              for radius in ("infinite", "zf"))
-    assert np.all(zero_forcing <= infinite) and zero_forcing.sum() < infinite.sum()
-    expanded = detectors.ASD().count_nodes(y, h, noise_var) / 4
-    assert np.all(expanded <= infinite + 1)
-    sorted_, stacked = (detectors.SD(ordering=ordering).count_nodes(y, h, noise_var).mean()
-                        for ordering in ("sorted", "stacked"))
-    assert sorted_ < stacked
-
-
 def test_team_shares_the_nodes():
     y, h, noise_var, _ = problem(200, 4, 4, "qam16", 10)
     alone = detectors.PSD(preset="table5", team_size=1).count_nodes(y, h, noise_var)

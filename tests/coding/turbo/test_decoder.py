@@ -195,18 +195,6 @@ class TestIntegers:
         large = np.flatnonzero(small.ravel() == 1)
         np.testing.assert_array_equal(decoder.decode(llr[:n])[:, large] > 0, words[:, large])
 
-    def test_erasures_and_kept_messages(self, isa):
-        _, _, llr = transmitted(104, 40, 0.5)
-        llr[3, 5], llr[20] = np.nan, 0
-        own = {"early_stop": False, "precision": "int16", "isa": isa}
-        whole = turbo.TurboDecoder(104, 4, **own)
-        parts = turbo.TurboDecoder(104, 2, keep_messages=True, **own)
-        expected = whole.decode(llr)
-        assert whole.erasures == 2 and np.all(expected[[3, 20]] == 0)
-        assert not whole.found[[3, 20]].any() and np.all(whole.iterations_taken[[3, 20]] == 0)
-        parts.decode(llr)
-        np.testing.assert_allclose(parts.decode(llr), expected, rtol=1e-4, atol=1e-4)
-
 
 class TestErrorRates:
     """The literature's results: a steep fall within a decibel, max-log close to log-MAP.
