@@ -139,7 +139,7 @@ class TestCommand:
         here, there = tmp_path / "here.json", tmp_path / "there.json"
         text = run(*COMMAND, "-o", here)
         first, _, rest = run(*COMMAND, "-o", there, "--scheduler", "local:1").partition("\n")
-        assert ": 1 workers, dashboard at http" in first
+        assert ": 1 worker, dashboard at http" in first
         assert rest.replace("there.json", "here.json") == text
         here, there = json.loads(here.read_text()), json.loads(there.read_text())
         assert here["results"] == there["results"]

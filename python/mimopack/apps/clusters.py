@@ -49,8 +49,9 @@ class Scheduler:
 
         with connected(self.address, **self._tls) as client:
             cluster = describe_cluster(client)
-            click.echo(f"{cluster['scheduler']}: {cluster['workers']} workers, dashboard at "
-                       f"{client.dashboard_link}", err=True)
+            local, count = "://" not in self.address, cluster["workers"]
+            click.echo(f"{cluster['scheduler']}: {count} worker{'s' * (count != 1)}"
+                       + (f", dashboard at {client.dashboard_link}" if local else ""), err=True)
             yield client
 
 

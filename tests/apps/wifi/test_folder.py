@@ -36,7 +36,7 @@ def recordings(tmp_path_factory):
 def scheduler():
     with distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, protocol="tcp",
-            dashboard_address=":0", silence_logs="CRITICAL") as running:
+            dashboard_address=None, silence_logs="CRITICAL") as running:
         yield running.scheduler_address
 
 
