@@ -70,17 +70,11 @@ def test_each_part_has_the_results_that_it_has_alone(path):
 @pytest.mark.parametrize("old, new, message", [
     ("[[simulation]]", "[[simulations]]", "simulations: unknown, allowed are title, results"),
     ("iterations = 1", "iteration = 1", r"simulation\[0\].iteration: unknown, allowed are name"),
-    ("errors = 10", "error = 10", "defaults.error: unknown, allowed are snr, ebn0, num_tx"),
     ('name = "plain"', 'name = "coded"', r"simulation\[1\].name: coded is taken already"),
-    ('name = "plain"', 'name = "../x"', r"simulation\[1\].name: got '../x', must be text that can"),
     ('snr = "2:4:2"', "", r"simulation\[0\]: give either snr or ebn0"),
     ('"2:4:2"', '"2:4"', r"simulation\[0\].snr: '2:4' is neither FIRST:LAST:STEP nor numbers"),
-    ('["zf"]', '"zf"', r"simulation\[1\].detectors: got 'zf', must be a list of texts"),
-    ("num_tx = 2", "num_tx = ", "Invalid value"),
     ("[defaults]", "[[defaults]]", "defaults: must be a table"),
     ("errors = 10", 'errors = "10"', r"simulation\[0\].errors: got '10', must be an integer"),
-    ('"2:4:2"', "nan", r"simulation\[0\].snr: got nan, allowed are -100 to 200"),
-    ('"2:4:2"', "[]", r"simulation\[0\].snr: got none, must be at least one"),
     ('"here"', r'"\u001b[2J"', r"results: got '\\x1b\[2J', must be printable text"),
     ('"qpsk"', "[1, -1]", r"simulation\[0\].constellation: got \[1, -1\], must be printable text")])
 def test_refusals(path, old, new, message):
@@ -97,9 +91,6 @@ def test_a_detector_that_is_named_twice_counts_once(path):
 
 @pytest.mark.parametrize("old, new, message", [
     ("max_frames = 32", "feedback_scale = nan", "plain: feedback_scale: got nan"),
-    ('["zf"]', '["zff"]', "plain: detector: got 'zff'"),
-    ('"qpsk"', '"q"', "coded: constellation: got 'q'"),
-    ('"wifi:648:1/2"', "2026-01-02", "coded: code: got datetime.date"),
     ("iterations = 1", "channel = 5", r"coded: channel: got 5 \(must be text\)")])
 def test_simulations_are_refused_by_name(path, old, new, message):
     path.write_text(TEXT.replace(old, new))
