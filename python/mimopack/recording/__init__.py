@@ -10,9 +10,8 @@ from ..text import printable
 from .adjusted import Adjusted
 from .datatypes import ALIASES, DATATYPES, get_datatype
 from .frames import TrueFrame, annotate_frame, frame_annotation, read_frames
-from .opening import open_recording
 from .packing import LAYOUTS
-from .raw import RawReader, UnknownDatatype
+from .raw import RawReader, UnknownDatatype, open_recording
 from .reader import Reader
 from .recorder import OVERLOADS, Recorder
 from .ring import Ring, Snapshot
