@@ -156,9 +156,7 @@ class sigmf_multichannel_sink(hierarchical_block):
         line = recorder.timeline
         if line.gaps:
             self._log.warn(None, f"the rx_time tags show {line.gaps} gaps with {line.lost} missing "
-                           "samples per channel"
-                           + (f"; the metadata had no room for {line.untold} changes"
-                              if line.untold else ""))
+                           "samples per channel")
         if recorder.dropped:
             self._log.warn(None, f"{recorder.dropped} samples per channel were dropped, "
                            f"{recorder.num_samples} were accepted")

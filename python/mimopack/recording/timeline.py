@@ -100,22 +100,20 @@ class Timeline:
         sample_rate: samples per second until the device reports a rate.
         frequency: centre frequency in Hz until the device reports one; None if unknown.
         tolerance: largest deviation from the expected time that is not a gap, in samples.
-        most: maximum number of segments kept; later ones are only counted (``untold``).
 
     Attributes:
         segments: list of ``Segment``.
         gaps: number of reported times that differ from the expected time.
         lost: number of samples missing in gaps in which the time jumped forward.
-        untold: number of segments not kept because of ``most``.
 
     Raises:
         ValueError: ``sample_rate`` is not positive and finite.
     """
 
-    def __init__(self, sample_rate, frequency=None, tolerance=0.5, most=100_000):
+    def __init__(self, sample_rate, frequency=None, tolerance=0.5):
         self._nominal = positive("sample_rate", sample_rate), frequency
-        self._tolerance, self._most = tolerance, most
-        self.gaps = self.lost = self.untold = 0
+        self._tolerance = tolerance
+        self.gaps = self.lost = 0
         self.restart()
 
     def restart(self):
@@ -247,8 +245,6 @@ class Timeline:
             raise ValueError(f"sample: got {sample}, must not be before {last.start}")
         if sample == last.start:
             self.segments[-1] = replace(last, **values)
-        elif len(self.segments) >= self._most:
-            self.untold += 1
         else:
             self.segments.append(replace(
                 last, **{"start": sample, "time": last.time_at(sample), **values}))
