@@ -150,7 +150,7 @@ class Known:
     def receive(self, frames, everything):
         """Return the PSDUs of frames from :class:`Link`."""
         f, guard = self.format, training.GUARD * self._scale
-        size = self._demodulator.samples_needed + 2 * guard
+        size = (f.num_samples - 192) * self._scale + 2 * guard
         samples = np.zeros((len(frames), frames[0][1].shape[0], size), np.complex64)
         for row, (_, received, start, _, _) in zip(samples, frames, strict=True):
             first = start + (192 + WINDOW) * self._scale - guard
@@ -159,9 +159,11 @@ class Known:
         if everything:
             y, h, noise = self._exact(samples, frames)
         else:
-            nothing = np.zeros(samples.shape[:2], np.complex64)
-            vectors, *_ = self._demodulator.run(FrameSamples(
-                list(samples), np.full(len(samples), guard), np.zeros(len(samples)), nothing))
+            n = len(samples)
+            task = self._demodulator.begin(
+                FrameSamples(list(samples), [guard] * n, [0.0] * n), [f] * n)
+            task.run()
+            vectors = self._demodulator.demodulated(task, range(n))
             y, h, noise = vectors.y, vectors.h, vectors.noise_var
         n, num_data, symbols, rows = y.shape
         llr = self._detector.detect(

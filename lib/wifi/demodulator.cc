@@ -48,12 +48,13 @@ public:
           d_estimates(d.frames * d_f.trained * d.rows * d_f.streams),
           d_paths(64 * d.frames),
           d_errors(d.frames),
-          d_received(d.rows * d.symbols * d_f.carriers),
-          d_pilots(d.symbols * d_f.num_pilots),
-          d_shift(d.symbols),
-          d_distance(d.symbols)
+          d_symbols(*std::max_element(d.symbols, d.symbols + d.frames)),
+          d_received(d.rows * d_symbols * d_f.carriers),
+          d_pilots(d_symbols * d_f.num_pilots),
+          d_shift(d_symbols),
+          d_distance(d_symbols)
     {
-        for (std::int64_t t = 0; t < d.symbols; ++t)
+        for (std::int64_t t = 0; t < d_symbols; ++t)
             d_distance[t] =
                 (static_cast<double>(start_of(t)) + 32 - d_f.training_middle) * d_f.scale;
     }
@@ -65,8 +66,11 @@ public:
             least_squares(trained());
         }
         smooth_all();
-        for (d_frame = 0; d_frame < d_d.frames; ++d_frame)
+        for (d_frame = 0; d_frame < d_d.frames; ++d_frame) {
+            d_symbols = d_d.symbols[d_frame];
             demodulate_one();
+            d_before += d_symbols;
+        }
     }
 
 private:
@@ -76,6 +80,8 @@ private:
     std::vector<float> d_ones, d_scaled;   /* rows; frames x rows */
     std::vector<point> d_estimates;        /* frames x trained x rows x streams */
     std::vector<double> d_paths, d_errors; /* frames x 64; frames */
+    std::int64_t d_symbols; /* of the frame, at first of the longest one */
+    std::int64_t d_before = 0; /* symbols of all frames before it */
     std::vector<point> d_fields, d_received, d_pilots;
     std::vector<std::int64_t> d_shift, d_starts;
     std::vector<double> d_distance; /* symbols: samples from the middle of the training */
@@ -99,12 +105,12 @@ private:
         whiten_channel();
         if (d_f.signal_b >= 0)
             signal_b();
-        if (!d_d.symbols)
+        if (!d_symbols)
             return;
         std::int64_t shift = 0;
         if (d_f.short_gi)
             shifts({ 1, short_guard, paths, &shift });
-        std::fill(d_shift.begin(), d_shift.end(), shift);
+        std::fill_n(d_shift.begin(), d_symbols, shift);
         receive();
         double& offset = d_d.offset[d_frame];
         const double none = 0;
@@ -112,7 +118,7 @@ private:
         if (move_windows(shift, offset))
             receive();
         double more = 0;
-        double* phase = d_d.phase + d_frame * d_d.symbols;
+        double* phase = d_d.phase + d_before;
         track(tracking(&offset, &more, phase));
         offset += more;
         take_turns_out(offset, phase);
@@ -305,7 +311,7 @@ private:
      * had not been moved. */
     void receive()
     {
-        const std::int64_t rows = d_d.rows, symbols = d_d.symbols,
+        const std::int64_t rows = d_d.rows, symbols = d_symbols,
                            carriers = d_f.carriers;
         d_starts.resize(symbols);
         bool moved = false;
@@ -340,7 +346,7 @@ private:
     {
         std::vector<float> memory(2 * d_f.carriers);
         float *re = memory.data(), *im = re + d_f.carriers;
-        for (std::int64_t t = 0; t < d_d.symbols; ++t) {
+        for (std::int64_t t = 0; t < d_symbols; ++t) {
             if (!d_shift[t])
                 continue;
             turns(-2 * M_PI / d_f.fft * static_cast<double>(d_f.scale * d_shift[t]),
@@ -349,7 +355,7 @@ private:
                   re,
                   im);
             for (std::int64_t r = 0; r < d_d.rows; ++r) {
-                point* x = d_received.data() + (r * d_d.symbols + t) * d_f.carriers;
+                point* x = d_received.data() + (r * d_symbols + t) * d_f.carriers;
                 for (std::int64_t k = 0; k < d_f.carriers; ++k)
                     x[k] = times(x[k], { re[k], im[k] });
             }
@@ -359,7 +365,7 @@ private:
     wifi_tracking tracking(const double* before, double* offset, double* phase)
     {
         return { 1,
-                 d_d.symbols,
+                 d_symbols,
                  d_f.num_pilots,
                  d_f.fft,
                  reinterpret_cast<const float*>(d_pilots.data()),
@@ -375,7 +381,7 @@ private:
     bool move_windows(std::int64_t shift, double offset)
     {
         bool far = false;
-        for (std::int64_t t = 0; t < d_d.symbols; ++t) {
+        for (std::int64_t t = 0; t < d_symbols; ++t) {
             const double late = offset * d_distance[t] / d_f.scale;
             far = far || std::fabs(late) > 0.5;
             d_shift[t] = shift + static_cast<std::int64_t>(std::nearbyint(late));
@@ -388,12 +394,12 @@ private:
     void take_turns_out(double offset, const double* phase)
     {
         constexpr std::int64_t block = 16;
-        const std::int64_t rows = d_d.rows, symbols = d_d.symbols,
+        const std::int64_t rows = d_d.rows, symbols = d_symbols,
                            carriers = d_f.carriers;
         std::vector<float> memory(2 * carriers);
         float *re = memory.data(), *im = re + carriers;
-        point* out = points_of(d_d.received) + d_frame * rows * symbols * carriers;
-        point* vectors = points_of(d_d.vectors) + d_frame * d_f.data * symbols * rows;
+        point* out = points_of(d_d.received) + d_before * rows * carriers;
+        point* vectors = points_of(d_d.vectors) + d_before * d_f.data * rows;
         for (std::int64_t begin = 0; begin < symbols; begin += block) {
             const std::int64_t end = std::min(begin + block, symbols);
             for (std::int64_t t = begin; t < end; ++t) {

@@ -348,21 +348,22 @@ struct wifi_format {
 struct wifi_demodulation {
     const wifi_format* format;
     std::int64_t frames, rows;
-    std::int64_t symbols; /* data symbols of each frame */
+    const std::int64_t* symbols; /* frames: their data symbols */
     wifi_frames from;
     const std::int64_t* first; /* frames: samples from which windows count */
     const double* cfo;         /* frames, cycles per sample */
     const float* direct;    /* frames x rows complex: direct current, to be subtracted */
     const float* white;     /* frames x rows x rows complex, or null */
-    float* vectors;         /* frames x data x symbols x rows complex */
+    float* vectors;         /* of each frame: data x symbols x rows complex */
     float* whitened;        /* frames x data x rows x streams complex */
     double* noise_var;      /* frames: noise of the vectors and the channel */
     float* channel;         /* frames x trained x rows x streams complex, without turns */
     double* noise;          /* frames x rows: power in a subcarrier */
-    double *offset, *phase; /* frames; frames x symbols, radians */
+    double *offset, *phase; /* frames; of each frame: symbols, radians */
     std::int64_t* delay;    /* frames: delay of the first path, samples at 20 MS/s */
     float* signal_b;        /* frames x data: LLRs of the VHT-SIG-B */
-    float* received;      /* frames x rows x symbols x carriers complex, over the noise */
+    float* received;      /* of each frame: rows x symbols x carriers complex, over the
+                             noise */
     float* least_squares; /* like channel, over the noise */
 };
 

@@ -32,8 +32,8 @@ def use():
 """ + THREAD,
     "a thread that runs tasks of Python": """
 from gnuradio.mimopack import _core
-from gnuradio.mimopack.wifi.workers import Workers
-workers = Workers(2)
+from gnuradio.mimopack.wifi.workers import WorkerPool
+workers = WorkerPool(2)
 def use():
     workers.result(workers.start(_core.python_task(int, "5")))
 """ + THREAD,

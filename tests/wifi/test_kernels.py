@@ -43,37 +43,23 @@ def complex_normal(rng, *shape):
     return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
 
 
-@pytest.mark.parametrize("block", [16, 64])
-def test_correlation_and_metric(isa, rng, block):
-    """Energies and correlations exclude the means of the blocks; the metric is their ratio."""
-    samples = complex_normal(rng, 3, 5 + 40 * block) + np.float32(2)
-    energy, lag = kernels.correlate(samples, begin=3, blocks=40, block=block, isa=isa)
-    blocks = samples[:, 3:3 + 40 * block].reshape(3, 40, block).astype(complex)
-    blocks = blocks - blocks.mean(axis=2, keepdims=True)
-    np.testing.assert_allclose(energy, np.sum(np.abs(blocks)**2, axis=2), rtol=2e-5)
-    expected = np.sum(blocks[:, :-1] * blocks[:, 1:].conj(), axis=2)
-    np.testing.assert_allclose(lag[:, :-1], expected, atol=1e-4 * block)
-
-    mean, square = kernels.metric(energy, lag, window=6, isa=isa)
-    assert mean.shape == square.shape == (34,)
-
-    def sliding(values):
-        return np.stack([values[:, i:i + 6].sum(axis=1) for i in range(values.shape[1] - 5)], 1)
-
-    power = sliding(energy.astype(float))
-    ratio = sliding(lag[:, :-1].astype(complex)) / np.sqrt(power[:, :-1] * power[:, 1:])
-    np.testing.assert_allclose(mean, ratio.mean(axis=0), atol=1e-5)
-    np.testing.assert_allclose(square, np.abs(ratio.mean(axis=0))**2, atol=1e-5)
-
-
-def test_metric_of_silence_is_zero(isa):
-    mean, square = kernels.metric(np.zeros((2, 20), np.float32), np.zeros((2, 20), np.complex64),
-                                  window=6, isa=isa)
-    assert not mean.any() and not square.any()
-
-
 SCAN = {"rows": 2, "block": 16, "window": 6, "region": 10, "searches": 4, "fall": 12,
         "fallen": 0.3, "next": 13, "ahead": 60}
+
+
+def _metric(samples):
+    """Return the mean correlation of windows with the next ones, and its squared magnitude.
+
+    Energies and correlations exclude the means of the blocks.
+    """
+    blocks = samples.reshape(len(samples), -1, 16).astype(complex)
+    blocks = blocks - blocks.mean(axis=2, keepdims=True)
+    energy = np.sum(np.abs(blocks)**2, axis=2)
+    lag = np.sum(blocks[:, :-1] * blocks[:, 1:].conj(), axis=2)
+    energy, lag = (np.stack([np.convolve(row, np.ones(6), "valid") for row in rows])
+                   for rows in (energy, lag))
+    mean = np.mean(lag / np.sqrt(energy[:, :-1] * energy[:, 1:]), axis=0)
+    return mean, np.abs(mean)**2
 
 
 @pytest.mark.parametrize("cuts", [[0, 4000], [0, 1, 15, 16, 700, 701, 3000, 4000],
@@ -84,8 +70,7 @@ def test_scan(isa, rng, cuts):
     for start in (512, 1000, 2003):    # ten periods, and an endless one
         samples[:, start:start + 160] += np.tile(complex_normal(rng, 2, 16), 10)
     samples[:, 2600:3200] += np.tile(complex_normal(rng, 2, 12), 50)
-    energy, lag = kernels.correlate(samples, begin=0, blocks=250, block=16, isa=isa)
-    lag, metric = kernels.metric(energy, lag, window=6, isa=isa)
+    lag, metric = _metric(samples)
     fallen = metric[12:] < np.float32(0.3) * metric[:-12]
     tested = 250 - 60
     hits = np.flatnonzero((metric[:tested] > np.float32(0.35)**2) & fallen[:tested])
@@ -107,8 +92,8 @@ def test_scan(isa, rng, cuts):
         found_lag, found, falls, some, best, passed = search.windows
         assert search.value()[:3] == ([], 0, first + passed)
         known = len(found)
-        np.testing.assert_array_equal(found, metric[first:first + known])
-        np.testing.assert_array_equal(found_lag, lag[first:first + known])
+        np.testing.assert_allclose(found, metric[first:first + known], atol=1e-4)
+        np.testing.assert_allclose(found_lag, lag[first:first + known], atol=1e-4)
         np.testing.assert_array_equal(falls[:len(fallen) - first],
                                       fallen[first:first + max(0, known - 12)])
         found_hits += [first + one for one in some]
@@ -170,16 +155,6 @@ def test_spectra_stay_inside_their_samples(isa):
                     {"starts": np.array([[0]]), "fft": 60}):
         with pytest.raises(ValueError, match="spectra: inconsistent arguments"):
             kernels.spectra(samples, **{**arguments, **changed})
-
-
-def test_means(isa, rng):
-    samples = [complex_normal(rng, 2, length) + np.float32(1) for length in (1, 7, 1000)]
-    mean, power = kernels.means(samples, rows=2, isa=isa)
-    np.testing.assert_allclose(mean, [one.mean(axis=1) for one in samples], rtol=1e-5)
-    np.testing.assert_allclose(power, [np.mean(np.abs(one)**2, axis=1) for one in samples],
-                               rtol=1e-5)
-    with pytest.raises(ValueError, match="means: inconsistent arguments"):
-        kernels.means(samples, rows=3, isa=isa)
 
 
 def test_direct_current(isa, rng):
@@ -244,50 +219,6 @@ def test_acquire(isa, rng, scale, rows):
     assert not direct[3:].any()
 
 
-def test_window_shifts(isa, rng):
-    power = rng.uniform(size=(20, 64)) * (rng.uniform(size=(20, 64)) < 0.1)
-    for guard in (8, 16):
-        expected = [oracle.window_shift(one, guard) for one in power]
-        assert kernels.window_shifts(power, guard=guard, isa=isa).tolist() == expected
-
-
-def test_train_and_combine(isa, rng):
-    """Noise from the difference of the halves, channels from their mean, and matched filters."""
-    n, rows, parts, k = 3, 2, 2, 8
-    spectra = complex_normal(rng, n, rows, 4, parts * k)
-    spectra[0, 1, 1] = spectra[0, 1, 0]    # without noise
-    sequence = rng.choice([-1, 1], k).astype(np.float32)
-    noise, signal, channel = kernels.train(spectra, sequence=sequence, isa=isa)
-    first, second = spectra[:, :, 0].astype(complex), spectra[:, :, 1].astype(complex)
-    mean = (first + second) / 2
-    power = np.mean(np.abs(mean)**2, axis=2)
-    expected = np.maximum(np.mean(np.abs(first - second)**2, axis=2) / 2, 1e-7 * power)
-    np.testing.assert_allclose(noise, expected, rtol=1e-5)
-    np.testing.assert_allclose(signal, np.maximum(power - expected / 2, 0), rtol=1e-4, atol=1e-6)
-    def limited(values, most, axis):
-        size = np.abs(values)
-        return values * np.minimum(1, most * np.median(size, axis=axis, keepdims=True) / size)
-
-    h = mean.reshape(n, rows, parts, k) * sequence / np.sqrt(expected)[..., None, None]
-    h = limited(h, 2.5, 3)
-    np.testing.assert_allclose(channel, h.transpose(0, 3, 2, 1).reshape(n, k, -1), rtol=1e-4)
-    combined, strength = kernels.combine(spectra, channel, noise=noise, isa=isa)
-    received = spectra[:, :, 2:].reshape(n, rows, 2, parts, k)
-    received = received / np.sqrt(expected)[..., None, None, None]
-    both = limited(np.einsum("frpk,frspk->fsk", h.conj(), received), 1.5, 2)
-    np.testing.assert_allclose(combined, both, rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(
-        strength, np.minimum(np.sum(np.abs(h)**2, axis=(1, 2, 3)),
-                             np.sum(np.abs(both[:, 0]), axis=1)), rtol=1e-4)
-    spectra[2, :, 2, 3:], spectra[1, :, 1] = np.nan, np.inf    # samples may have such values
-    noise, _, channel = kernels.train(spectra, sequence=sequence, isa=isa)
-    combined, _ = kernels.combine(spectra, channel, noise=noise, isa=isa)
-    assert np.isfinite(combined[0]).all() and np.isfinite(combined[2, 1]).all()
-    assert not np.isfinite(combined[2, 0]).all() and not np.isfinite(noise[1]).any()
-    with pytest.raises(ValueError, match="combine: inconsistent arguments"):
-        kernels.combine(spectra, channel[:, :, 1:].copy(), noise=noise, isa=isa)
-
-
 def test_order(isa, rng):
     llr = rng.standard_normal((2, 6, 3, 4)).astype(np.float32)
     llr[0, 1, 2, 3], llr[1, 0, 0, 0] = np.nan, np.inf
@@ -295,88 +226,6 @@ def test_order(isa, rng):
     expected = np.where(np.isfinite(llr), llr, 0).transpose(0, 2, 1, 3).reshape(2, 3, 24)
     np.testing.assert_array_equal(kernels.order(llr, source=source, isa=isa),
                                   expected[..., source])
-
-
-@pytest.mark.parametrize("symbols", [1, 2, 23, 150, 500])
-@pytest.mark.parametrize("k", [[-21, -7, 7, 21], [-3, -2, -1, 1, 2, 3]])
-def test_track(isa, rng, symbols, k):
-    """Frames with clock offset, residual frequency, and phase noise."""
-    n, k = 5, np.array(k)
-    distance = 80.0 * np.arange(symbols) + 112
-    offset = rng.normal(0, 20e-6, n)
-    phase = 0.1 * np.arange(symbols) + np.cumsum(rng.normal(0, 0.03, (n, symbols)), axis=1)
-    turn = phase[..., None] - 2 * np.pi / 64 * (offset[:, None] * distance)[..., None] * k
-    known = (30 * np.exp(1j * turn) + 4 * complex_normal(rng, n, symbols, k.size)).astype(
-        np.complex64)
-
-    def turned(values, epsilon):
-        angle = 2 * np.pi / 64 * (epsilon[:, None] * distance)[..., None] * k
-        return values * np.exp(1j * angle)
-
-    before = oracle.sampling_offset(known, k, distance, 64)
-    found, nothing = kernels.track(known, k=k, distance=distance, before=np.zeros(n), fft=64,
-                                   phases=False, isa=isa)
-    assert nothing is None
-    np.testing.assert_allclose(found, before, atol=1e-9)
-    known_again = turned(known, before)
-    more = oracle.sampling_offset(known_again, k, distance, 64)
-    expected = oracle.common_phase(turned(known_again, more).sum(axis=2))
-    found, phases = kernels.track(known, k=k, distance=distance, before=before, fft=64,
-                                  phases=True, isa=isa)
-    np.testing.assert_allclose(found, more, atol=1e-9)
-    np.testing.assert_allclose(np.exp(1j * phases), np.exp(1j * expected), atol=1e-5)
-    if symbols > 1:
-        assert np.std(np.angle(np.exp(1j * (phases - phase)))) < 0.15
-
-
-def test_profiles(isa, rng):
-    """The delay is found and removed; the powers are those of the transform."""
-    k = np.array([*range(-20, 0), *range(1, 21)])
-    delay = np.array([3.4, -7.1])
-    channel = np.exp(-2j * np.pi / 64 * delay[:, None] * k)[:, :, None] * complex_normal(
-        rng, 2, 1, 3)
-    transform = complex_normal(rng, 40, 21)
-    turned, mean, power, strength = kernels.profiles(channel.astype(np.complex64), k=k, step=0.5,
-                                                     transform=transform, isa=isa)
-    np.testing.assert_allclose(strength, np.mean(np.abs(channel)**2, axis=(1, 2)), rtol=1e-5)
-    np.testing.assert_array_equal(mean, [3.5, -7.0])
-    expected = channel * np.exp(2j * np.pi / 64 * mean[:, None] * k)[:, :, None]
-    np.testing.assert_allclose(turned, expected, atol=1e-5)
-    taps = np.einsum("fkr,kd->fdr", expected, transform)
-    np.testing.assert_allclose(power, np.mean(np.abs(taps)**2, axis=2), rtol=1e-4)
-
-
-def test_extents(isa, rng):
-    """One path, many, none, and paths that are too far apart or at the ends."""
-    n, delay = 200, np.arange(-16, 16.25, 0.25)
-    power = rng.exponential(size=(n, delay.size)).astype(np.float32) ** 4
-    power *= rng.uniform(size=power.shape) < rng.choice([0.01, 0.1, 1], (n, 1))
-    least, margin = rng.uniform(0.1, 30, n), rng.uniform(0, 3, n)
-    first, last, usable = kernels.extents(power, least=least, margin=margin, delay=delay, lobe=1.2,
-                                          longest=20.0, isa=isa)
-    expected = [oracle.extent(*one, delay, 1.2, 20) for one in zip(power, least, margin,
-                                                                 strict=True)]
-    assert [one is not None for one in expected] == (usable > 0).tolist()
-    assert 20 < np.count_nonzero(usable) < n - 20
-    for i in range(n):
-        assert (first[i], last[i]) == pytest.approx(expected[i] or (0, 0), abs=1e-6)
-
-
-def test_smooth(isa, rng):
-    k, wanted = np.arange(-6, 6), np.arange(-8, 8)
-    channel = complex_normal(rng, 3, 12, 5)
-    before, after = rng.uniform(-3, 3, (2, 3))
-    filters = [(rng.standard_normal((4, 12)).astype(np.float32),
-                rng.standard_normal((16, 4)).astype(np.float32)) for _ in range(3)]
-    filters[1] = None
-    found = kernels.smooth(channel, k=k, wanted=wanted, before=before, after=after,
-                           filters=filters, isa=isa)
-    assert not found[1].any()
-    for f in (0, 2):
-        turned = channel[f] * np.exp(2j * np.pi / 64 * before[f] * k)[:, None]
-        expected = filters[f][1] @ (filters[f][0] @ turned)
-        expected = expected * np.exp(-2j * np.pi / 64 * after[f] * wanted)[:, None]
-        np.testing.assert_allclose(found[f], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("rows, columns", [(2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])

@@ -99,40 +99,6 @@ class TestRateMatching:
         decoder.decode(whole)
         assert decoder.found.all() and not m.recover(0 * llr).any()
 
-    @pytest.mark.parametrize("arguments, message", [
-        ((0, "1/2", 208), "payload_bits: got 0"), ((100, "7/8", 208), "rate: got '7/8', allowed"),
-        ((100, "1/2", 0), "symbol_bits: got 0")])
-    def test_bad_arguments(self, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            ldpc.WifiRateMatching(*arguments)
-
-    def test_bad_arrays(self):
-        m = ldpc.WifiRateMatching(816, "3/4", 208)
-        with pytest.raises(ValueError, match=r"bits: got shape \(9,\), must be \(816,\)"):
-            m.encode(np.zeros(9, np.uint8), ldpc.LdpcEncoder(m.code))
-        with pytest.raises(ValueError, match="llr: got type float64"):
-            m.recover(np.zeros(1248))
-
-
-def test_fewer_frames_are_lost_than_with_the_convolutional_code():
-    """QPSK at 2.6 dB, where the convolutional code still loses many frames."""
-    lost = {}
-    for name in ("bcc", "ldpc"):
-        rng = np.random.default_rng(3)
-        f = wifi.HT(1, 500, coding=name)
-        field = wifi.data_field.DataField(f)
-        psdus = [rng.bytes(500) for _ in range(60)]
-        sent = np.stack([field.encode(psdu) for psdu in psdus])
-        # Each axis is BPSK with half the power and half the noise.
-        sigma = 10 ** (-2.6 / 20)
-        llr = 2 * (2.0 * sent - 1 + rng.normal(0, sigma, sent.shape)) / sigma**2
-        decoded = field.decode(llr.astype(np.float32))
-        lost[name] = sum(found.psdu != psdu for found, psdu in zip(decoded, psdus, strict=True))
-        assert all(found.checks_hold in ((None,) if name == "bcc" else (True, False))
-                   for found in decoded)
-    assert lost["ldpc"] <= 2 and lost["bcc"] >= 20
-
-
 def test_erased_and_damaged():
     f = wifi.HT(9, 104, coding="ldpc")
     field = wifi.data_field.DataField(f)

@@ -7,10 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import constellation, detectors, recording, wifi
+from gnuradio.mimopack import constellation, detectors, wifi
 from gnuradio.mimopack.wifi.data_field import DataField
-from gnuradio.mimopack.wifi.linear_loss import information, linear_loss, threshold
-from source_tree import ROOT
+from gnuradio.mimopack.wifi.linear_loss import linear_loss, threshold
 
 BER = 1e-4
 # mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed
@@ -97,15 +96,6 @@ def test_losses_are_those_of_simulated_frames_at_equal_bit_error_rates(case):
     assert found.detector == "nway"
 
 
-def test_losses_are_right_on_average():
-    errors = []
-    for case in CASES:
-        link, strong, mmse, _ = measured(case)
-        errors.append(linear_loss(link.format, link.state).mmse_db - (mmse - strong))
-    assert np.sqrt(np.mean(np.square(errors))) < 0.5
-    assert abs(np.mean(errors)) < 0.3
-
-
 @pytest.mark.parametrize("case", CASES[::2], ids=str)
 def test_the_margin_is_the_distance_to_what_the_detector_needs(case):
     link, _, _, _ = measured(case)
@@ -130,16 +120,6 @@ def test_nothing_is_left_on_orthogonal_channels(mcs):
     h = h * np.linspace(1, 2, streams) * np.sqrt(noise)[:, None]
     found = linear_loss(f, wifi.ChannelState(f.plan.used, h.astype(np.complex64), noise))
     # N-way uses real-valued layers and clips LLRs, so the numbers are not identical.
-    assert abs(found.mmse_db) < 0.1 and abs(found.zf_db) < 0.1
-
-
-@pytest.mark.parametrize("f", [wifi.NonHT(54, 100), wifi.HT(7, 100), wifi.HT(3, 100, stbc=1),
-                               wifi.VHT.of_length(8, 100, 1)], ids=lambda f: f.describe())
-def test_nothing_is_left_with_one_stream(f):
-    rng = np.random.default_rng(1)
-    shape = (f.plan.used.size, 2, f.num_space_time_streams)
-    h = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
-    found = linear_loss(f, wifi.ChannelState(f.plan.used, h, np.ones(2)))
     assert abs(found.mmse_db) < 0.1 and abs(found.zf_db) < 0.1
 
 
@@ -174,34 +154,3 @@ def test_thresholds(mcs, coding):
     assert found.margin_db == pytest.approx(0, abs=1.0)
     numerator, denominator = map(int, f.code_rate.split("/"))
     assert 0.02 < threshold(f.coding, f.code_rate) - numerator / denominator < 0.25
-
-
-def test_information_grows_with_the_snr():
-    link = measured(CASES[1])[0]
-    values = [information(link.format, link.state, "nway", change)
-              for change in (-30, 0, 5, 10, 60)]
-    assert values == sorted(values) and abs(values[0]) < 0.05 and values[-1] > 0.999
-    with pytest.raises(ValueError, match="detector: omap does not support VHT MCS 8"):
-        f = wifi.VHT.of_length(8, 100, 4)
-        information(f, wifi.ChannelState(f.plan.used, np.ones((56, 4, 4), np.complex64),
-                                         np.ones(4)), "omap")
-
-
-def test_it_foretells_which_frames_of_the_demo_are_decoded():
-    """The channel matrices found by N-way's receiver predict which frames other detectors decode.
-
-    There are 80 simulated frames, each with its own channel.
-    """
-    reader = recording.Reader(ROOT / "examples/recordings/wifi_4x4_ht.sigmf-meta")
-    samples = next(reader.pieces(reader.num_samples))
-    decoded, found = {}, []
-    for name in ("nway", "mmse", "zf"):
-        receiver = wifi.Receiver(reader.num_channels, detector=name)
-        frames = receiver.process(samples) + receiver.finish()
-        found = found or [linear_loss(one.format, one.channel) for one in frames]
-        decoded[name] = np.array([one.complete for one in frames])
-    for name, margin in (("nway", [one.margin_db for one in found]),
-                         ("mmse", [one.margin_db - one.mmse_db for one in found]),
-                         ("zf", [one.margin_db - one.zf_db for one in found])):
-        assert np.mean((np.array(margin) > 0) == decoded[name]) >= 0.9
-        assert 10 < np.count_nonzero(decoded[name]) < 75

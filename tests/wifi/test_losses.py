@@ -13,9 +13,7 @@ from gnuradio.mimopack.reference import wifi as wifi_reference
 from gnuradio.mimopack.wifi import (
     HT,
     VHT,
-    NonHT,
     Receiver,
-    Synchroniser,
     Transmitter,
     mac,
     signal_fields,
@@ -65,19 +63,6 @@ class TestComplete:
             assert [one.data for one in left] == [one for one in MPDUS if one != mpdu.data]
             assert not complete
 
-    def test_the_smallest_mpdu_is_missed_at_the_end(self):
-        body = b"\xd4\0\0\0" + bytes(6)
-        acknowledgement = body + mac.fcs(body)
-        psdu = mac.aggregate([MPDUS[0], acknowledgement])
-        found, complete = mac.split(broken(psdu, len(psdu) - len(acknowledgement) - 1), True)
-        assert [mpdu.data for mpdu in found] == MPDUS[:1] and not complete
-
-    def test_a_wrong_check_sequence_and_no_mpdu(self):
-        assert not mac.split(broken(mac.aggregate(MPDUS), 30), True)[1]
-        for aggregated in (False, True):
-            assert mac.split(b"", aggregated) == ((), False)
-        assert mac.split(MPDUS[0], False)[1]
-
     def test_padding_may_be_wrong(self):
         """No MPDU follows the first EOF delimiter, or a single MPDU with the EOF bit.
 
@@ -118,14 +103,6 @@ class TestComplete:
             assert all(m.data == psdu[m.offset:m.offset + len(m.data)] for m in found[0])
             complete += all_there
         assert 500 < complete < 2500
-
-    def test_a_delimiter_in_each_word_does_not_fill_the_memory(self):
-        psdu = mac.delimiter(4000) * 4096
-        found, complete = mac.split(psdu, True)
-        assert found[0].offset == 4 and not any(mpdu.fcs_ok for mpdu in found) and not complete
-        assert len(psdu) < sum(len(mpdu.data) for mpdu in found) <= 4 * len(psdu)
-        assert wifi_reference.find_mpdus(psdu, True) == (
-            [(mpdu.offset, 4000, False) for mpdu in found], False)
 
     @pytest.mark.parametrize("format_of", [
         lambda n: HT(9, n, aggregated=True), lambda n: VHT.of_length(4, n, 2)])
@@ -171,13 +148,6 @@ class TestUnion:
         assert (union.psdu, union.mpdus, union.complete) == (psdu, right.mpdus, True)
         assert union.scrambler_seed == right.scrambler_seed
         np.testing.assert_array_equal(union.scrambled, right.scrambled)
-
-    def test_of_nothing(self):
-        psdu = mac.aggregate(MPDUS)
-        field = DataField(HT(3, len(psdu), aggregated=True))
-        noise = np.random.default_rng(1).integers(0, 2, (2, field.frame_format.num_scrambled))
-        before, after = field.payloads(noise.astype(np.uint8), [None] * 2)
-        assert field.merged(before, after) is after
 
     @pytest.mark.parametrize("mcs, coding, snr_db", [
         (15, "bcc", 24), (27, "bcc", 12), (27, "ldpc", 11.5)])
@@ -244,22 +214,6 @@ class TestDetectorsLimits:
         assert not caplog.records
         assert frames[0].channel.matrices.shape[1:] == (4, 4)
 
-    def test_of_a_function_are_asked_once_for_a_batch(self, caplog):
-        asked = []
-
-        def make(num_streams, num_rx, constellation):
-            asked.append(num_streams)
-            if num_streams > 2:
-                raise ValueError("num_streams: got 4, allowed are 1 and 2; as it is")
-            return detectors.MMSE(num_streams, num_rx, constellation)
-
-        samples, _ = air([self.LARGE, self.SMALL] * 3, 4)
-        frames, _ = receive(samples, detector=make)
-        assert {frame.problem for frame in frames} == {
-            "", "the detector cannot detect 4 streams of 256-QAM: num_streams: got 4, allowed are "
-            "1 and 2"}
-        assert sorted(asked) == [2, 4] and not caplog.records
-
     def test_the_command_says_what_to_do(self, tmp_path):
         samples, _ = air([self.LARGE], 4)
         path = recording.write(tmp_path / "r", samples, 20e6)
@@ -283,24 +237,6 @@ class TestExtraSymbol:
         (frame,), _ = receive(stream(wrong, psdu, 2))
         assert frame.complete and frame.psdu == psdu and not caplog.records
         assert frame.format.extra_symbol != extra    # the wrong value was sent
-
-    def test_both_values_are_read_where_both_may_be(self):
-        read = {}
-        for symbols in range(1, 40):
-            for extra in (False, True):
-                f = VHT(2, symbols, coding="ldpc", extra_symbol=extra)
-                if not f.contradiction:
-                    read.setdefault(symbols, set()).add(f.length)
-        assert {len(lengths) for lengths in read.values()} == {1, 2}
-
-    def test_every_length_has_its_own_bit(self):
-        """The transmitter's choice is the standard's, and the receiver reads it back."""
-        for mcs in (0, 5, 8):
-            for length in range(20, 400, 3):
-                f = VHT.of_length(mcs, length, coding="ldpc")
-                assert f.contradiction == "" and f.length >= length
-                back = VHT(mcs, f.num_symbols, coding="ldpc", extra_symbol=f.extra_symbol)
-                assert back.num_scrambled == f.num_scrambled
 
     def test_an_impossible_number_of_symbols_is_named(self, monkeypatch, caplog):
         sig_a = signal_fields.vht_sig_a
@@ -337,11 +273,6 @@ class TestForged:
         assert frames[0].num_samples == pytest.approx(HT(0, 300).num_samples, abs=80)
         told = frames[0].as_json()
         assert (told["format"], told["mcs"], told["length"]) == ("ht", 0, 65535)
-
-    def test_a_greenfield_frame_has_an_end(self, monkeypatch):
-        samples = self.forge(monkeypatch, HT(0, 300, greenfield=True), length=65535)
-        frames, _ = receive(samples)
-        assert [frame.problem for frame in frames] == ["longer than 10 ms, greenfield"]
 
     def test_what_is_not_supported_is_told(self, monkeypatch):
         frames, _ = receive(self.unsupported(monkeypatch))
@@ -390,27 +321,6 @@ class TestForged:
         frames, _ = receive(samples)
         assert [frame.problem for frame in frames] == ["HT-SIG CRC", ""][:1 + intact]
         assert [frame.fcs_ok for frame in frames] == [False, True][:1 + intact]
-
-
-def test_preambles_inside_others_do_not_fill_the_memory():
-    """The same preamble every 480 samples announces frames of 5 ms each."""
-    sent = Transmitter(1).frame(NonHT(6, 4095), bytes(4095))[:, :400]
-    samples = np.tile(np.pad(sent, ((0, 0), (0, 80))), (1, 130))
-    rng = np.random.default_rng(1)
-    samples = (samples + 1e-3 * rng.standard_normal(samples.shape)).astype(np.complex64)
-    sync = Synchroniser(1)
-    found = sync.process(samples) + sync.finish()
-    assert sync.left_out > 50
-    assert sum(one.samples.size for one in found) < 30 * samples.size
-
-
-def test_a_frame_of_which_the_beginning_was_dropped():
-    samples = stream(HT(9, 100), data_mpdu(72), 2)[:, 420:]    # 20 samples of the L-STF are missing
-    for origin in (0, 16, 1000, 12345):
-        receiver = Receiver(2)
-        receiver.restart(origin)
-        frame, = receiver.process(samples) + receiver.finish()
-        assert frame.fcs_ok and abs(frame.start - origin + 20) <= 2
 
 
 def test_a_later_pass_that_raises_costs_nothing(monkeypatch, caplog):

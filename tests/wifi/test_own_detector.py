@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The receiver with a user's detector in Python, by class, name and factory."""
 
-import numpy as np
-import pmt
 import pytest
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.wifi import Receiver, can_iterate
 from own_detectors import OwnPrior, OwnZf
 from wifi_air import FRAMES, air
-from wifi_blocks import receive
 
 SAMPLES, SENT = air(FRAMES, num_rx=2, gap=120)
 
@@ -58,24 +55,6 @@ def test_blocks_take_the_class(block):
     with pytest.raises(ValueError, match="got 'own_zf', allowed are"):
         receiver.set_detector("own_zf")
     assert "own_zf" not in detectors.REGISTRY
-
-
-def test_a_block_receives_with_the_class():
-    block, ports = receive(np.ascontiguousarray(SAMPLES), detector=OwnZf)
-    frames = ports["frames"].values()
-    assert len(frames) == len(SENT) and block.counts()["mpdus_ok"] == block.counts()["mpdus"]
-    assert {frame["detector"] for frame in frames} == {"own_zf", "mmse"}
-
-
-@pytest.mark.parametrize("given", [OwnZf(2, 2, "wlan_qam16"), lambda *size: OwnZf(*size)])
-@pytest.mark.parametrize("block", [mimopack.wifi_receiver, mimopack.wifi_decoder])
-def test_a_refused_message_changes_no_object(block, given):
-    receiver = block(2, detector=given)
-    sink = getattr(receiver, "_sink", receiver)
-    sink._on_control(pmt.to_pmt({"detector": "mmse", "volume": 3}))
-    assert receiver.detector() is given and receiver.refused_settings() == 1
-    if block is mimopack.wifi_receiver:
-        assert receiver.detector_in_use() in ("own_zf", "<lambda>")
 
 
 def test_refusals():

@@ -110,22 +110,3 @@ def test_formats_that_a_transmitter_refuses(arguments, f, said):
     for call in (transmitter.check, lambda f: transmitter.frame(f, bytes(f.length))):
         with pytest.raises(ValueError, match=f"^{said}"):
             call(f)
-
-
-@pytest.mark.parametrize(("kind", "arguments", "said"), [
-    (wifi.NonHT, {"mcs": 6.0, "length": 9}, "mcs: got 6.0"),
-    (wifi.NonHT, {"mcs": 6, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
-    (wifi.HT, {"mcs": 0, "length": 9, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
-    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "bandwidth_mhz": 20.0}, "bandwidth_mhz: got 20.0"),
-    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": 1.0}, "stbc: got 1.0"),
-    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": True}, "stbc: got True"),
-    (wifi.VHT, {"mcs": 0, "num_symbols": 4, "stbc": "1"}, "stbc: got '1'")])
-def test_fields_of_formats_are_integers(kind, arguments, said):
-    with pytest.raises(ValueError, match=f"^{said}, must be an integer"):
-        kind(**arguments)
-
-
-def test_a_sample_rate_may_be_a_whole_float():
-    f = wifi.NonHT(6, len(MPDU))
-    wanted = wifi.Transmitter(1, 40e6).frame(f, MPDU)
-    assert np.array_equal(wifi.Transmitter(1, 40_000_000).frame(f, MPDU), wanted)

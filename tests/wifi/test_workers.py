@@ -51,20 +51,6 @@ def test_reports_do_not_depend_on_threads_if_samples_move(monkeypatch, threads):
     assert reports(Receiver(2, threads=threads)) == reports(Receiver(2))
 
 
-def test_reports_do_not_depend_on_how_calls_are_joined():
-    """A detector with its own detect() is called from Python, which splits a single C++ call."""
-    class Own(detectors.NWay):
-        def detect(self, *arguments):
-            return super().detect(*arguments)
-
-    own, _ = received(1, detector=lambda streams, rows, points: Own(
-        streams, rows, points) if streams > 1 else detectors.MMSE(streams, rows, points))
-    for frame, one in zip(received(1)[0], own, strict=True):
-        np.testing.assert_allclose(frame.evm_db, one.evm_db, rtol=1e-5)
-        changed = one.as_json() | {name: frame.as_json()[name] for name in ("evm_db", "detector")}
-        assert frame.as_json() == changed
-
-
 def test_frames_are_decoded_at_the_same_time():
     """Two batches wait for each other: in a single thread, the first one would wait for ever."""
     both, calls = threading.Barrier(2), itertools.count()
@@ -103,12 +89,6 @@ def batch_sizes(receiver, length, seconds):
     found = [Found(None, Header(f, "", f.num_samples, 0, None, None, {}), None, 0, False, False,
                    f.num_samples)] * 12
     return list(map(len, receiver._decoder.batches(found, 12, seconds)))
-
-
-@pytest.mark.parametrize("seconds, sizes", [(0.0, [1] * 12), (1e-3, [1] * 12), (3e-3, [3] * 4),
-                                            (1.0, [4] * 3)])
-def test_a_receiver_that_is_behind_decodes_larger_batches(seconds, sizes):
-    assert batch_sizes(Receiver(4, threads=12), 4400, seconds) == sizes
 
 
 def test_costly_frames_are_decoded_one_by_one_by_a_receiver_with_time_to_spare():

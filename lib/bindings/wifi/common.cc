@@ -90,7 +90,6 @@ frames_of::frames_of(const complex_array& samples, std::int64_t frames)
 void bind_wifi(py::module_& core)
 {
     auto m = core.def_submodule("wifi", "Inner loops of gnuradio.mimopack.wifi.");
-    bind_wifi_scan(m);
     bind_wifi_preamble(m);
     bind_wifi_smoother(m); /* before the classes that take a Smoother */
     bind_wifi_headers(m);

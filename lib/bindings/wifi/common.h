@@ -148,13 +148,20 @@ public:
     std::int64_t size() const { return d_size; }
     std::int64_t shape(std::size_t axis) const { return d_shape[axis]; }
 
-    /* Return row i of this memory, as the only row of a NumPy array. `owner` keeps this
-     * object. */
+    /* Return an array of this memory from value `at` on. `owner` keeps this object. */
+    py::array_t<T> array(std::int64_t at,
+                         const std::vector<py::ssize_t>& shape,
+                         const py::object& owner) const
+    {
+        return py::array_t<T>(shape, data() + at, owner);
+    }
+
+    /* Return row i of this memory, as the only row of a NumPy array. */
     py::array_t<T> row(std::int64_t i, const py::object& owner) const
     {
         std::vector<py::ssize_t> shape = d_shape;
         shape[0] = 1;
-        return py::array_t<T>(shape, data() + i * (d_size / d_shape[0]), owner);
+        return array(i * (d_size / d_shape[0]), shape, owner);
     }
 
     /* Free the memory. */
@@ -184,7 +191,6 @@ py::capsule owner_of(std::shared_ptr<T> kept)
              [](void* held) { delete static_cast<pointer*>(held); } };
 }
 
-void bind_wifi_scan(py::module_& m);
 void bind_wifi_preamble(py::module_& m);
 void bind_wifi_headers(py::module_& m);
 void bind_wifi_following(py::module_& m);

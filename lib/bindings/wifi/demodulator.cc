@@ -12,16 +12,15 @@ namespace mimopack {
 
 namespace {
 
-/* Set each frame's mean turn from symbol to symbol, of phases (frames, symbols). */
-void mean_steps(const double* phase,
-                std::int64_t frames,
-                std::int64_t symbols,
-                double* step)
+/* Set each frame's mean turn from symbol to symbol. */
+void mean_steps(demodulated& d)
 {
-    for (std::int64_t f = 0; f < frames; ++f, phase += symbols)
-        step[f] = symbols > 1
-                      ? (phase[symbols - 1] - phase[0]) / static_cast<double>(symbols - 1)
-                      : 0;
+    for (std::int64_t f = 0; f < d.frames; ++f) {
+        const double* phase = d.phase.data() + d.before[f];
+        const std::int64_t last = d.symbols[f] - 1;
+        d.step.mutable_data()[f] =
+            last > 0 ? (phase[last] - phase[0]) / static_cast<double>(last) : 0;
+    }
 }
 
 /* Return at most eight of `count` symbols, evenly spread. Error vectors are measured on
@@ -76,7 +75,8 @@ public:
     void check(const received_frames& from, const decoding_chain& chain) const
     {
         constexpr std::int64_t far = std::int64_t{ 1 } << 40;
-        bool fits = can_be_rows(from.rows) && (!chain.detector || chain.last);
+        bool fits = from.frames() >= 1 && can_be_rows(from.rows) &&
+                    (!chain.detector || chain.last);
         for (std::int64_t i = 0; fits && i < from.frames(); ++i)
             fits = from.length[i] >= d_format.fft && from.first[i] > -far &&
                    from.first[i] < far && from.size[i].symbols >= 0 &&
@@ -86,8 +86,7 @@ public:
 
     const wifi_format& format() const { return d_format; }
 
-    /* Demodulate frames with the same number of symbols. The caller must not hold
-     * Python's lock. */
+    /* Demodulate frames. The caller must not hold Python's lock. */
     void run(const received_frames& from, const wifi_build& build, demodulated& found) const
     {
         filter_lease lease = d_smoother->lease();
@@ -100,11 +99,11 @@ public:
         find_direct(
             build, d.from, found.frames, from.rows, d.cfo, d_format.fft, direct.data());
         build.demodulate(d);
-        mean_steps(d.phase, found.frames, found.symbols(), found.step.mutable_data());
+        mean_steps(found);
         if (d_format.signal_b >= 0)
             decode_signal_b(d, build, found.signal_b_bits.mutable_data());
-        if (found.symbols())
-            measure(build, d, found.error.mutable_data());
+        if (found.before.back())
+            measure(build, found);
         found.states.find(found.channel.data(), d.noise, d_format.fft, build);
     }
 
@@ -223,23 +222,25 @@ private:
     }
 
     /* Measure the error vectors of some symbols. */
-    void measure(const wifi_build& build, const wifi_demodulation& d, float* error) const
+    void measure(const wifi_build& build, demodulated& d) const
     {
-        const wifi_format& f = *d.format;
-        const std::vector<float> noise(d.noise_var, d.noise_var + d.frames);
-        const std::vector<std::int64_t> chosen = measured_symbols(d.symbols);
-        build.errors({ d.frames,
-                       f.data,
-                       d.symbols,
-                       static_cast<int>(d.rows),
-                       static_cast<int>(f.streams),
-                       d_sides.data(),
-                       chosen.data(),
-                       static_cast<std::int64_t>(chosen.size()),
-                       d.vectors,
-                       d.whitened,
-                       noise.data(),
-                       error });
+        const std::vector<float> noise(d.noise_var.data(), d.noise_var.data() + d.frames);
+        for (std::int64_t i = 0, count = 0; i < d.frames; i += count) {
+            count = d.equal(i, d.frames);
+            const std::vector<std::int64_t> chosen = measured_symbols(d.symbols[i]);
+            build.errors({ count,
+                           d_format.data,
+                           d.symbols[i],
+                           static_cast<int>(d.rows),
+                           static_cast<int>(d_format.streams),
+                           d_sides.data(),
+                           chosen.data(),
+                           static_cast<std::int64_t>(chosen.size()),
+                           reinterpret_cast<const float*>(d.vectors_of(i)),
+                           reinterpret_cast<const float*>(d.matrices_of(i)),
+                           noise.data() + i,
+                           d.error.mutable_data() + i * d_format.streams });
+        }
     }
 
     static std::int64_t length(const py::dict& d, const char* name)
@@ -311,11 +312,11 @@ public:
     py::tuple report(std::size_t i)
     {
         rethrow();
-        const demodulated& found = *d_groups[d_of.at(i).group];
-        const std::int64_t place = d_of[i].place;
+        const demodulated& found = *d_found;
+        const std::int64_t place = d_place.at(i);
         const std::int64_t bits = found.signal_b_bits.shape(1);
         py::object payload = py::none();
-        if (const decoded* own = payload_of(i))
+        if (const decoded* own = payload_of(place))
             payload = py::make_tuple(
                 bytes_of(own->psdu.data(), own->psdu.size()),
                 mpdu_list(own->mpdus),
@@ -323,7 +324,7 @@ public:
                 bytes_of(own->scrambled.data(),
                          std::min<std::size_t>(service, own->scrambled.size())));
         const std::int64_t streams = found.error.shape(1);
-        py::tuple evm(found.symbols() ? streams : 0);
+        py::tuple evm(found.symbols[place] ? streams : 0);
         for (std::size_t j = 0; j < evm.size(); ++j)
             evm[j] = decibels(found.error.data()[place * streams + j]);
         return py::make_tuple(payload,
@@ -340,12 +341,12 @@ public:
     py::dict arrays(std::size_t i)
     {
         rethrow();
-        const std::shared_ptr<demodulated>& found = d_groups[d_of.at(i).group];
-        if (!found->vectors.data())
+        const std::int64_t place = d_place.at(i);
+        if (!d_found->vectors.data())
             throw std::runtime_error("the arrays of this frame were not kept");
-        py::dict out = found->arrays(d_of[i].place, owner_of(found));
+        py::dict out = d_found->arrays(place, owner_of(d_found));
         out["scrambled"] = py::none();
-        if (const decoded* own = payload_of(i))
+        if (const decoded* own = payload_of(place))
             out["scrambled"] = byte_array({ py::ssize_t{ 1 },
                                             static_cast<py::ssize_t>(own->scrambled.size()) },
                                           own->scrambled.data());
@@ -367,27 +368,20 @@ protected:
 private:
     static constexpr std::size_t service = 16; /* bits of the SERVICE field */
 
-    struct place_in_group {
-        std::size_t group;
-        std::int64_t place;
-    };
-
     const demodulator& d_demodulator;
     received_frames d_from;
     decoding_chain d_chain;
     bool d_keep;
     const wifi_build& d_build;
     py::object d_kept;
-    std::vector<place_in_group> d_of; /* in the order of the caller */
-    std::vector<std::shared_ptr<demodulated>> d_groups;
-    std::vector<decoded> d_decoded; /* in the order of d_from */
+    std::vector<std::int64_t> d_place; /* in d_from, of the caller's frames */
+    std::shared_ptr<demodulated> d_found;
+    std::vector<decoded> d_decoded;
     stage_seconds d_seconds{};
 
-    const decoded* payload_of(std::size_t i) const
+    const decoded* payload_of(std::int64_t place) const
     {
-        if (d_decoded.empty())
-            return nullptr;
-        return &d_decoded[d_groups[d_of[i].group]->begin + d_of[i].place];
+        return d_decoded.empty() ? nullptr : &d_decoded[place];
     }
 
     static py::bytes bytes_of(const std::uint8_t* data, std::size_t size)
@@ -400,85 +394,71 @@ private:
     {
         stopwatch watch;
         const std::int64_t all = d_from.frames();
+        d_place.resize(all);
+        for (std::int64_t i = 0; i < all; ++i)
+            d_place[d_from.place[i]] = i;
+        d_found = std::make_shared<demodulated>(
+            d_demodulator.format(), d_from, d_demodulator.signal_b_bits());
+        d_demodulator.run(d_from, d_build, *d_found);
+        d_seconds[0] = watch.lap();
+        return d_chain.detector ? decode(b, watch) : 0;
+    }
+
+    /* Decode the received vectors. Return 0 or out_of_memory. */
+    std::size_t decode(viterbi_batch& b, stopwatch& watch)
+    {
+        const frame_decoder& decoder = *d_chain.decoder;
         std::vector<std::int64_t> counts;
-        std::int64_t integers = 0, bits = 0, slack = 0;
-        for (std::int64_t i = 0; d_chain.detector && i < all; ++i) {
-            const std::int64_t count = d_chain.decoder->count(d_from.size[i].tail);
-            counts.push_back(count);
-            integers += d_chain.decoder->integers(count);
-            bits += d_chain.decoder->decoded(count);
-            slack =
-                std::max(slack, d_chain.decoder->written(d_from.size[i].symbols));
+        std::int64_t integers = 0, bits = 0;
+        for (const frame_size& size : d_from.size) {
+            counts.push_back(decoder.count(size.tail));
+            integers += decoder.integers(counts.back());
+            bits += decoder.decoded(counts.back());
         }
         /* Each frame overwrites what the one before wrote behind its last used bit. */
-        scratch<std::int8_t> rounded(integers + slack);
+        scratch<std::int8_t> rounded(integers + decoder.written(d_from.size.back().symbols));
         std::int8_t* to = rounded.data();
-        for (std::int64_t i = 0; i < all;) {
-            const std::int64_t together = size_of_group(i, b.threads);
-            auto group = std::make_shared<demodulated>(d_demodulator.format(),
-                                                       d_from,
-                                                       i,
-                                                       together,
-                                                       d_demodulator.signal_b_bits());
-            d_demodulator.run(d_from, d_build, *group);
-            d_seconds[0] += watch.lap();
-            if (d_chain.detector &&
-                detect(*group, b, watch, counts.data() + i, to) == out_of_memory)
+        /* A single thread takes few frames at a time, so that LLRs stay in the cache. Four
+         * frames of 48, 52 or 108 carriers fill lanes of 16. */
+        const std::int64_t most = b.threads > 1 ? d_from.frames() : 4;
+        for (std::int64_t i = 0, count = 0; i < d_from.frames(); i += count) {
+            count = d_found->equal(i, most);
+            if (detect(i, count, b, watch, counts.data() + i, to) == out_of_memory)
                 return out_of_memory;
-            d_groups.push_back(std::move(group));
-            i += together;
         }
-        d_of.resize(all);
-        for (std::size_t g = 0; g < d_groups.size(); ++g)
-            for (std::int64_t j = 0; j < d_groups[g]->frames; ++j)
-                d_of[d_from.place[d_groups[g]->begin + j]] = { g, j };
-        if (!d_chain.detector)
-            return 0;
         scratch<std::uint8_t> found(bits);
-        if (d_chain.decoder->run(rounded.data(), counts, found.data(), b) ==
-            out_of_memory)
+        if (decoder.run(rounded.data(), counts, found.data(), b) == out_of_memory)
             return out_of_memory;
         descramble(counts, found.data());
         d_seconds[2] += watch.lap();
         return 0;
     }
 
-    /* Return how many frames from number i on are demodulated together: frames with the
-     * same number of symbols. A single thread takes few frames, so that LLRs stay in the
-     * cache. Four frames of 48, 52 or 108 carriers fill lanes of 16. Several threads
-     * share all frames. */
-    std::int64_t size_of_group(std::int64_t i, int threads) const
-    {
-        const std::int64_t end =
-            threads > 1 ? d_from.frames() : std::min(i + 4, d_from.frames());
-        std::int64_t j = i + 1;
-        while (j < end && d_from.size[j].symbols == d_from.size[i].symbols)
-            ++j;
-        return j - i;
-    }
-
-    /* Detect frames, and append their LLRs as integers. Return 0 or out_of_memory. */
-    std::size_t detect(const demodulated& from,
+    /* Detect `count` frames from number i on, and append their LLRs as integers. Return 0
+     * or out_of_memory. */
+    std::size_t detect(std::int64_t i,
+                       std::int64_t count,
                        const viterbi_batch& b,
                        stopwatch& watch,
                        const std::int64_t* counts,
                        std::int8_t*& to)
     {
-        const wifi_format& f = d_demodulator.format();
-        const std::int64_t vectors = f.data * from.symbols(), bits = d_chain.bits();
-        scratch<float> noise(from.frames * vectors);
-        scratch<float> llr(from.frames * vectors * bits);
-        for (std::int64_t j = 0; j < from.frames; ++j)
+        const std::int64_t data = d_demodulator.format().data;
+        const std::int64_t symbols = d_found->symbols[i], bits = d_chain.bits();
+        const std::int64_t vectors = data * symbols;
+        scratch<float> noise(count * vectors);
+        scratch<float> llr(count * vectors * bits);
+        for (std::int64_t j = 0; j < count; ++j)
             std::fill_n(noise.data() + j * vectors,
                         vectors,
-                        static_cast<float>(from.noise_var.data()[j]));
+                        static_cast<float>(d_found->noise_var.data()[i + j]));
         batch detected{};
-        detected.n = static_cast<std::size_t>(from.frames * vectors);
-        detected.y = reinterpret_cast<const float*>(from.vectors.data());
-        detected.h = reinterpret_cast<const float*>(from.whitened.data());
+        detected.n = static_cast<std::size_t>(count * vectors);
+        detected.y = reinterpret_cast<const float*>(d_found->vectors_of(i));
+        detected.h = reinterpret_cast<const float*>(d_found->matrices_of(i));
         detected.noise_var = noise.data();
         detected.llr = llr.data();
-        detected.per_channel = static_cast<std::size_t>(from.symbols());
+        detected.per_channel = static_cast<std::size_t>(symbols);
         detected.noise_per_vector = true;
         detected.int8_scale = 1;
         detected.threads = b.threads;
@@ -488,11 +468,9 @@ private:
         if (d_chain.detector->run(detected) == out_of_memory)
             return out_of_memory;
         d_seconds[1] += watch.lap();
-        for (std::int64_t j = 0; j < from.frames; ++j) {
+        for (std::int64_t j = 0; j < count; ++j) {
             d_chain.decoder->round(
-                { llr.data() + j * vectors * bits, f.data, from.symbols(), bits },
-                counts[j],
-                to);
+                { llr.data() + j * vectors * bits, data, symbols, bits }, counts[j], to);
             to += d_chain.decoder->integers(counts[j]);
         }
         d_seconds[2] += watch.lap();
@@ -513,13 +491,11 @@ private:
                 bits, given, layout, to.scrambled.data(), to.psdu.data());
             bits += given;
         }
-        for (const auto& group : d_groups) {
-            const auto* own = d_decoded.data() + group->begin;
-            if (!d_keep && std::all_of(own, own + group->frames, [](const decoded& one) {
-                    return one.mpdus.complete;
-                }))
-                group->forget();
-        }
+        if (!d_keep &&
+            std::all_of(d_decoded.begin(), d_decoded.end(), [](const decoded& one) {
+                return one.mpdus.complete;
+            }))
+            d_found->forget();
     }
 };
 

@@ -27,15 +27,15 @@ struct received_frames {
 
     std::int64_t frames() const { return static_cast<std::int64_t>(place.size()); }
 
-    wifi_frames from(std::int64_t i) const
-    {
-        return { data.data() + i, length.data() + i, stride.data() + i };
-    }
+    wifi_frames all() const { return { data.data(), length.data(), stride.data() }; }
 };
 
-/* Demodulated frames with the same number of symbols */
+/* Demodulated frames, in the order of received_frames */
 struct demodulated {
-    std::int64_t begin, frames; /* of the received frames */
+    const wifi_format& format;
+    std::int64_t frames, rows;
+    std::vector<std::int64_t> symbols; /* of each frame */
+    std::vector<std::int64_t> before;  /* symbols of all frames before each, and in all */
     buffer<std::complex<float>> vectors, whitened, channel, least_squares, received;
     buffer<double> noise_var, noise, offset, phase, step;
     buffer<std::int64_t> delay;
@@ -46,49 +46,67 @@ struct demodulated {
 
     demodulated(const wifi_format& f,
                 const received_frames& from,
-                std::int64_t first,
-                std::int64_t count,
                 std::int64_t bits_of_signal_b)
-        : begin(first),
-          frames(count),
-          vectors({ frames, f.data, from.size[first].symbols, from.rows }),
-          whitened(
-              { frames, from.size[first].symbols ? f.data : 0, from.rows, f.streams }),
-          channel({ frames, f.trained, from.rows, f.streams }),
-          least_squares({ frames, f.trained, from.rows, f.streams }),
-          received({ frames, from.rows, from.size[first].symbols, f.carriers }),
+        : format(f),
+          frames(from.frames()),
+          rows(from.rows),
+          symbols(symbols_of(from)),
+          before(sums_of(symbols)),
+          vectors({ before.back(), f.data, rows }),
+          whitened({ frames, before.back() ? f.data : 0, rows, f.streams }),
+          channel({ frames, f.trained, rows, f.streams }),
+          least_squares({ frames, f.trained, rows, f.streams }),
+          received({ before.back(), rows, f.carriers }),
           noise_var({ frames }),
-          noise({ frames, from.rows }),
+          noise({ frames, rows }),
           offset({ frames }),
-          phase({ frames, from.size[first].symbols }),
+          phase({ before.back() }),
           step({ frames }),
           delay({ frames }),
           signal_b({ frames, f.signal_b < 0 ? 0 : f.data }),
           signal_b_bits({ frames, bits_of_signal_b }),
           error({ frames, f.streams }),
-          states(frames, f.trained, from.rows, f.streams)
+          states(frames, f.trained, rows, f.streams)
     {
         std::fill_n(offset.mutable_data(), frames, 0.0);
     }
 
-    std::int64_t symbols() const { return phase.shape(1); }
+    /* Return the first vector of frame i. */
+    const std::complex<float>* vectors_of(std::int64_t i) const
+    {
+        return vectors.data() + before[i] * format.data * rows;
+    }
+
+    /* Return the first matrix of frame i. */
+    const std::complex<float>* matrices_of(std::int64_t i) const
+    {
+        return whitened.data() + i * format.data * rows * format.streams;
+    }
+
+    /* Return how many frames from number i on, up to `most`, have the same number of
+     * symbols. */
+    std::int64_t equal(std::int64_t i, std::int64_t most) const
+    {
+        std::int64_t j = i + 1;
+        while (j < std::min(frames, i + most) && symbols[j] == symbols[i])
+            ++j;
+        return j - i;
+    }
 
     /* `direct`: direct current, complex (frames, rows) */
     wifi_demodulation
-    plan(const wifi_format& format, const received_frames& from, const float* direct)
+    plan(const wifi_format& own, const received_frames& from, const float* direct)
     {
-        return { &format,
+        return { &own,
                  frames,
-                 from.rows,
-                 symbols(),
-                 from.from(begin),
-                 from.first.data() + begin,
-                 from.cfo.data() + begin,
+                 rows,
+                 symbols.data(),
+                 from.all(),
+                 from.first.data(),
+                 from.cfo.data(),
                  direct,
-                 from.white.empty()
-                     ? nullptr
-                     : reinterpret_cast<const float*>(from.white.data() +
-                                                      begin * from.rows * from.rows),
+                 from.white.empty() ? nullptr
+                                    : reinterpret_cast<const float*>(from.white.data()),
                  floats(vectors),
                  floats(whitened),
                  noise_var.mutable_data(),
@@ -109,24 +127,44 @@ struct demodulated {
             one->clear();
     }
 
-    /* Return a dictionary of the arrays of a frame, as the only frame. `owner` keeps this
+    /* Return a dictionary of the arrays of frame i, as the only frame. `owner` keeps this
      * object. */
     py::dict arrays(std::int64_t i, const py::object& owner) const
     {
+        const std::int64_t own = symbols[i], at = before[i];
         py::dict out;
-        out["y"] = vectors.row(i, owner);
+        out["y"] = vectors.array(
+            at * format.data * rows, { 1, format.data, own, rows }, owner);
         out["h"] = whitened.row(i, owner);
         out["noise_var"] = noise_var.row(i, owner);
         out["channel"] = channel.row(i, owner);
         out["noise"] = noise.row(i, owner);
         out["sampling_offset"] = offset.row(i, owner);
-        out["phase"] = phase.row(i, owner);
+        out["phase"] = phase.array(at, { 1, own }, owner);
         out["phase_step"] = step.row(i, owner);
         out["delay"] = delay.row(i, owner);
         out["sig_b"] = signal_b.row(i, owner);
         out["sig_b_bits"] = signal_b_bits.row(i, owner);
-        out["received"] = received.row(i, owner);
+        out["received"] = received.array(
+            at * rows * format.carriers, { 1, rows, own, format.carriers }, owner);
         out["least_squares"] = least_squares.row(i, owner);
+        return out;
+    }
+
+private:
+    static std::vector<std::int64_t> symbols_of(const received_frames& from)
+    {
+        std::vector<std::int64_t> out;
+        for (const frame_size& one : from.size)
+            out.push_back(one.symbols);
+        return out;
+    }
+
+    static std::vector<std::int64_t> sums_of(const std::vector<std::int64_t>& counts)
+    {
+        std::vector<std::int64_t> out{ 0 };
+        for (const std::int64_t count : counts)
+            out.push_back(out.back() + count);
         return out;
     }
 };

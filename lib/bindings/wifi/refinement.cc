@@ -7,44 +7,6 @@ namespace mimopack {
 
 namespace {
 
-/* Return (sampling offsets (frames,), phases (frames, symbols) or None) of known (frames,
- * symbols, carriers). */
-py::tuple track(const complex_array& known,
-                const long_array& k,
-                const double_array& distance,
-                const double_array& before,
-                int fft,
-                bool phases,
-                const std::string& isa)
-{
-    require(known.ndim() == 3 && k.ndim() == 1 && distance.ndim() == 1 &&
-                before.ndim() == 1 && k.shape(0) == known.shape(2) &&
-                distance.shape(0) == known.shape(1) &&
-                before.shape(0) == known.shape(0) && known.shape(1) >= 1 && fft >= 1,
-            "track");
-    const std::int64_t frames = known.shape(0);
-    double_array offset(frames);
-    double_array phase({ phases ? frames : 0, known.shape(1) });
-    const wifi_tracking t = { frames,
-                              known.shape(1),
-                              known.shape(2),
-                              fft,
-                              floats(known),
-                              k.data(),
-                              distance.data(),
-                              before.data(),
-                              offset.mutable_data(),
-                              phases ? phase.mutable_data() : nullptr };
-    const wifi_build& build = find_wifi(isa);
-    {
-        python_released release;
-        build.track(t);
-    }
-    if (!phases)
-        return py::make_tuple(offset, py::none());
-    return py::make_tuple(offset, phase);
-}
-
 /* Return the points (frames, streams + stbc, symbols, carriers) that send the coded bits
  * (frames, symbols, bits). */
 complex_array points(const byte_array& coded,
@@ -294,16 +256,6 @@ void bind_decoded_frames(py::module_& m)
 
 void bind_wifi_refinement(py::module_& m)
 {
-    m.def("track",
-          &track,
-          py::arg("known").noconvert(),
-          py::kw_only(),
-          py::arg("k").noconvert(),
-          py::arg("distance").noconvert(),
-          py::arg("before").noconvert(),
-          py::arg("fft"),
-          py::arg("phases"),
-          py::arg("isa") = "auto");
     m.def("points",
           &points,
           py::arg("coded").noconvert(),

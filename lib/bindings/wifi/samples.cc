@@ -46,22 +46,6 @@ complex_array direct_current(const std::vector<row_array>& samples,
     return direct;
 }
 
-/* Return (mean, mean of the squares), both (frames, rows), of samples, a list of arrays
- * (rows, length). */
-py::tuple
-means(const std::vector<row_array>& samples, std::int64_t rows, const std::string& isa)
-{
-    const frames_of all(samples, rows);
-    require(all.fits && rows >= 0, "means");
-    const std::int64_t frames = static_cast<std::int64_t>(samples.size());
-    complex_array mean({ frames, rows });
-    float_array power({ frames, rows });
-    const wifi_means m = { frames, rows, all.all(), floats(mean), power.mutable_data() };
-    const wifi_build& build = find_wifi(isa);
-    build.means(m);
-    return py::make_tuple(mean, power);
-}
-
 /* Return the spectra (frames, rows, windows, bins) of samples, a list of arrays (rows,
  * length). */
 complex_array spectra(const std::vector<row_array>& samples,
@@ -101,12 +85,6 @@ complex_array spectra(const std::vector<row_array>& samples,
 
 void bind_wifi_samples(py::module_& m)
 {
-    m.def("means",
-          &means,
-          py::arg("samples").noconvert(),
-          py::kw_only(),
-          py::arg("rows"),
-          py::arg("isa") = "auto");
     m.def("direct_current",
           &direct_current,
           py::arg("samples").noconvert(),

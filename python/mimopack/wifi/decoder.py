@@ -122,12 +122,14 @@ class _Setup(NamedTuple):
         demodulator: :class:`Demodulator`.
         detector: MIMO detector; None for frames that are only demodulated.
         refusal: why the detector refuses such frames; "" if it does not.
+        turn: frequency in Hz that turns the phase by one radian from symbol to symbol.
         steps: see :func:`data_field.demodulate_and_decode`.
     """
 
     demodulator: Demodulator
     detector: object
     refusal: str
+    turn: float
     steps: dict
 
 
@@ -261,7 +263,7 @@ class FrameDecoder:
                 reports.append(None)
                 continue
             lower = None if begun.lower is None else begun.lower[i]
-            report = self._report(one, known, found, detector, lower)
+            report = self._report(setup, one, known, found, detector, lower)
             report.problem = setup.refusal
             if begun.keep_symbols and found.payload:
                 d = setup.demodulator.demodulated(task, [i])
@@ -369,7 +371,8 @@ class FrameDecoder:
                     detector = self._detector(f, rows)
                 except _Refused as refused:
                     refusal = str(refused)
-            _keep(self._setups, kind, _Setup(demodulator, detector, refusal,
+            turn = self.settings.sample_rate / (2 * np.pi * f.symbol * self.settings.scale)
+            _keep(self._setups, kind, _Setup(demodulator, detector, refusal, turn,
                                              demodulate_and_decode(f, detector)))
         return self._setups[kind]
 
@@ -393,7 +396,7 @@ class FrameDecoder:
         if f.num_symbols:
             found = found._replace(evm=_core.wifi.decibels(self._errors(f, d))[0])
         lower = None if begun.lower is None else begun.lower[i]
-        frame = self._report(one, self._known([one])[0], found, "", lower)
+        frame = self._report(begun.setup, one, self._known([one])[0], found, "", lower)
         if f.num_symbols:    # only the SERVICE field proves the length in a VHT-SIG-B
             frame.format = f
         return FrameVectors(frame, d.y[0].reshape(-1, d.y.shape[-1]), d.h[0],
@@ -458,31 +461,33 @@ class FrameDecoder:
                 float(d.phase_step[i]), float(d.sampling_offset[i]), int(d.delay[i]),
                 d.sig_b_bits[i].tobytes(), evm[i], states[i])
             lower = None if begun.lower is None else begun.lower[indices[i]]
-            report = self._report(one, known, found, _label(begun.setup.detector), lower)
+            report = self._report(begun.setup, one, known, found,
+                                  _label(begun.setup.detector), lower)
             report.symbols = symbols[i]
             reports.append(report)
         return reports
 
-    def _report(self, one, known, found, detector, lower):
+    def _report(self, setup, one, known, found, detector, lower):
         """Return the :class:`ReceivedFrame` of a frame.
 
         Args:
+            setup: :class:`_Setup` of its kind.
             one: :class:`synchroniser.Found`.
             known: element of :meth:`_known`.
             found: :class:`_Found`.
             detector: label of the detector.
             lower: matrix that undoes the whitening across antennas, or None.
         """
-        f, scale = one.header.format, self.settings.scale
+        f = one.header.format
         matrices, noise, condition = found.state
         if lower is not None:
             matrices = lower[None] @ matrices
             noise = noise * np.sum(np.abs(lower)**2, axis=1)
         # Symbols that are not finite have no phase; the preamble still tells the offset.
-        known["cfo_hz"] += _finite(
-            found.phase_step * (self.settings.sample_rate / (2 * np.pi * f.symbol * scale)))
+        known["cfo_hz"] += _finite(found.phase_step * setup.turn)
         if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
-            known["start"] = one.preamble.window + (found.delay - _LTF_START) * scale
+            known["start"] = (one.preamble.window
+                              + (found.delay - _LTF_START) * self.settings.scale)
         psdu, seed, mpdus, complete = b"", 0, (), False
         if found.payload:
             psdu, places, complete, service = found.payload
@@ -491,14 +496,14 @@ class FrameDecoder:
         if isinstance(f, VHT):
             f = (with_sent_length(f, service, found.sig_b) if found.payload
                  else with_length(f, found.sig_b))
-        ks = (f.plan if isinstance(f, NonHT) else carriers.high_throughput(f.bandwidth_mhz)).used
         # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
         # but the report's is positive for a fast one.
         return ReceivedFrame(
             **known, format=f, problem="", psdu=psdu,
             sampling_offset_ppm=_finite(0.0 - 1e6 * found.sampling_offset),
             condition_db=condition, evm_db=found.evm, detector=detector, scrambler_seed=seed,
-            mpdus=mpdus, complete=complete, channel=ChannelState(ks, matrices, noise))
+            mpdus=mpdus, complete=complete,
+            channel=ChannelState(setup.demodulator.carriers, matrices, noise))
 
     def _errors(self, f, demodulated):
         """Return the mean squared error vectors of demodulated frames, (n, streams)."""

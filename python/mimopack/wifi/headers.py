@@ -90,32 +90,14 @@ class HeaderReader:
             pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
         self.samples_needed = SAMPLES_NEEDED * scale
 
-    def read(self, samples, subchannels):
-        """Read the signal fields of frames that occupy the same 20 MHz subchannels.
+    def whitening(self, samples, subchannels):
+        """Return matrices that whiten the noise across antennas: complex64 (n, num_rx, num_rx).
 
         Args:
             samples: :class:`FrameSamples` with ``samples_needed`` samples of each frame, from the
                 FFT window of the first half of the long training field on.
             subchannels: tuple of the 20 MHz subchannels that the frames occupy, numbered from 0
                 upwards in frequency.
-
-        Returns:
-            list of n :class:`Header`. An element is None if there is neither a valid L-SIG nor a
-            greenfield frame.
-        """
-        bins, _ = self._place(subchannels)
-        white = self.whitening(samples, subchannels) if self.covariance else None
-        kinds, *fields, noise, signal = self.core.read(
-            samples.samples, starts=samples.first[:, None] + self.windows,
-            cfo=samples.cfo, direct=samples.direct, bins=bins, white=white)
-        return [self.header(kind, first.tobytes() + second.tobytes(), subchannels, *powers)
-                for kind, first, second, *powers in zip(kinds.tolist(), *fields, noise, signal,
-                                                        strict=True)]
-
-    def whitening(self, samples, subchannels):
-        """Return matrices that whiten the noise across antennas: complex64 (n, num_rx, num_rx).
-
-        The arguments are those of :meth:`read`.
         """
         bins, _ = self._place(subchannels)
         halves = samples.spectra(self.windows[:2], self._fft, bins)
@@ -127,7 +109,7 @@ class HeaderReader:
         Args:
             kind: sum of ``_core.wifi.signal_kinds``.
             fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A.
-            subchannels: as for :meth:`read`.
+            subchannels: as for :meth:`whitening`.
             noise, signal: as in :class:`Header`.
         """
         found = _parsed(kind, fields, 20 * len(subchannels))

@@ -15,7 +15,7 @@ from .frame_detectors import FrameDetectors, is_function, shared_out
 from .iterations import FEEDBACK_SCALE
 from .stage_timer import StageTimer
 from .synchroniser import Synchroniser
-from .workers import Workers
+from .workers import WorkerPool
 
 DEFAULT_DETECTOR = "nway"
 # Samples at 20 MS/s per search; earlier frames are decoded meanwhile.
@@ -109,7 +109,7 @@ class Receiver:
         self._free = SimpleQueue()
         for decoder in self._others:
             self._free.put(decoder)
-        self._workers = Workers(threads)
+        self._workers = WorkerPool(threads)
         self._stretches = deque()    # not settled yet
         self._jobs = deque()    # submitted, not reported yet
         self.keep_symbols = flag("keep_symbols", keep_symbols)

@@ -8,7 +8,7 @@ import weakref
 from .. import _core
 
 
-class Workers:
+class WorkerPool:
     """Run tasks in threads. A thread that waits for a task runs other tasks meanwhile.
 
     The waiting thread therefore counts as one of the threads that work. The threads wait in C++. A
