@@ -57,6 +57,7 @@ class Exhaustive:
         return (2 * best - 1) * (1 + np.abs(llr))
 
 
+@pytest.mark.quick
 class TestMaximumLikelihood:
     def test_best_with_a_bit_known_both_ways_is_the_best(self):
         """The better of the best codewords with a bit 0 and with the bit 1 is the best of all."""
