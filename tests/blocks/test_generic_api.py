@@ -40,11 +40,11 @@ def played(name, folder, monkeypatch, prepare):
     return play(made, outputs, case.inputs, sent).items
 
 
-@pytest.mark.parametrize("name", ["nway_detector", "mimo_channel", "wifi_transmitter"])
+@pytest.mark.parametrize("name", ["nway_detector", "wifi_transmitter"])
 def test_a_buffer_limit_makes_calls_smaller(name, tmp_path, monkeypatch):
     expected = played(name, tmp_path / "one", monkeypatch, lambda made: None)
     got = played(name, tmp_path / "two", monkeypatch,
                  lambda made: made.set_max_output_buffer(2))
     for items, wanted in zip(got, expected, strict=True):
         assert items.shape == wanted.shape
-        assert items == pytest.approx(wanted, abs=1e-4)
+        np.testing.assert_allclose(items, wanted, atol=1e-4)

@@ -44,7 +44,7 @@ def test_result_does_not_depend_on_buffer_sizes(ppm, max_noutput_items):
     top.run(max_noutput_items)
     received = np.array([sink.data() for sink in sinks])
     assert received.shape == expected.shape
-    assert received == pytest.approx(expected, abs=2e-5)
+    np.testing.assert_allclose(received, expected, atol=2e-5)
 
 
 @pytest.mark.quick
