@@ -61,10 +61,7 @@ def _show(block, values):
 
 
 def _channel(message):
-    """Unpack a PDU of port ``csi``.
-
-    Return (dictionary, subcarriers (n,), matrices (n, num_rx, streams), noise (num_rx,)).
-    """
+    """Return (dictionary, ``wifi.ChannelState``) of a PDU of port ``csi``."""
     dictionary, values = _points(message)
     carriers, noise = read(dictionary, {"carriers": np.ndarray, "noise": np.ndarray}).values()
     shape = (_whole(dictionary, "num_rx", 8), _whole(dictionary, "num_space_time_streams", 8))
@@ -73,33 +70,36 @@ def _channel(message):
                          f"{shape[0]} antennas and {shape[1]} streams")
     if noise.size != shape[0] or not (noise >= 0).all():
         raise ValueError(f"noise: got {noise.size} values, must be {shape[0]} powers")
-    return dictionary, carriers, values.reshape(carriers.size, *shape), noise
+    return dictionary, ChannelState(carriers, values.reshape(carriers.size, *shape), noise)
 
 
-class _Choosing:
-    """Select the PDUs of port ``csi`` to show.
+class _ChannelView(message_source):
+    """Base class of blocks that show PDUs of port ``csi``.
+
+    A subclass has ``_show_channel(dictionary, state)``, which shows a ``wifi.ChannelState``.
 
     Args:
+        name: name of the block.
+        outputs: types of the outputs.
         least_streams: frames with fewer space-time streams are skipped, 1..4.
         interval: minimum time in seconds between two frames shown, 0..3600.
     """
 
-    def __init__(self, least_streams, interval):
+    def __init__(self, name, outputs, least_streams, interval):
         self._least = integer("least_streams", least_streams, 1, 4)
         self._interval = number("interval", interval)
         if not 0 <= self._interval <= 3600:
             raise ValueError(f"interval: got {interval}, allowed are 0 to 3600")
         self._next = 0.0
+        message_source.__init__(self, name, "csi", outputs, _MOST, newest=True)
 
-    def takes(self, message):
-        """Return whether to show a PDU. This is cheap, as busy channels make many PDUs."""
+    def _accept(self, message):
+        # Look at the dictionary first: busy channels make many PDUs.
         dictionary, _ = pdu_parts(message)
-        return (_whole(dictionary, "num_space_time_streams", 8) >= self._least
-                and time.monotonic() >= self._next)
-
-    def done(self):
-        """Note that a PDU has been shown."""
-        self._next = time.monotonic() + self._interval
+        if (_whole(dictionary, "num_space_time_streams", 8) >= self._least
+                and time.monotonic() >= self._next):
+            self._show_channel(*_channel(message))
+            self._next = time.monotonic() + self._interval
 
 
 class wifi_symbols(message_source):
@@ -137,7 +137,7 @@ class wifi_symbols(message_source):
         self._queue.put(list(shown))
 
 
-class wifi_channel_view(message_source):
+class wifi_channel_view(_ChannelView):
     """Output the channel magnitude in dB over the subcarriers, per antenna and stream.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. Output
@@ -168,16 +168,12 @@ class wifi_channel_view(message_source):
         if not -1000 <= floor_db <= 1000:
             raise ValueError(f"floor_db: got {floor_db}, allowed are -1000 to 1000")
         self._floor = np.float32(floor_db)
-        self._choosing = _Choosing(least_streams, interval)
-        message_source.__init__(self, "wifi_channel_view", "csi",
-                                [(np.float32, self._width)] * (num_rx * num_streams), _MOST,
-                                newest=True)
+        _ChannelView.__init__(self, "wifi_channel_view", [(np.float32, self._width)] * (
+            num_rx * num_streams), least_streams, interval)
 
-    def _accept(self, message):
-        if not self._choosing.takes(message):
-            return
-        _, carriers, matrices, _ = _channel(message)
-        place = carriers + self._width // 2
+    def _show_channel(self, _dictionary, state):
+        matrices = state.matrices
+        place = state.carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
         shown = np.full((*self._shape, self._width), self._floor, np.float32)
@@ -187,7 +183,6 @@ class wifi_channel_view(message_source):
                                      neginf=self._floor)
         shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
         self._queue.put(_shown(shown.reshape(-1, self._width)))
-        self._choosing.done()
 
 
 class wifi_meter(message_source):
@@ -280,7 +275,7 @@ class wifi_meter(message_source):
         self._mpdus += mpdus
 
 
-class wifi_condition_view(message_source):
+class wifi_condition_view(_ChannelView):
     """Output the condition number of the channel matrices in dB over the subcarriers.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. The output
@@ -301,20 +296,15 @@ class wifi_condition_view(message_source):
 
     def __init__(self, num_carriers=64, least_streams=1, interval=0.0):
         self._width = integer_choice("num_carriers", num_carriers, _WIDTHS)
-        self._choosing = _Choosing(least_streams, interval)
-        message_source.__init__(self, "wifi_condition_view", "csi", [(np.float32, self._width)],
-                                _MOST, newest=True)
+        _ChannelView.__init__(self, "wifi_condition_view", [(np.float32, self._width)],
+                              least_streams, interval)
 
-    def _accept(self, message):
-        if not self._choosing.takes(message):
-            return
-        _, carriers, matrices, noise = _channel(message)
-        place = carriers + self._width // 2
+    def _show_channel(self, _dictionary, state):
+        place = state.carriers + self._width // 2
         fits = (place >= 0) & (place < self._width)
         shown = np.zeros(self._width, np.float32)
-        shown[place[fits]] = condition_db(ChannelState(carriers[fits], matrices[fits], noise))
+        shown[place[fits]] = condition_db(state)[fits]
         self._queue.put(_shown([shown]))
-        self._choosing.done()
 
 
 class wifi_levels(message_source):
@@ -381,7 +371,7 @@ class wifi_airtime(message_source):
             self._rows += rows
 
 
-class wifi_linear_loss(message_source):
+class wifi_linear_loss(_ChannelView):
     """Output the loss of linear detectors: how much more SNR they need on the frames' channels.
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. For each frame
@@ -411,10 +401,10 @@ class wifi_linear_loss(message_source):
 
     def __init__(self, length=100, interval=0.5, least_streams=2):
         length = integer("length", length, 1, 10**5)
-        self._choosing, self._last = _Choosing(least_streams, interval), None
+        self._last = None
         self._history = deque(np.zeros((length, 3), np.float32), maxlen=length)
-        message_source.__init__(self, "wifi_linear_loss", "csi", [(np.float32, length)] * 3
-                                if length > 1 else [np.float32] * 3, _MOST, newest=True)
+        _ChannelView.__init__(self, "wifi_linear_loss", [(np.float32, length)] * 3
+                              if length > 1 else [np.float32] * 3, least_streams, interval)
 
     def text(self):
         """Return the last values as one line of text."""
@@ -427,15 +417,10 @@ class wifi_linear_loss(message_source):
         """Return the curves as an array (3, length)."""
         return np.array(self._history, np.float32).T
 
-    def _accept(self, message):
-        if not self._choosing.takes(message):
-            return
-        dictionary, carriers, matrices, noise = _channel(message)
-        f = _frame_format(dictionary, matrices.shape[2])
-        detector = _known(dictionary, "detector", str) or ""
+    def _show_channel(self, dictionary, state):
+        f = _frame_format(dictionary, state.matrices.shape[2])
         with np.errstate(all="ignore"):
-            losses = linear_loss(f, ChannelState(carriers, matrices, noise), detector)
-        self._choosing.done()
+            losses = linear_loss(f, state, _known(dictionary, "detector", str) or "")
         if losses is not None:
             values = np.array([losses.mmse_db, losses.zf_db, losses.margin_db], np.float32)
             if np.isnan(values).any():
