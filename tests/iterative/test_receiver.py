@@ -51,7 +51,7 @@ class TestLoop:
         """
         _, words, y, h, noise_var = transmitted(32, 9)
 
-        class Knowing:
+        class Knowing(coding.Decoder):
             num_bits, iterations_taken = 648, 1
 
             def decode(self, llr):

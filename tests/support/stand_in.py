@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 from fake_cuda import GpuError
 from gnuradio.mimopack import _core, detectors
-from gnuradio.mimopack.coding import HardDecoder
-from gnuradio.mimopack.coding.decoder import BackendDecoder
+from gnuradio.mimopack.coding.backend_decoder import BackendDecoder
 from gnuradio.mimopack.cuda import device
 
 
@@ -36,10 +35,7 @@ class Program:
             raise GpuError("the GPU has fallen off the bus")
         decoder = self._decoder
         decoder.iterations = iterations
-        if isinstance(decoder, HardDecoder):
-            out[...] = decoder.decide(llr)
-        else:
-            decoder.decode(llr, out)
+        out[...] = decoder._on_cpu(llr)
         return decoder.found, decoder.iterations_taken, decoder.erasures
 
 

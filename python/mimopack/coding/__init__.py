@@ -11,15 +11,15 @@ The package covers the IEEE 802.11 data field, LTE and 5G NR, and the LDPC codes
 ``coding.ldpc``, turbo codes in ``coding.turbo``.
 """
 
-from .codes import Code, CodeDecoder, get
+from .backend_decoder import SoftDecoder
+from .codes import FAMILIES, Code, CodeDecoder, Family, forms, get, register
 from .convolutional import CODE_RATES, ConvolutionalCode, ConvolutionalEncoder
 from .convolutional_decoder import ConvolutionalDecoder
 from .crc import CRCS, Crc
-from .decoder import Decoder, HardDecoder
+from .decoder import Decoder, Encoder, HardDecoder
 from .families import BUILT_IN
 from .list_decoder import ListDecoder
 from .permutation import Interleaver, RandomInterleaver
-from .registry import FAMILIES, Family, forms, register
 from .scrambler import (
     gold_scramble,
     gold_sequence,
@@ -29,21 +29,14 @@ from .scrambler import (
 )
 from .segmentation import LteSegmentation, NrSegmentation
 from .selection import Selection
-from .soft_decoder import SoftDecoder
 from .viterbi_decoder import ViterbiDecoder
 
-__all__ = ["CODE_RATES", "CRCS", "FAMILIES", "FORMS", "Code", "CodeDecoder", "ConvolutionalCode",
-           "ConvolutionalDecoder", "ConvolutionalEncoder", "Crc", "Decoder", "Family",
-           "HardDecoder", "Interleaver", "ListDecoder", "LteSegmentation", "NrSegmentation",
-           "RandomInterleaver", "Selection", "SoftDecoder", "ViterbiDecoder", "get",
-           "gold_scramble", "gold_sequence", "register", "scramble", "scrambler_sequence",
-           "seed_from_service"]
+__all__ = ["CODE_RATES", "CRCS", "FAMILIES", "Code", "CodeDecoder", "ConvolutionalCode",
+           "ConvolutionalDecoder", "ConvolutionalEncoder", "Crc", "Decoder", "Encoder",
+           "Family", "HardDecoder", "Interleaver", "ListDecoder", "LteSegmentation",
+           "NrSegmentation", "RandomInterleaver", "Selection", "SoftDecoder", "ViterbiDecoder",
+           "forms", "get", "gold_scramble", "gold_sequence", "register", "scramble",
+           "scrambler_sequence", "seed_from_service"]
 
 for _family in BUILT_IN:
     register(_family)
-
-
-def __getattr__(name):
-    if name == "FORMS":    # computed here because register() adds to it
-        return forms()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

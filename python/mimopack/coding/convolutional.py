@@ -17,7 +17,7 @@ from ..checks import (
     real_numbers,
     thread_count,
 )
-from ..checks import bits as check_bits
+from .decoder import Encoder
 
 CONSTRAINT_LENGTH = 7
 TAIL = CONSTRAINT_LENGTH - 1
@@ -171,7 +171,7 @@ class ConvolutionalCode:
         return fits[-1] if fits else 0
 
 
-class ConvolutionalEncoder:
+class ConvolutionalEncoder(Encoder):
     """Encoder for codewords of one length, terminated by six tail bits of 0.
 
     A codeword consists of the information bits followed by the bits sent. Users of
@@ -195,19 +195,7 @@ class ConvolutionalEncoder:
         self.num_bits = self.num_info + self._code.coded_length(self.num_info + TAIL)
         self.information = np.arange(self.num_info)
 
-    def encode(self, bits):
-        """Encode information bits to codewords.
-
-        Args:
-            bits: (n, num_info) uint8, 0 or 1.
-
-        Returns:
-            (n, num_bits) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
-        """
-        bits = check_bits("bits", bits, self.num_info)
+    def _encode(self, bits):
         return np.hstack([bits, self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))])
 
 

@@ -6,11 +6,9 @@ import numpy as np
 
 from .. import _core, reference
 from ..checks import choice, instruction_set, number
+from .backend_decoder import PATH_METRICS, PRECISIONS, SoftDecoder
 from .convolutional import GENERATORS, PUNCTURING, ConvolutionalEncoder
-from .soft_decoder import SoftDecoder
 
-PRECISIONS = ("float32", "int16")
-ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
 MARGIN = 16.0    # default of margin
 LARGEST = 1e4    # magnitude of input LLRs
 
@@ -59,31 +57,21 @@ class ConvolutionalDecoder(SoftDecoder):
         code = ConvolutionalEncoder(num_info, rate)
         self.num_info, self.rate = code.num_info, rate
         self.precision = choice("precision", precision, PRECISIONS)
-        super().__init__(code.num_bits, 0, iterations, early_stop=False, keep_messages=False,
-                         backend=backend, device=device, threads=threads,
-                         may_copy=precision != "int16")
-        self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.margin = number("margin", margin)
         if not 0 <= self.margin < np.inf:
             raise ValueError(f"margin: got {margin}, allowed are numbers from 0")
-        if algorithm == "log-map" and backend != "reference":
-            raise ValueError(f"algorithm: got 'log-map' with backend {backend!r}, allowed is "
-                             "max-log, or backend='reference'")
-        self._isa = instruction_set(isa)
-        self._begin()
-
-    def _make_core(self):
-        return _core.ConvolutionalDecoder(
-            num_info=self.num_info, rate=self.rate, margin=self.margin,
-            int16=self.precision == "int16", isa=self._isa)
-
-    def _core_options(self):
-        return {}
+        self._core = _core.ConvolutionalDecoder(
+            num_info=self.num_info, rate=rate, margin=self.margin, int16=precision == "int16",
+            isa=instruction_set(isa))
+        self._core_options = {}
+        super().__init__(code.num_bits, 0, algorithm, tuple(PATH_METRICS), iterations,
+                         early_stop=False, keep_messages=False, backend=backend, device=device,
+                         threads=threads, may_copy=precision != "int16")
 
     def _reference(self, llr, messages):
         size, llr = self.num_info, np.clip(llr, -LARGEST, LARGEST)
         parts = reference.bcjr(llr[:, :size], llr[:, size:], PUNCTURING[self.rate], GENERATORS,
-                               ALGORITHMS[self.algorithm])
+                               PATH_METRICS[self.algorithm])
         found = np.all(np.abs(parts[0]) > self.margin, axis=1)
         return np.hstack(parts), messages, found, 1
 

@@ -1,18 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The interface of all decoders of codewords, for blocks, receivers and other decoders."""
+"""The interfaces of encoders and decoders of codewords, for blocks and receivers."""
 
 from abc import ABC, abstractmethod
-from functools import partial
 
 import numpy as np
 
-from ..backends import BACKENDS, BackendChoice
-from ..checks import integer, thread_count
+from ..checks import bits as check_bits
 
-# Mean magnitude of the LLRs in a measurement. With this mean, codes of the usual rates need few
-# iterations.
-SURE = 8.0
+
+class Encoder(ABC):
+    """An encoder of batches of codewords; a subclass has the attributes and ``_encode(bits)``.
+
+    Attributes:
+        num_info, num_bits: number of information bits and of all bits in a codeword.
+        information: (num_info,) positions of the information bits in a codeword.
+    """
+
+    def encode(self, bits):
+        """Encode information bits to codewords.
+
+        Args:
+            bits: (n, num_info) uint8, 0 or 1.
+
+        Returns:
+            (n, num_bits) uint8.
+
+        Raises:
+            ValueError: bits does not match its description.
+        """
+        return self._encode(check_bits("bits", bits, self.num_info))
+
+    @abstractmethod
+    def _encode(self, bits):
+        """Encode checked bits."""
 
 
 class Decoder(ABC):
@@ -106,50 +127,6 @@ class Decoder(ABC):
         """
 
 
-class BackendDecoder(BackendChoice, Decoder):
-    """A decoder with a C++ and a GPU implementation.
-
-    A subclass has the attributes ``num_bits`` and ``isa`` and three methods. ``_program()`` makes a
-    ``cuda.decoding.DecoderProgram``; ``_on_cpu(llr)`` and ``_on_cuda(llr)`` decode host arrays.
-
-    Args:
-        iterations, backend, device, threads: see the decoders.
-        allowed: the backends that the decoder supports.
-        may_copy: whether backend "auto" may use a GPU for host arrays.
-    """
-
-    queues_only = True
-    _gpu = None
-
-    def __init__(self, iterations, backend, device, threads, allowed=BACKENDS, may_copy=True):
-        self.iterations = integer("iterations", iterations, 1, 10_000)
-        self.device = integer("device", device, 0, 1023)
-        self.threads = thread_count(threads)
-        self._set_backend(backend, allowed)
-        self._may_copy = may_copy
-        self._erased = 0
-
-    @property
-    def erasure_count(self):
-        return self._erased
-
-    def prepare(self, n):
-        def make_batch():
-            llr = np.random.default_rng(1).normal(-SURE, np.sqrt(2 * SURE), (n, self.num_bits))
-            llr = llr.astype(np.float32)    # codewords of zeros
-            return partial(self._on_cpu, llr), partial(self._on_cuda, llr)
-
-        choice = self._prepare(make_batch)
-        self.reset()    # no message of the random batch stays
-        return choice
-
-    def _gpu_program(self):
-        """Return the GPU program, made on first use."""
-        if self._gpu is None:
-            self._gpu = self._program()
-        return self._gpu
-
-
 class HardDecoder(Decoder):
     """A decoder with hard decisions: it takes the LLRs of the bits sent and finds ``bits``.
 
@@ -171,13 +148,16 @@ class DecoderAround(Decoder):
 
     Attributes:
         decoder: the inner decoder.
+
+    Raises:
+        ValueError: decoder is no :class:`Decoder`.
     """
 
     iterations, threads, backend, last_backend, on_gpu_failure = map(
         _passed_on, ("iterations", "threads", "backend", "last_backend", "on_gpu_failure"))
 
     def __init__(self, decoder, num_bits=None):
-        self.decoder = decoder
+        self.decoder = check_decoder("decoder", decoder)
         self.num_bits = decoder.num_bits if num_bits is None else num_bits
 
     def reset(self):
@@ -187,43 +167,8 @@ class DecoderAround(Decoder):
         return self.decoder.prepare(n)
 
 
-class _Foreign(Decoder):
-    """A decoder that wraps an object which is not derived from :class:`Decoder`.
-
-    The object has ``num_bits``, ``decode``, ``found`` and ``iterations_taken``, and may have
-    ``bits``, ``erasures`` and ``keep_messages``.
-    """
-
-    def __init__(self, decoder):
-        self.decoder, self.num_bits = decoder, decoder.num_bits
-        self.keep_messages = getattr(decoder, "keep_messages", False)
-        self._threads = 0
-
-    @property
-    def threads(self):
-        return self._threads
-
-    @threads.setter
-    def threads(self, threads):
-        self._threads = self.decoder.threads = threads
-
-    def decode(self, llr):
-        posterior = self.decoder.decode(llr)
-        self.found, self.iterations_taken = self.decoder.found, self.decoder.iterations_taken
-        self.bits = getattr(self.decoder, "bits", None)
-        self.erasure_count = getattr(self.decoder, "erasures", 0)
-        return posterior
-
-    def reset(self):
-        if self.keep_messages:
-            self.decoder.reset()
-
-
-def as_decoder(decoder):
-    """Return an object as a :class:`Decoder`: unchanged if it is one, otherwise wrapped.
-
-    Args:
-        decoder: an object with ``num_bits`` and ``decode``; ``decode`` sets ``found`` and
-            ``iterations_taken``.
-    """
-    return decoder if isinstance(decoder, Decoder) else _Foreign(decoder)
+def check_decoder(name, value):
+    """Check for a :class:`Decoder`."""
+    if not isinstance(value, Decoder):
+        raise ValueError(f"{name}: got {type(value).__name__}, must be a coding.Decoder")
+    return value

@@ -3,15 +3,13 @@
 """The built-in families of codes, one entry each."""
 
 from functools import partial
-from inspect import signature
 
 import numpy as np
 
 from . import ldpc, turbo
-from .codes import Code
+from .codes import Code, Family, keyword_names
 from .convolutional import ConvolutionalEncoder
 from .convolutional_decoder import ConvolutionalDecoder
-from .registry import Family, check_options
 from .selection import Selection
 from .viterbi_decoder import ViterbiDecoder
 
@@ -30,13 +28,14 @@ def _nr(matrix):
 def _nr_matched(info_bits, coded_bits, bits_per_symbol=1, redundancy_version=0):
     matching = ldpc.NrRateMatching(info_bits, coded_bits, bits_per_symbol=bits_per_symbol,
                                    redundancy_version=redundancy_version)
+    decoder = partial(ldpc.LdpcDecoder, matching.code)
 
     def make_decoder(**options):
         # "offset" loses fewer blocks at low rates.
         usual = {} if "factor" in options else {"algorithm": "offset"}
-        return ldpc.LdpcDecoder(matching.code, **usual | options)
+        return decoder(**usual | options)
 
-    return Code(ldpc.LdpcEncoder(matching.code), make_decoder, matching)
+    return Code(ldpc.LdpcEncoder(matching.code), make_decoder, matching, keyword_names(decoder))
 
 
 def _turbo(size):
@@ -49,26 +48,23 @@ def _turbo_matched(info_bits, coded_bits, redundancy_version=0):
                 matching)
 
 
-_OF_VITERBI = tuple(signature(ViterbiDecoder).parameters)[2:]    # without the code's sizes
-
-
 def _convolutional(info_bits, rate):
     encoder = ConvolutionalEncoder(info_bits, rate)
-    sent = np.arange(info_bits, encoder.num_bits)
+    soft, viterbi = (partial(kind, info_bits, rate)
+                     for kind in (ConvolutionalDecoder, ViterbiDecoder))
 
     def make_decoder(algorithm="max-log", **options):
-        if algorithm == "viterbi":
-            check_options(options, _OF_VITERBI, "the algorithm viterbi")
-            return ViterbiDecoder(info_bits, rate, **options)
-        return ConvolutionalDecoder(info_bits, rate, algorithm=algorithm, **options)
+        return viterbi(**options) if algorithm == "viterbi" else soft(
+            algorithm=algorithm, **options)
 
-    return Code(encoder, make_decoder, Selection(info_bits, encoder.num_bits, sent))
+    return Code(encoder, make_decoder,
+                Selection(info_bits, encoder.num_bits, np.arange(info_bits, encoder.num_bits)),
+                keyword_names(soft, viterbi))
 
 
 def _of_matrices(form, summary, matrix, examples=(), make=_ldpc, **more):
     """Make a family of LDPC codes with one matrix per name."""
-    return Family(form, summary, lambda *sizes: make(matrix(*sizes)), (ldpc.LdpcDecoder,),
-                  examples, matrix, **more)
+    return Family(form, summary, lambda *sizes: make(matrix(*sizes)), examples, matrix, **more)
 
 
 BUILT_IN = (
@@ -88,19 +84,17 @@ BUILT_IN = (
         "nr_matched:INFO_BITS:CODED_BITS[:BITS_PER_SYMBOL[:VERSION]]",
         "LDPC codes of 5G NR after rate matching of a code block; the bits per symbol of the "
         "interleaver (default 1) and the redundancy version (default 0) may be left out",
-        _nr_matched, (ldpc.LdpcDecoder,), ("nr_matched:1000:2000:4",)),
+        _nr_matched, ("nr_matched:1000:2000:4",)),
     Family(
-        "turbo:INFO_BITS", "LTE's turbo code; 188 sizes from 40 to 6144",
-        _turbo, (turbo.TurboDecoder,), ("turbo:6144",)),
+        "turbo:INFO_BITS", "LTE's turbo code; 188 sizes from 40 to 6144", _turbo, ("turbo:6144",)),
     Family(
         "turbo_matched:INFO_BITS:CODED_BITS[:VERSION]",
         "LTE's turbo code after rate matching of a code block; the redundancy version (default 0) "
         "may be left out",
-        _turbo_matched, (turbo.TurboDecoder,), ("turbo_matched:1000:2000",)),
+        _turbo_matched, ("turbo_matched:1000:2000",)),
     Family(
         "conv:INFO_BITS:RATE",
         "IEEE 802.11's convolutional code, terminated by six zeros; rates 1/2, 2/3, 3/4, 5/6",
-        _convolutional, (ConvolutionalDecoder, ViterbiDecoder),
-        ("conv:1000:1/2", "conv:1000:3/4")),
+        _convolutional, ("conv:1000:1/2", "conv:1000:3/4")),
     _of_matrices(
         "the path of a file in alist format", "any LDPC code", ldpc.read_alist, in_files=True))

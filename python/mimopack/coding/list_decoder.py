@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import array_module
 from ..checks import flag, integer
-from .decoder import DecoderAround, as_decoder
+from .decoder import DecoderAround
 
 # Number of candidates per call of the decoder: enough to fill its SIMD lanes, few enough for
 # memory.
@@ -42,8 +42,8 @@ class ListDecoder(DecoderAround):
     With GPU arrays the host waits for the GPU after each level. A list decoder is not thread-safe.
 
     Args:
-        decoder: ``coding.get(name).decoder()``, or any decoder that ``IterativeReceiver`` takes;
-            without ``keep_messages``.
+        decoder: ``coding.get(name).decoder()``, or any other :class:`Decoder` without
+            ``keep_messages``.
         list_bits: number of levels of the tree, 0 to 10.
         check: a function such as ``lambda bits: crc.check(bits)[1]``. It takes the decoder's
             ``bits`` (information bits), (n, k) uint8, and returns (n,) bool: which rows are right.
@@ -66,7 +66,7 @@ class ListDecoder(DecoderAround):
     candidates = None
 
     def __init__(self, decoder, list_bits=4, check=None, keep_candidates=False):
-        super().__init__(as_decoder(decoder))
+        super().__init__(decoder)
         if self.decoder.keep_messages:
             raise ValueError("decoder: got keep_messages=True, must be False, as it decodes "
                              "candidates between the calls")

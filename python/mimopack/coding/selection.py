@@ -8,6 +8,24 @@ from ..arrays import Constant, array_module, is_device_array
 from ..checks import array, integer, real_numbers
 
 
+class Columns:
+    """Columns of arrays on the host or on a GPU; neighbouring columns are a view."""
+
+    def __init__(self, places):
+        places = np.asarray(places)
+        first = int(places[0]) if places.size else 0
+        neighbours = np.array_equal(places, np.arange(first, first + places.size))
+        self.range = slice(first, first + places.size) if neighbours else None
+        self._places = Constant(places)
+
+    def of(self, values):
+        """Return the columns of an array (n, columns)."""
+        if self.range:
+            return values[:, self.range]
+        # take() gives a C-contiguous array, values[:, places] does not
+        return array_module(values).take(values, self._places.beside(values), axis=1)
+
+
 class Selection:
     """The bits of a codeword in the order in which they are sent.
 
@@ -29,6 +47,7 @@ class Selection:
     """
 
     information = None
+    _filler = (0, 0)    # numbers of filler bits before and after the information bits
 
     def __init__(self, info_bits, num_bits, sent):
         self.info_bits, self.num_bits = info_bits, integer("num_bits", num_bits, 1, 2**31 - 1)
@@ -38,19 +57,23 @@ class Selection:
             raise ValueError(f"sent: got type {sent.dtype} of shape {sent.shape}, must be "
                              f"positions of 0..{num_bits - 1}")
         self.coded_bits = sent.size
-        first = int(sent[0])
-        # copying a contiguous range is faster than indexing
-        self._range = (slice(first, first + sent.size)
-                       if np.array_equal(sent, np.arange(first, first + sent.size)) else None)
-        self._sent = Constant(sent)
+        self._sent = Columns(sent)
         self._turns = [tuple(map(Constant, turn)) for turn in _by_turns(sent, num_bits)]
 
     def with_filler(self, bits):
-        """Return the encoder's input (n, num_info) for information bits (n, info_bits).
+        """Add the filler bits for the encoder, if there are any.
 
-        This class returns bits unchanged; subclasses add filler bits.
+        Args:
+            bits: (n, info_bits) uint8.
+
+        Returns:
+            (n, info_bits + number of filler bits) uint8.
+
+        Raises:
+            ValueError: bits does not match its description.
         """
-        return bits
+        array("bits", bits, np.uint8, ("n", self.info_bits))
+        return np.pad(bits, ((0, 0), self._filler)) if any(self._filler) else bits
 
     def match(self, words):
         """Select the sent bits of codewords, or the LLRs of the sent bits.
@@ -65,10 +88,8 @@ class Selection:
             ValueError: words has another shape.
         """
         array("words", words, words.dtype, ("n", self.num_bits), _gpu(words))
-        if self._range:
-            return words[:, self._range].copy()
-        # take() gives a C-contiguous array, words[:, sent] does not
-        return array_module(words).take(words, self._sent.beside(words), axis=1)
+        sent = self._sent.of(words)
+        return sent.copy() if self._sent.range else sent
 
     def recover(self, llr):
         """Compute LLRs of whole codewords from the LLRs of the bits sent.
@@ -86,8 +107,8 @@ class Selection:
         array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
         xp = array_module(llr)
         out = xp.zeros((len(llr), self.num_bits), np.float32)
-        if self._range:
-            out[:, self._range] = llr
+        if self._sent.range:    # faster than indexing
+            out[:, self._sent.range] = llr
             return out
         with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
             for source, absent in self._turns:

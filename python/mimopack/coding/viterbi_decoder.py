@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Viterbi decoder for codewords of one length."""
 
-from functools import partial
-
 import numpy as np
 
-from ..checks import array
+from .backend_decoder import BackendDecoder
 from .convolutional import PUNCTURING, TAIL, ConvolutionalCode, ConvolutionalEncoder
-from .decoder import BackendDecoder, HardDecoder
+from .decoder import HardDecoder
 
 BACKENDS = ("auto", "cpu", "cuda")
 
@@ -42,10 +40,8 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
         self.num_info = ConvolutionalEncoder(num_info, rate).num_info
         self._code = ConvolutionalCode(rate, isa)
         self.num_bits = self._code.coded_length(self.num_info + TAIL)
+        self.bits = self._output(0)
         super().__init__(iterations, backend, device, threads, BACKENDS)
-        self.bits = np.zeros((0, self.num_info), np.uint8)
-        if self.backend == "cuda":
-            self._gpu_program()
 
     @property
     def isa(self):
@@ -68,30 +64,20 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
             Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
                 ``backends``).
         """
-        if self._is_on_gpu(llr):
-            llr = array("llr", llr, np.float32, ("n", self.num_bits), self.device)
-            self.bits, self.found, self.iterations_taken, self._erased = (
-                self._gpu_program().decode(llr, None, None, 1))
-            return self.bits
-        llr = array("llr", llr, np.float32, ("n", self.num_bits))
-        return self._run(partial(self._on_cpu, llr), partial(self._on_cuda, llr))
+        self.bits = self._decode(llr)
+        return self.bits
+
+    def _output(self, n):
+        return np.empty((n, self.num_info), np.uint8)
 
     def _on_cpu(self, llr):
         """Decode host arrays on the CPU."""
         usable = np.isfinite(llr).all(axis=1) & llr.any(axis=1)
         bits = self._code.decode_batch(llr.ravel(), np.full(len(llr), self.num_info), self.threads)
-        self.bits = bits.reshape(len(llr), self.num_info)
-        self.bits[~usable] = 0
+        bits = bits.reshape(len(llr), self.num_info)
+        bits[~usable] = 0
         self.found, self.iterations_taken = usable, usable.astype(np.int32)
-        self._erased = len(llr) - int(usable.sum())
-        return self.bits
-
-    def _on_cuda(self, llr):
-        """Decode host arrays on the GPU."""
-        bits = np.empty((len(llr), self.num_info), np.uint8)
-        self.found, self.iterations_taken, self._erased = self._gpu_program().decode_from_host(
-            llr, bits, None, 1, self.threads)
-        self.bits = bits
+        self.erasure_count = len(llr) - int(usable.sum())
         return bits
 
     def decode(self, llr):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
-from ..coding.decoder import as_decoder
+from ..coding.decoder import check_decoder
 from ..coding.list_decoder import ListDecoder
 from ..cuda.waiting import settle
 from ..detectors import ZFSIC, BitFlip, hard_decisions
@@ -73,12 +73,9 @@ class IterativeReceiver:
             take a-priori LLRs and have ``extrinsic=True``; or a user's object with the attributes
             num_tx, num_rx and constellation (see ``detectors.register``). The receiver uses a copy
             of the user's object.
-        decoder: ``coding.get(name).decoder()``, any other :class:`coding.Decoder`, or any object
-            with ``num_bits`` and ``decode(llr)``. ``decode`` takes LLRs of all bits sent, (n,
-            num_bits) float32, and returns their a-posteriori LLRs. It sets ``found`` and
-            ``iterations_taken``, (n,) each, and may set ``bits``, (n, k) uint8, the decisions on
-            the information bits. These are NumPy or CuPy arrays, as the LLRs are. A decoder with
-            ``keep_messages`` keeps its messages from pass to pass and requires early_stop=False.
+        decoder: ``coding.get(name).decoder()``, or any other :class:`coding.Decoder` of the LLRs
+            of all bits sent. A decoder with ``keep_messages`` keeps its messages from pass to pass
+            and requires early_stop=False.
         interleaver: see :class:`CodewordLayout`. From the second pass on, the detector knows the
             zeros that fill up a codeword's last vector.
         iterations: maximum number of passes; 1 decodes without feedback.
@@ -105,7 +102,7 @@ class IterativeReceiver:
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,
                  feedback_scale=0.6, last_decoder=None, graphs=True):
         detector = as_detector(detector)
-        self.detector, self.decoder = detector, as_decoder(decoder)
+        self.detector, self.decoder = detector, check_decoder("decoder", decoder)
         self.iterations = iterations
         if detector.llr_dtype != np.float32:
             raise ValueError(f"detector: got {detector.name} with llr_type={detector.llr_dtype}, "
@@ -116,7 +113,8 @@ class IterativeReceiver:
             raise ValueError("decoder: got keep_messages=True, which requires early_stop=False: "
                              "kept messages need the same codewords in each pass")
         self.feedback_scale = positive("feedback_scale", feedback_scale)
-        self.last_decoder = self.decoder if last_decoder is None else as_decoder(last_decoder)
+        self.last_decoder = (decoder if last_decoder is None
+                             else check_decoder("last_decoder", last_decoder))
         if self.last_decoder.num_bits != decoder.num_bits:
             raise ValueError(f"last_decoder: got {self.last_decoder.num_bits} bits, must have the "
                              f"{decoder.num_bits} bits of decoder")

@@ -14,7 +14,7 @@ UNCODED_VECTORS = 100    # vectors in a frame of "none"
 
 def allowed():
     """Return a description of the names that ``make_code`` takes, for messages."""
-    return (f"none[:VECTORS], {', '.join(coding.FORMS)}; options of the decoder may follow "
+    return (f"none[:VECTORS], {', '.join(coding.forms())}; options of the decoder may follow "
             "(wimax:2304:1/2:factor=0.75)")
 
 

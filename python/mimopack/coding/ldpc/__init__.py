@@ -5,10 +5,10 @@
 The matrices come from standards or from files in MacKay's alist format.
 """
 
+from ..codes import look_up
 from .alist import read_alist, write_alist
 from .decoder import LdpcDecoder
 from .encoder import LdpcEncoder
-from .names import families, get, matrix_forms
 from .nr_rate_matching import (
     NR_PUNCTURED_COLUMNS,
     NrRateMatching,
@@ -28,18 +28,32 @@ from .standards import (
 )
 from .wifi_rate_matching import WifiFrameDecoder, WifiRateMatching
 
-__all__ = ["FAMILIES", "FORMS", "NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIFI_LENGTHS",
+__all__ = ["NR_LIFTING_SIZES", "NR_PUNCTURED_COLUMNS", "WIFI_LENGTHS",
            "WIFI_RATES", "WIMAX_LENGTHS", "WIMAX_RATES", "LdpcDecoder", "LdpcEncoder",
            "NrRateMatching", "ParityChecks", "Prototype", "WifiFrameDecoder", "WifiRateMatching",
            "get", "nr", "nr_base_graph", "nr_lifting_size", "read_alist", "wifi", "wimax",
            "write_alist"]
 
 
-def __getattr__(name):
-    """Return FAMILIES or FORMS for the names that ``get`` takes.
+def get(name):
+    """Return the parity-check matrix with a given name.
 
-    They change when ``coding.register`` adds a family.
+    Args:
+        name: "wimax:2304:1/2" or "wifi:1944:5/6" (bits in a codeword, rate), "nr:1:384" (base
+            graph, lifting size), or the path of a file that :func:`read_alist` reads.
+
+    Returns:
+        :class:`Prototype` or :class:`ParityChecks`.
+
+    Raises:
+        ValueError: the name has another form, the standard does not have the size, or the file is
+            not in alist format.
+        OSError: the file cannot be read.
     """
-    if name in ("FAMILIES", "FORMS"):
-        return families() if name == "FAMILIES" else matrix_forms()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    family, sizes, options = look_up(name)
+    if family.matrix is None or options:
+        raise ValueError(f"code: got {str(name)!r}, must be an LDPC code without options")
+    try:
+        return family.matrix(*sizes)
+    except ValueError as error:
+        raise ValueError(f"code: got {str(name)!r}; {error}") from None

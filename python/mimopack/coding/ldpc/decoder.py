@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from ... import _core, reference
-from ...checks import choice, instruction_set, number, positive
-from ..soft_decoder import SoftDecoder
+from ...checks import instruction_set, number, positive
+from ..backend_decoder import SoftDecoder
 
 ALGORITHMS = ("normalized", "offset", "sum-product")
 
@@ -57,38 +57,27 @@ class LdpcDecoder(SoftDecoder):
                  early_stop=True, keep_messages=False, backend="auto", device=0, threads=0,
                  isa="auto"):
         self._code = code
-        self._rows, self._columns = (np.asarray(of) for of in code.checks())
-        super().__init__(code.num_bits, len(self._columns), iterations, early_stop, keep_messages,
-                         backend, device, threads)
-        self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
+        self._rows, self._columns = (np.asarray(places) for places in code.checks())
         self.factor = positive("factor", factor)
         self.offset = number("offset", offset)
         if not 0 <= self.offset < np.inf:
             raise ValueError(f"offset: got {offset}, must be finite and not negative")
-        if algorithm == "sum-product" and backend != "reference":
-            raise ValueError(f"algorithm: got 'sum-product' with backend {backend!r}, allowed are "
-                             "normalized, offset, or backend='reference'")
-        self._rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
-        self._isa = instruction_set(isa)
-        self._begin()
-
-    def _make_core(self):
-        counts = np.bincount(self._rows, minlength=self._code.num_checks)
+        rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
+        self._core_options = {"factor": rule[0], "offset": rule[1]}
+        counts = np.bincount(self._rows, minlength=code.num_checks)
         first = np.concatenate([[0], np.cumsum(counts[counts > 0])])
-        return _core.LdpcDecoder(num_bits=self.num_bits, first=first.tolist(),
-                                 columns=self._columns.tolist(), isa=self._isa)
-
-    def _core_options(self):
-        factor, offset = self._rule
-        return {"factor": factor, "offset": offset}
+        self._core = _core.LdpcDecoder(num_bits=code.num_bits, first=first.tolist(),
+                                       columns=self._columns.tolist(), isa=instruction_set(isa))
+        super().__init__(code.num_bits, len(self._columns), algorithm, ALGORITHMS, iterations,
+                         early_stop, keep_messages, backend, device, threads)
 
     def _reference(self, llr, messages):
         check = (reference.sum_product if self.algorithm == "sum-product"
-                 else partial(reference.min_sum, factor=self._rule[0], offset=self._rule[1]))
+                 else partial(reference.min_sum, **self._core_options))
         return reference.ldpc(llr, self._rows, self._columns, check, self.iterations,
                               self.early_stop, messages)
 
     def _program(self):
         from ...cuda.ldpc import LdpcProgram
 
-        return LdpcProgram(self._code, *self._rule, self.early_stop, self.device)
+        return LdpcProgram(self._code, *self._core_options.values(), self.early_stop, self.device)

@@ -4,10 +4,10 @@
 
 import numpy as np
 
-from ...checks import bits as check_bits
+from ..decoder import Encoder
 
 
-class LdpcEncoder:
+class LdpcEncoder(Encoder):
     """Systematic LDPC encoder (T. Richardson, R. Urbanke, IEEE Trans. Inf. Theory 47(2), 2001).
 
     A bit that occurs in only one check follows from the other bits of that check. The constructor
@@ -34,19 +34,7 @@ class LdpcEncoder:
         self._solve(free, checks)
         self.num_info = len(self.information)
 
-    def encode(self, bits):
-        """Encode information bits to codewords.
-
-        Args:
-            bits: (n, num_info) uint8, 0 or 1.
-
-        Returns:
-            (n, num_bits) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
-        """
-        bits = check_bits("bits", bits, self.num_info)
+    def _encode(self, bits):
         words = np.zeros((len(bits), self.num_bits), np.uint8)
         words[:, self.information] = bits
         sums = bits[:, self._used].astype(np.float32) @ self._sums    # exact up to 2^24

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ...arrays import array_module
-from ...checks import array, choice, flag, integer
+from ...checks import choice, flag, integer
 from ..selection import Selection
 from .parity_checks import Prototype
 from .standards import NR_BASE_GRAPHS, NR_LIFTING_SIZES, nr
@@ -114,6 +114,7 @@ class NrRateMatching(Selection):
         size = self.lifting_size = nr_lifting_size(self.base_graph, info_bits)
         whole = nr(self.base_graph, size)
         self.num_filler = whole.num_info - info_bits
+        self._filler = 0, self.num_filler
         punctured = NR_PUNCTURED_COLUMNS * size
         columns = whole.shifts.shape[1] - NR_PUNCTURED_COLUMNS
         buffer = columns * size
@@ -130,15 +131,6 @@ class NrRateMatching(Selection):
         # §5.4.2.2: written in rows of coded_bits / depth, read by columns.
         sent = np.resize(ring, coded_bits).reshape(depth, -1).T.ravel()
         super().__init__(info_bits, self.code.num_bits, sent)
-
-    def with_filler(self, bits):
-        """Add the filler bits for the encoder: uint8 (n, info_bits) to (n, info_bits + num_filler).
-
-        Raises:
-            ValueError: bits does not match this description.
-        """
-        array("bits", bits, np.uint8, ("n", self.info_bits))
-        return np.pad(bits, ((0, 0), (0, self.num_filler)))
 
     def recover(self, llr):
         """Compute LLRs of whole codewords from the LLRs of the bits sent.

@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decoder for the LTE turbo code."""
 
-import numpy as np
-
 from ... import _core, reference
 from ...checks import choice, instruction_set, positive
-from ..soft_decoder import SoftDecoder
+from ..backend_decoder import PATH_METRICS, PRECISIONS, SoftDecoder
 from .interleaver import NUM_TAIL, qpp_coefficients, qpp_interleaver, turbo_size
-
-PRECISIONS = ("float32", "int16")
-ALGORITHMS = {"max-log": np.maximum, "log-map": np.logaddexp}
 
 
 class TurboDecoder(SoftDecoder):
@@ -66,30 +61,21 @@ class TurboDecoder(SoftDecoder):
                  device=0, threads=0, isa="auto"):
         self.size = turbo_size(size)
         self.precision = choice("precision", precision, PRECISIONS)
-        super().__init__(3 * (size + NUM_TAIL + 1), size, iterations, early_stop, keep_messages,
-                         backend, device, threads, may_copy=precision != "int16")
-        self.algorithm = choice("algorithm", algorithm, ALGORITHMS)
         self.extrinsic_scale = positive("extrinsic_scale", extrinsic_scale)
-        self._interleaver = qpp_interleaver(size)
-        if algorithm == "log-map" and backend != "reference":
-            raise ValueError(f"algorithm: got 'log-map' with backend {backend!r}, allowed is "
-                             "max-log, or backend='reference'")
-        if precision == "int16" and not self.extrinsic_scale <= 1:
+        if precision == "int16" and self.extrinsic_scale > 1:
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
-        self._isa = instruction_set(isa)
-        self._begin()
-
-    def _make_core(self):
-        return _core.TurboDecoder(interleaver=self._interleaver.tolist(),
-                                  int16=self.precision == "int16", isa=self._isa)
-
-    def _core_options(self):
-        return {"scale": self.extrinsic_scale}
+        self._interleaver = qpp_interleaver(size)
+        self._core = _core.TurboDecoder(interleaver=self._interleaver.tolist(),
+                                        int16=precision == "int16", isa=instruction_set(isa))
+        self._core_options = {"scale": self.extrinsic_scale}
+        super().__init__(3 * (size + NUM_TAIL + 1), size, algorithm, tuple(PATH_METRICS),
+                         iterations, early_stop, keep_messages, backend, device, threads,
+                         may_copy=precision != "int16")
 
     def _reference(self, llr, messages):
-        return reference.turbo(llr, self._interleaver, ALGORITHMS[self.algorithm], self.iterations,
-                               self.extrinsic_scale, self.early_stop, messages)
+        return reference.turbo(llr, self._interleaver, PATH_METRICS[self.algorithm],
+                               self.iterations, self.extrinsic_scale, self.early_stop, messages)
 
     def _program(self):
         from ...cuda.turbo import TurboProgram

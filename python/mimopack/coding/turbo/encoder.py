@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ...checks import bits as check_bits
+from ..decoder import Encoder
 from .interleaver import NUM_TAIL, qpp_interleaver, turbo_size
 
 # The registers hold u / (1 + D^2 + D^3), which equals u (1 + D^2 + D^3 + D^4) / (1 + D^7).
@@ -34,7 +34,7 @@ def _constituent(bits):
     return parity, ending
 
 
-class TurboEncoder:
+class TurboEncoder(Encoder):
     """Encoder of 3GPP TS 36.212 §5.1.3.2: rate 1/3, two terminated constituent codes.
 
     Each constituent code has eight states and is terminated by tail bits. A codeword consists of
@@ -59,19 +59,7 @@ class TurboEncoder:
         self.information = np.arange(self.num_info)
         self._interleaver = qpp_interleaver(size)
 
-    def encode(self, bits):
-        """Encode information bits to codewords.
-
-        Args:
-            bits: (n, num_info) uint8, 0 or 1.
-
-        Returns:
-            (n, num_bits) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
-        """
-        bits = check_bits("bits", bits, self.num_info)
+    def _encode(self, bits):
         n, size = bits.shape
         words = np.empty((n, 3, size + NUM_TAIL + 1), np.uint8)
         words[:, 0, :size] = bits

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ...checks import array, choice, integer
+from ...checks import choice, integer
 from ..selection import Selection
 from .interleaver import NUM_TAIL, TURBO_SIZES
 
@@ -75,6 +75,7 @@ class RateMatching(Selection):
         info_bits = integer("info_bits", info_bits, 1, TURBO_SIZES[-1])
         self.size = next(size for size in TURBO_SIZES if size >= info_bits)
         self.num_filler = self.size - info_bits
+        self._filler = self.num_filler, 0
         self.information = np.arange(self.num_filler, self.size)
         length = self.size + NUM_TAIL + 1
         coded_bits = integer("coded_bits", coded_bits, 1, 2**24)
@@ -87,15 +88,6 @@ class RateMatching(Selection):
         ring = places[places != DUMMY]
         self.selected = np.resize(ring, coded_bits)
         super().__init__(info_bits, 3 * length, self.selected)
-
-    def with_filler(self, bits):
-        """Add the filler bits for the turbo encoder: uint8 (n, info_bits) to (n, size).
-
-        Raises:
-            ValueError: bits does not match this description.
-        """
-        array("bits", bits, np.uint8, ("n", self.info_bits))
-        return np.pad(bits, ((0, 0), (self.num_filler, 0)))
 
     def recover(self, llr):
         """Compute LLRs of whole codewords from the LLRs of the bits sent.
