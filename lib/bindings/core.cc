@@ -75,12 +75,11 @@ void copy(py::array& out, const py::array& source, int threads)
     if (!(out.flags() & source.flags() & py::array::c_style))
         throw std::invalid_argument("copy: out and source must be C-contiguous");
     constexpr std::size_t line = 64;
-    const int most = team_size(threads);
+    const int count = team_size(threads);
     const std::size_t size = source.nbytes();
     char* const to = static_cast<char*>(out.mutable_data());
     const char* const from = static_cast<const char*>(source.data());
-    const python_released release;
-    const int count = most > 1 ? team_function(threads)(most) : 1;
+    const py::gil_scoped_release release;
     const std::size_t share = (size / count + line) / line * line;
 #pragma omp parallel for num_threads(count)
     for (int t = 0; t < count; ++t) {
@@ -328,17 +327,12 @@ PYBIND11_MODULE(_core, m)
             "gr-mimopack was compiled for instruction sets that this processor lacks: "
             "build it on this machine, or with -DMIMOPACK_ISAS=all");
     watch_forks();
-    py::register_local_exception<threads_refused>(
-        m, "ThreadsRefused", PyExc_RuntimeError);
     /* Classes are module_local: the packages mimopack and gnuradio.mimopack may be loaded
      * together, each with its own copy of this module. */
     py::class_<cpu_detector>(m, "CpuDetector", py::module_local());
-    bind_convolutional(m);
-    bind_ldpc(m);
+    bind_codes(m);
     bind_recording(m);
     bind_tasks(m); /* before the modules whose functions return tasks */
-    bind_turbo(m);
-    bind_viterbi(m);
     bind_wifi(m);
 #define MIMOPACK_NAME(isa) #isa,
     m.def("compiled_isas",
@@ -359,7 +353,7 @@ PYBIND11_MODULE(_core, m)
           py::arg("threads"));
     m.def("max_threads", [] { return std::min(omp_get_max_threads(), most_threads()); });
     py::class_<detector, cpu_detector>(m, "Detector", py::module_local())
-        .def(py::init(constructor<detector, const py::dict&, const std::string&>()),
+        .def(py::init<const py::dict&, const std::string&>(),
              py::arg("plan"),
              py::arg("isa") = "auto")
         .def("detect",

@@ -86,7 +86,7 @@ bool fill(const std::vector<const float*>& channels,
     if (!py::isinstance<py::array_t<T>>(out))
         return false;
     T* const to = static_cast<T*>(out.mutable_data());
-    const python_released release;
+    const py::gil_scoped_release release;
     clipped = interleave(channels, to, samples, factor, offset);
     return true;
 }

@@ -19,7 +19,7 @@ public:
 protected:
     void work() override
     {
-        const python_held lock;
+        const py::gil_scoped_acquire lock;
         const py::object function = std::move(d_function);
         const py::object arguments = std::move(d_arguments);
         d_value = function(*arguments);
@@ -90,9 +90,7 @@ void task::rethrow()
 
 void delete_task(task* t)
 {
-    if (!python_is_there()) /* nothing to give its objects back to */
-        return;
-    const python_held lock;
+    const py::gil_scoped_acquire lock;
     delete t;
 }
 
@@ -169,7 +167,7 @@ void task_queue::set_alarm(std::function<void()> function)
 
 void bind_tasks(py::module_& m)
 {
-    using unlocked = py::call_guard<python_released>;
+    using unlocked = py::call_guard<py::gil_scoped_release>;
     py::class_<task, std::shared_ptr<task>>(
         m,
         "Task",
@@ -189,14 +187,14 @@ Attributes:
     m.def(
         "python_task",
         [](py::object function, py::args arguments) {
-            return new_object<task>(
+            return std::shared_ptr<task>(
                 make_task<python_task>(std::move(function), std::move(arguments)));
         },
         py::arg("function"),
         "Return the Task of a call of a function with the other arguments.");
     py::class_<task_queue, std::shared_ptr<task_queue>>(
         m, "TaskQueue", py::module_local(), "Tasks that wait for a thread.")
-        .def(py::init(constructor<task_queue>()))
+        .def(py::init<>())
         .def_property_readonly("overloaded",
                                &task_queue::overloaded,
                                "Whether the queue holds more tasks than threads serve.")

@@ -89,21 +89,6 @@ std::shared_ptr<Task> make_task(Arguments&&... arguments)
     return { new Task(std::forward<Arguments>(arguments)...), delete_task };
 }
 
-/* Return Python's object of a new task.
- *
- * If memory fails while pybind11 registers the object, pybind11 has freed the task, which
- * then nobody else may do. */
-template <class Task>
-py::object new_object(std::shared_ptr<Task> made)
-{
-    using pointer = std::shared_ptr<Task>;
-    alignas(pointer) unsigned char memory[sizeof(pointer)];
-    auto* const kept = new (memory) pointer(std::move(made));
-    py::object object = py::cast(*kept); /* or throw */
-    kept->~pointer();
-    return object;
-}
-
 /* Tasks that wait for a thread. No caller of run_one() and serve() may hold Python's
  * lock, which they never ask for themselves. */
 class task_queue

@@ -4,7 +4,6 @@
 /* A block that notes when the PDUs of a receiver arrive. A block in Python would wait for
  * Python's lock with each PDU, and make the receiver's threads wait for it. */
 
-#include "bindings/constructor.h"
 #include "runtime/bindings.h"
 
 #include <gnuradio/block.h>
@@ -19,9 +18,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace py = pybind11;
@@ -33,24 +29,17 @@ class arrivals : public gr::block
 public:
     using sptr = std::shared_ptr<arrivals>;
 
-    /* room: number of PDUs whose notes need no new memory. Where a virtual machine gets
-     * pages from its host, memory that grows would delay the notes. */
-    explicit arrivals(std::int64_t room)
+    arrivals()
         : gr::block("arrivals",
                     gr::io_signature::make(0, 0, 0),
                     gr::io_signature::make(0, 0, 0))
     {
-        if (room < 0 || room > std::int64_t{ 1 } << 30)
-            throw std::invalid_argument("room: got " + std::to_string(room) +
-                                        ", allowed are 0 to 2^30");
-        d_noted.resize(3 * room); /* uses the pages */
-        d_noted.clear();
         message_port_register_in(pmt::intern("in"));
         set_msg_handler(pmt::intern("in"), [this](const pmt::pmt_t& pdu) { note(pdu); });
     }
 
-    /* Rows of a PDU's first sample, the time of this sample and the time of arrival, both
-     * in ns. Other messages are left out. */
+    /* Return rows of a PDU's first sample, the time of this sample and the time of
+     * arrival, both in ns. Leave out other messages. */
     py::array_t<std::int64_t> take()
     {
         std::vector<std::int64_t> noted;
@@ -100,15 +89,9 @@ void mimopack::bind_arrivals(py::module_& m)
     py::class_<arrivals, gr::block, gr::basic_block, arrivals::sptr>(
         m,
         "arrivals",
-        R"(A block that notes when PDUs with the keys start and rx_time arrive at its port in.
-
-Args:
-    room: number of PDUs, 0 to 2^30, for which the block takes memory when it is made.)")
-        .def(
-            py::init([](std::int64_t room) {
-                return mimopack::constructed{ gnuradio::make_block_sptr<arrivals>(room) };
-            }),
-            py::arg("room") = 0)
+        "A block that notes when PDUs with the keys start and rx_time arrive at its port "
+        "in.")
+        .def(py::init([] { return gnuradio::make_block_sptr<arrivals>(); }))
         .def("take",
              &arrivals::take,
              R"(Return what was noted since the last call.

@@ -9,9 +9,7 @@
 namespace mimopack {
 
 void bind_arrivals(pybind11::module_& m);
-void bind_hierarchy(pybind11::module_& m);
 void bind_messages(pybind11::module_& m);
-void bind_running(pybind11::module_& m);
 void bind_samples(pybind11::module_& m);
 
 } // namespace mimopack

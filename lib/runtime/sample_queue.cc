@@ -16,13 +16,13 @@ void sample_queue::open()
     d_ends = d_dropping = d_abandoned = false;
     d_waiting = d_taking = 0;
     d_tags.clear();
-    d_free.reserve(d_free.size() + d_chunks.size()); /* or throw */
-    for (std::shared_ptr<chunk>& one : d_chunks)
-        d_free.push_back(std::move(one));
+    for (std::shared_ptr<chunk>& used : d_chunks)
+        d_free.push_back(std::move(used));
     d_chunks.clear();
 }
 
-/* Return a chunk with room for samples, the next of which is this one. */
+/* Return a chunk with room for samples. The next sample that it gets is number
+ * "sample". */
 std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sample)
 {
     const std::lock_guard guard(d_mutex);
@@ -33,8 +33,8 @@ std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sampl
     }
     std::shared_ptr<chunk> made;
     const auto unused =
-        std::find_if(d_free.begin(), d_free.end(), [](const std::shared_ptr<chunk>& one) {
-            return one.use_count() == 1;
+        std::find_if(d_free.begin(), d_free.end(), [](const std::shared_ptr<chunk>& c) {
+            return c.use_count() == 1;
         });
     if (unused == d_free.end()) {
         made = std::make_shared<chunk>();
@@ -51,41 +51,26 @@ std::shared_ptr<sample_queue::chunk> sample_queue::chunk_for(std::uint64_t sampl
     return made;
 }
 
-void sample_queue::put(std::uint64_t first,
+bool sample_queue::put(std::uint64_t first,
                        const sample* const* rows,
                        std::int64_t count,
                        const std::vector<gr::tag_t>& tags)
-{
-    std::int64_t done = 0;
-    try {
-        put_all(first, rows, count, tags, done);
-    } catch (...) {
-        lose(count - done);
-        throw;
-    }
-}
-
-/* Put samples; "done" counts those that were put or dropped. */
-void sample_queue::put_all(std::uint64_t first,
-                           const sample* const* rows,
-                           std::int64_t count,
-                           const std::vector<gr::tag_t>& tags,
-                           std::int64_t& done)
 {
     {
         const std::lock_guard guard(d_mutex);
         if (d_abandoned) { /* nobody wants the tags either */
             d_dropped += count;
-            return;
+            return false;
         }
         d_tags.insert(d_tags.end(), tags.begin(), tags.end());
         if (d_drops && !fits(count)) {
             d_dropping = true;
             d_dropped += count;
-            return;
+            return true;
         }
         d_dropping = false;
     }
+    std::int64_t done = 0;
     while (done < count) {
         const std::shared_ptr<chunk> into = chunk_for(first + done);
         const std::int64_t size = std::min(count - done, d_size - into->used);
@@ -94,7 +79,7 @@ void sample_queue::put_all(std::uint64_t first,
             d_change.wait(lock, [&] { return fits(size) || d_abandoned; });
             if (d_abandoned) {
                 d_dropped += count - done;
-                return;
+                return false;
             }
         }
         /* The taking thread reads up to "used" only. */
@@ -108,6 +93,7 @@ void sample_queue::put_all(std::uint64_t first,
         done += size;
         d_change.notify_all();
     }
+    return true;
 }
 
 /* Release the samples that were being taken. The caller holds the mutex. */
@@ -129,7 +115,7 @@ bool sample_queue::wait()
     return d_waiting || d_ends;
 }
 
-std::optional<sample_queue::span> sample_queue::look()
+std::optional<sample_queue::span> sample_queue::take()
 {
     std::unique_lock lock(d_mutex);
     release();
@@ -141,23 +127,20 @@ std::optional<sample_queue::span> sample_queue::look()
         d_chunks.pop_front();
     }
     const std::shared_ptr<chunk>& memory = d_chunks.front();
-    span found{ memory->first + memory->taken, memory, memory->taken, memory->used, {} };
     const std::uint64_t end = memory->first + memory->used;
     const auto later =
         std::stable_partition(d_tags.begin(), d_tags.end(), [&](const gr::tag_t& tag) {
             return tag.offset < end;
         });
-    found.tags.assign(d_tags.begin(), later);
-    return found;
-}
-
-void sample_queue::accept(const span& found)
-{
-    const std::lock_guard guard(d_mutex);
-    d_taking = found.end - found.begin;
-    found.memory->taken = found.end;
-    /* Newer tags are behind those of the span. */
-    d_tags.erase(d_tags.begin(), d_tags.begin() + found.tags.size());
+    span taken{ memory->first + memory->taken,
+                memory,
+                memory->taken,
+                memory->used,
+                { d_tags.begin(), later } };
+    d_tags.erase(d_tags.begin(), later);
+    d_taking = memory->used - memory->taken;
+    memory->taken = memory->used;
+    return taken;
 }
 
 void sample_queue::rest(double least, double most)

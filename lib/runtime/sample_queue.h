@@ -76,34 +76,16 @@ public:
         d_change.notify_all();
     }
 
-    /* Copy samples of the antennas, and keep their tags. If there is no memory for all,
-     * drop the rest and throw. */
-    void put(std::uint64_t first,
+    /* Copy samples of the antennas, and keep their tags. Return false if the queue is
+     * abandoned. */
+    bool put(std::uint64_t first,
              const sample* const* rows,
              std::int64_t count,
              const std::vector<gr::tag_t>& tags);
 
     /* Wait for the oldest samples. From then on, the samples of the previous call do not
      * count as waiting. They stay as they are while somebody holds their chunk. */
-    std::optional<span> take()
-    {
-        std::optional<span> found = look();
-        if (found)
-            accept(*found);
-        return found;
-    }
-
-    /* The two steps of take(): the samples still wait until accept(), which needs no
-     * memory. */
-    std::optional<span> look();
-    void accept(const span& found);
-
-    /* Count samples of each antenna that nobody could put. */
-    void lose(std::int64_t count)
-    {
-        const std::lock_guard guard(d_mutex);
-        d_dropped += count;
-    }
+    std::optional<span> take();
 
     /* Wait until take() need not wait, or until wake(). Return whether take() need not
      * wait. The samples of the previous take() do not count as waiting any more. */
@@ -160,11 +142,6 @@ private:
     }
 
     std::shared_ptr<chunk> chunk_for(std::uint64_t sample);
-    void put_all(std::uint64_t first,
-                 const sample* const* rows,
-                 std::int64_t count,
-                 const std::vector<gr::tag_t>& tags,
-                 std::int64_t& done);
     void release();
 };
 

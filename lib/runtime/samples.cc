@@ -1,27 +1,120 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 
-#include "bindings/constructor.h"
-#include "bindings/interpreter.h"
+/* A block that hands samples of several antennas to a Python thread, without waiting for
+ * Python's lock for each piece */
+
 #include "runtime/bindings.h"
 #include "runtime/sample_queue.h"
-#include "runtime/sample_sink.h"
 
+#include <gnuradio/block_detail.h>
+#include <gnuradio/io_signature.h>
+#include <gnuradio/sync_block.h>
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <exception>
 #include <functional>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace py = pybind11;
-using mimopack::constructed;
-using mimopack::constructor;
-using mimopack::python_released;
 using mimopack::sample_queue;
-using mimopack::sample_sink;
 
 namespace {
+
+class sample_sink : public gr::sync_block
+{
+public:
+    sample_sink(const std::string& name,
+                std::shared_ptr<sample_queue> queue,
+                double least,
+                double most,
+                const std::string& control,
+                py::object owner)
+        : gr::sync_block(name,
+                         gr::io_signature::make(queue->num_rx(),
+                                                queue->num_rx(),
+                                                sizeof(sample_queue::sample)),
+                         gr::io_signature::make(0, 0, 0)),
+          d_queue(std::move(queue)),
+          d_least(least),
+          d_most(most),
+          d_owner(std::move(owner))
+    {
+        /* An output multiple makes the scheduler give the block in front large buffers;
+         * start() takes it back so that nothing waits for more samples than have come. */
+        set_output_multiple(static_cast<int>(d_queue->at_a_time()));
+        const pmt::pmt_t port = pmt::mp(control);
+        message_port_register_in(port);
+        set_msg_handler(port,
+                        [this](const pmt::pmt_t& message) { call("control", message); });
+    }
+
+    ~sample_sink() override
+    {
+        const py::gil_scoped_acquire lock;
+        d_owner = py::object();
+    }
+
+    bool start() override
+    {
+        set_output_multiple(1);
+        d_queue->open();
+        if (!call("begin"))
+            d_queue->abandon(); /* nobody takes the samples */
+        return gr::sync_block::start();
+    }
+
+    bool stop() override
+    {
+        d_queue->close();
+        call("end", detail()->done());
+        set_output_multiple(static_cast<int>(d_queue->at_a_time())); /* for start() */
+        return gr::sync_block::stop();
+    }
+
+    int work(int noutput_items,
+             gr_vector_const_void_star& input_items,
+             gr_vector_void_star&) override
+    {
+        std::vector<gr::tag_t> tags;
+        get_tags_in_window(tags, 0, 0, noutput_items);
+        const bool wanted = d_queue->put(
+            nitems_read(0),
+            reinterpret_cast<const sample_queue::sample* const*>(input_items.data()),
+            noutput_items,
+            tags);
+        if (!wanted)
+            return WORK_DONE; /* a flowgraph without further sinks ends */
+        if (d_queue->drops())
+            d_queue->rest(d_least, d_most);
+        return noutput_items;
+    }
+
+private:
+    const std::shared_ptr<sample_queue> d_queue;
+    const double d_least, d_most;
+    py::object d_owner;
+
+    /* Call a method of the owner, and log an exception. Return whether there was none. */
+    template <class... Arguments>
+    bool call(const char* method, const Arguments&... arguments)
+    {
+        const py::gil_scoped_acquire lock;
+        try {
+            d_owner.attr(method)(arguments...);
+            return true;
+        } catch (const std::exception& error) { /* py::error_already_set is one */
+            d_logger->error("{:s}(): {:s}", method, error.what());
+            return false;
+        }
+    }
+};
 
 using rows_array =
     py::array_t<sample_queue::sample, py::array::c_style | py::array::forcecast>;
@@ -37,44 +130,40 @@ void put(sample_queue& queue,
     std::vector<const sample_queue::sample*> rows;
     for (py::ssize_t row = 0; row < samples.shape(0); ++row)
         rows.push_back(samples.data(row, 0));
-    const python_released unlocked;
+    const py::gil_scoped_release unlocked;
     queue.put(first, rows.data(), samples.shape(1), tags);
 }
 
 /* Return (first, samples, tags), or None at the end. */
 py::object take(sample_queue& queue)
 {
-    std::optional<sample_queue::span> found;
+    std::optional<sample_queue::span> taken;
     {
-        const python_released unlocked;
-        found = queue.look();
+        const py::gil_scoped_release unlocked;
+        taken = queue.take();
     }
-    if (!found)
+    if (!taken)
         return py::none();
-    constexpr py::ssize_t one = sizeof(sample_queue::sample);
+    constexpr py::ssize_t size = sizeof(sample_queue::sample);
     using memory = std::shared_ptr<sample_queue::chunk>;
-    auto kept = std::make_unique<memory>(found->memory);
-    const py::capsule owner(kept.get(),
+    const py::capsule owner(new memory(taken->memory),
                             [](void* held) { delete static_cast<memory*>(held); });
-    kept.release();
     const py::array_t<sample_queue::sample> samples(
         { static_cast<py::ssize_t>(queue.num_rx()),
-          static_cast<py::ssize_t>(found->end - found->begin) },
-        { one * static_cast<py::ssize_t>(queue.at_a_time()), one },
-        reinterpret_cast<const sample_queue::sample*>(found->memory->data.get()) +
-            found->begin,
+          static_cast<py::ssize_t>(taken->end - taken->begin) },
+        { size * static_cast<py::ssize_t>(queue.at_a_time()), size },
+        reinterpret_cast<const sample_queue::sample*>(taken->memory->data.get()) +
+            taken->begin,
         owner);
-    py::tuple taken = py::make_tuple(found->first, samples, found->tags);
-    queue.accept(*found); /* only now: there may be no memory for these objects */
-    return taken;
+    return py::make_tuple(taken->first, samples, taken->tags);
 }
 
 py::capsule make_alarm(const std::shared_ptr<sample_queue>& queue)
 {
     using function = std::function<void()>;
     return { new function([kept = std::weak_ptr<sample_queue>(queue)] {
-                 if (const auto found = kept.lock())
-                     found->wake();
+                 if (const auto woken = kept.lock())
+                     woken->wake();
              }),
              [](void* alarm) { delete static_cast<function*>(alarm); } };
 }
@@ -98,7 +187,7 @@ Attributes:
     dropped: samples of each antenna that were dropped since the object was made.
     waiting: samples of each antenna that wait, or are being taken.
     has_more: whether more samples wait than are being taken.)")
-        .def(py::init(constructor<sample_queue, int, std::int64_t, std::int64_t, bool>()),
+        .def(py::init<int, std::int64_t, std::int64_t, bool>(),
              py::arg("num_rx"),
              py::arg("most"),
              py::arg("at_a_time"),
@@ -129,7 +218,7 @@ Returns:
     sample), or None at the end. From the next call on, these samples do not count as waiting.)")
         .def("wait",
              &sample_queue::wait,
-             py::call_guard<python_released>(),
+             py::call_guard<py::gil_scoped_release>(),
              "Wait until take() need not wait, or until the alarm. Return whether take() "
              "need not wait. The samples of the previous take() do not count as waiting "
              "any more.")
@@ -142,7 +231,7 @@ Returns:
              &sample_queue::rest,
              py::arg("least"),
              py::arg("most"),
-             py::call_guard<python_released>(),
+             py::call_guard<py::gil_scoped_release>(),
              "Wait for the least seconds, and then until no samples wait, for the most "
              "seconds in all.");
 }
@@ -158,42 +247,30 @@ void bind_sink(py::module_& m)
         "sample_sink",
         R"(A block without outputs that puts its samples into a SampleQueue.
 
-While the flowgraph runs, the block holds Python's side, an object with three methods: begin();
-end(done), called after the queue was closed, where done tells that the flowgraph has ended and was
-not only changed; and control(message).
-
 Args:
     name: of the block.
     queue: SampleQueue.
     least, most: seconds for which work() rests after each call if the queue drops samples, see
         SampleQueue.rest().
-    control: name of the message port for control().
-    find: function that returns Python's side, or None if it is gone, such as a weakref.ref.
-    outlet: an object that lives as long as the block, with end(done), which is called if begin()
-        has failed.)")
+    control: name of a message port.
+    owner: object with three methods. begin() is called when the block starts; end(done) when it
+        stops, after the queue was closed, where done tells that the flowgraph has ended and was not
+        only changed; and control(message) for each message. The block keeps the object alive.)")
         .def(py::init([](const std::string& name,
                          std::shared_ptr<sample_queue> queue,
                          double least,
                          double most,
                          const std::string& control,
-                         py::object find,
-                         py::object outlet) {
-                 return constructed{ gnuradio::make_block_sptr<sample_sink>(
-                     name,
-                     std::move(queue),
-                     least,
-                     most,
-                     control,
-                     std::move(find),
-                     std::move(outlet)) };
+                         py::object owner) {
+                 return gnuradio::make_block_sptr<sample_sink>(
+                     name, std::move(queue), least, most, control, std::move(owner));
              }),
              py::arg("name"),
              py::arg("queue"),
              py::arg("least"),
              py::arg("most"),
              py::arg("control"),
-             py::arg("find"),
-             py::arg("outlet"));
+             py::arg("owner"));
 }
 
 } // namespace

@@ -10,13 +10,7 @@ of this package: ``mimopack.wifi_receiver(...)``. They are imported on first use
 Without GNU Radio, the same modules are the package ``mimopack``, which pip installs.
 """
 
-import os
 from importlib import import_module
-
-# By default OpenMP's idle threads spin on cores that other blocks of the flowgraph need. The
-# setting takes effect only before the first OpenMP library is loaded. A value set by the user
-# stays.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.1.0"
 

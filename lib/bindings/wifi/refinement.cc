@@ -151,7 +151,7 @@ py::tuple refine(const decoded_frames& from,
                                 floats(estimate) };
     const wifi_build& build = find_wifi(isa);
     {
-        python_released release;
+        py::gil_scoped_release release;
         build.refine(w);
     }
     return py::make_tuple(offset, phase, turned, noise, least, estimate);
@@ -181,7 +181,7 @@ py::tuple whiten(const decoded_frames& from,
                                floats(whitened) };
     const wifi_build& build = find_wifi(isa);
     {
-        python_released release;
+        py::gil_scoped_release release;
         build.whiten(w);
     }
     return py::make_tuple(vectors, whitened);

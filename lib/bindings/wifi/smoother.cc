@@ -23,7 +23,7 @@ std::shared_ptr<const filter_bank::filter> filter_bank::find(int width, int leve
 
 filter_bank::filter filter_bank::make(int width, int level)
 {
-    const python_held acquire;
+    const py::gil_scoped_acquire acquire;
     const auto [analysis, synthesis, error] =
         d_make(width, level).cast<std::tuple<float_array, float_array, double>>();
     require(analysis.ndim() == 2 && synthesis.ndim() == 2 &&
@@ -127,8 +127,8 @@ void bind_wifi_smoother(py::module_& m)
                  const wifi_delay_rules rules = { lobe,          longest,  margin,
                                                   margin_per_db, sidelobe, step,
                                                   step_db };
-                 return constructed{ std::make_shared<smoother>(
-                     k, wanted, delay, transform, rules, std::move(make)) };
+                 return std::make_shared<smoother>(
+                     k, wanted, delay, transform, rules, std::move(make));
              }),
              py::kw_only(),
              py::arg("k").noconvert(),

@@ -6,6 +6,7 @@ The module of a subcommand is imported only when the subcommand runs. Help is th
 ``doctor`` works even if GNU Radio or NumPy cannot be imported.
 """
 
+import os
 import sys
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -48,6 +49,10 @@ def _escape_what_cannot_be_encoded():
 class _LazyGroup(click.Group):
     def main(self, *args, **options):
         _escape_what_cannot_be_encoded()
+        # Libraries read these variables when they are loaded, with a command's module. OpenMP's
+        # idle threads would spin on cores that other threads need, and so would OpenBLAS's.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with exiting():
             return super().main(*args, **options)
 

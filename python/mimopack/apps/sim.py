@@ -2,13 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack sim``: bit and frame error rates over SNR."""
 
-import os
 import time
 from contextlib import ExitStack, suppress
-
-# Each simulation thread encodes with NumPy, so OpenBLAS needs no threads. The setting works only
-# before NumPy is loaded.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import click
 

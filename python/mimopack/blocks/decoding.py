@@ -40,7 +40,7 @@ class BackendBlock(Threaded):
     def _prepare(self, *arguments):
         """Make the engine ready for batches, in start(); log what backend "auto" has chosen."""
         set_configured_gpu_timeout()
-        choice = self._with_threads(self._engine.prepare, *arguments)
+        choice = self._engine.prepare(*arguments)
         if choice:
             self._log.info(choice)
 

@@ -163,8 +163,8 @@ class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
             if self._hard_inputs:
                 hard = input_items[-self._hard_inputs:]
                 extras["hard"] = np.stack([bits.reshape(shape) & 1 for bits in hard])
-            self._with_threads(det.detect, y, h, self._noise(items, self._period), prior=prior,
-                               out=out.reshape(shape), **extras)
+            det.detect(y, h, self._noise(items, self._period), prior=prior,
+                       out=out.reshape(shape), **extras)
             self._erasures += det.erasures
         except Exception as error:
             out[...] = 0

@@ -7,7 +7,6 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from .._runtime import forget_listeners
 from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
@@ -57,10 +56,10 @@ class _LlrDecoding(Decoding):
     def _run(self, llr):
         decoder = self._engine
         if self._llr_output:
-            posterior = self._with_threads(decoder.decode, llr)
+            posterior = decoder.decode(llr)
             bits = decoder.decisions(posterior)
         else:
-            bits, posterior = self._with_threads(decoder.decide, llr), None
+            bits, posterior = decoder.decide(llr), None
         return ((bits, posterior), int(decoder.found.sum()),
                 int(decoder.iterations_taken.sum()), decoder.erasures)
 
@@ -182,11 +181,6 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
     def failures(self):
         """Return the number of PDUs for which the decoder raised an exception: all are erased."""
         return self._failures
-
-    def stop(self):
-        _LlrDecoding.stop(self)
-        forget_listeners(self.to_basic_block())
-        return True
 
     def _take(self, message):
         with self._log.guard("PDU"):

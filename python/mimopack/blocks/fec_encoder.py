@@ -7,7 +7,6 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
-from .._runtime import forget_listeners
 from .message_stream import Listening
 from .streams import BlockLog, batched_block, guarded, vector
 
@@ -89,7 +88,6 @@ class fec_encoder_pdu(Listening, gr.basic_block):
 
     def stop(self):
         self._log.flush()
-        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _take(self, message):

@@ -174,9 +174,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def _run(self, y, h, keep_history):
         noise_var = self._noise(len(y), self.vectors())
-        decided = self._with_threads(
-            self._engine.receive, y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape),
-            noise_var, keep_history)
+        decided = self._engine.receive(
+            y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape), noise_var, keep_history)
         outputs = [decided.bits, decided.found, decided.iterations]
         if keep_history:
             history = decided.history.transpose(1, 0, 2)

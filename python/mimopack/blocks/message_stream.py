@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base classes of blocks that turn messages into streams, or send messages when they end."""
 
-import threading
 import time
 from collections import deque
 
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_listeners, has_senders, listeners, publish
 from .streams import Batched, BlockLog, OutputQueue, remaining
 
 # GNU Radio's port and message that tell a block that a sender of its messages is done.
@@ -21,15 +19,15 @@ _PACE = 0.02
 
 
 class Listening:
-    """Mixin of blocks that take messages at a port and end after the last sender.
+    """Mixin of blocks that take messages at a port.
 
-    GNU Radio ends a block when the first block that sends it messages is done, and drops the
-    messages that still wait.
+    As all blocks of GNU Radio, the block ends when the first block that sends it messages ends.
+    GNU Radio would drop the messages that still wait.
     """
 
     def _listen(self, port, take):
         """Call ``take`` with each message that arrives at a port, a PMT of its name."""
-        self._listened, self._on_message = port, take
+        self._port, self._on_message = port, take
         self.message_port_register_in(port)
         self.set_msg_handler(port, take)
         self.set_msg_handler(_SYSTEM, self._on_system)
@@ -40,13 +38,7 @@ class Listening:
         return super().start()
 
     def _on_system(self, message):
-        if not (pmt.is_pair(message) and pmt.eqv(pmt.car(message), _DONE)):
-            return
-        if not has_senders(self.to_basic_block(), self._listened):
-            self._last_sender_is_done(message)
-
-    def _last_sender_is_done(self, message):
-        for waiting in remaining(self, self._listened):
+        for waiting in remaining(self, self._port):
             self._on_message(waiting)
         self.to_basic_block().system_handler(message)
 
@@ -56,7 +48,7 @@ class message_source(Batched, Listening, gr.basic_block):
 
     A subclass has a method ``_accept(message)``, which fills ``_queue``. If the method raises an
     exception, the message is skipped, counted (``refused``) and logged. After the message PMT_EOF,
-    or when all senders of messages have ended, the streams end as soon as all output is written.
+    or when a sender of messages has ended, the streams end as soon as all output is written.
 
     Args:
         name: name of the block.
@@ -148,8 +140,9 @@ class message_source(Batched, Listening, gr.basic_block):
             self._waiting.popleft()
         self._waiting.append(message)
 
-    def _last_sender_is_done(self, _message):
-        self._ended = True
+    def _on_system(self, message):
+        if pmt.is_pair(message) and pmt.eqv(pmt.car(message), _DONE):
+            self._ended = True
 
 
 class message_outlet(gr.basic_block):
@@ -171,9 +164,6 @@ class message_outlet(gr.basic_block):
         gr.basic_block.__init__(self, "message_outlet", None, None)
         self.log = BlockLog(self)
         self._ports = {name: pmt.intern(name) for name in ports}
-        # Whether its thread runs, and whether more messages may come in this run.
-        self._runs = self._sends = False
-        self._lock = threading.Lock()
         for port in self._ports.values():
             self.message_port_register_out(port)
 
@@ -186,10 +176,8 @@ class message_outlet(gr.basic_block):
             parent.msg_connect(self, name, parent, name)
 
     def start(self):
-        with self._lock:
-            self._runs, self._sends = True, True
         # GNU Radio 3.10 does not clear the "done" state of an earlier run.
-        self._set_done(0)
+        self.to_basic_block().clear_finished()
         return gr.basic_block.start(self)
 
     @property
@@ -199,17 +187,12 @@ class message_outlet(gr.basic_block):
 
     def listeners(self, name):
         """Return the number of ports connected to a port. Call this while the flowgraph runs."""
-        return listeners(self.to_basic_block(), self._ports[name])
+        return listeners(self, self._ports[name])
 
     def send(self, name, *messages):
         """Send messages through a port, from any thread."""
-        publish(self.to_basic_block(), self._ports[name], messages)
-
-    def stop(self):
-        with self._lock:
-            self._runs = False
-            self._forget()
-        return gr.basic_block.stop(self)
+        for message in messages:
+            self.message_port_pub(self._ports[name], message)
 
     def end(self, done=True):
         """End a run after its last message.
@@ -218,16 +201,10 @@ class message_outlet(gr.basic_block):
             done: whether the flowgraph has ended, which the receivers are then told. If not, it was
                 stopped or is being changed.
         """
-        with self._lock:
-            self._sends = False
-            self._forget()
         if done:
-            self._set_done(1)
+            self.to_basic_block()._post(_SYSTEM, pmt.cons(_DONE, pmt.from_long(1)))
 
-    def _forget(self):
-        # Messages may still come when the thread has ended, and the thread tells the receivers.
-        if not self._runs and not self._sends:
-            forget_listeners(self.to_basic_block())
 
-    def _set_done(self, value):
-        self.to_basic_block()._post(_SYSTEM, pmt.cons(_DONE, pmt.from_long(value)))
+def listeners(block, port):
+    """Return how many ports an output port, a PMT of its name, is connected to."""
+    return pmt.length(block.message_subscribers(port))

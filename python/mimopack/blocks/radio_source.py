@@ -119,7 +119,7 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the frequency. It keeps its present one.
         """
-        self._apply({"frequency": frequency})
+        self._change(frequency=positive("frequency", frequency))
 
     def gain(self):
         """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""
@@ -131,17 +131,11 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the gain. It keeps its present one.
         """
-        self._apply({"gain": gain})
+        self._change(gain=_gains(gain))
 
-    def _apply(self, settings):
-        checked = {name: _CHECKS[name](value) for name, value in settings.items()}
+    def _change(self, **settings):
         with self._lock:
-            self._radio.change(**checked)
-
-    def _change_settings(self, settings):
-        # The radio itself applies all or none. The base class would also set the device to what it
-        # has, which can interrupt the samples.
-        self._apply(settings)
+            self._radio.change(**settings)
 
 
 def _each(values):
@@ -162,6 +156,3 @@ def _gains(gain):
     if isinstance(gain, str):
         raise ValueError(f"gain: got {gain!r}, must be dB, such as 30, or 'auto'")
     return tuple(number("gain", one) for one in _each(gain))
-
-
-_CHECKS = {"frequency": lambda frequency: positive("frequency", frequency), "gain": _gains}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Common parts of the recording blocks: device tags, annotated frames, messages and samples."""
 
-import threading
 import time
 
 import numpy as np
@@ -145,7 +144,6 @@ class sample_taker(gr.sync_block):
             arrived.
 
     Attributes:
-        started: ``threading.Event`` that is set when the block starts.
         runs: whether the block has started and not stopped.
         ended: whether the stream has ended. If not, the flowgraph was stopped or is being changed.
     """
@@ -156,14 +154,12 @@ class sample_taker(gr.sync_block):
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._begun, self._paused, self._unpaced = False, 0.0, 0
         self.runs = self.ended = False
-        self.started = threading.Event()
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
         self.set_output_multiple(BATCH)
 
     def start(self):
         self.set_output_multiple(1)
-        self.started.set()
         self._begun, self.runs, self.ended = False, True, False
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):

@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base classes of blocks with settings that change at run time: port ``control``, noise power."""
 
-from contextlib import suppress
-
 import numpy as np
 import pmt
 
-from .._core import ThreadsRefused
 from ..checks import LARGEST, SMALLEST, number, positive, thread_count
 
 CONTROL = pmt.intern("control")
@@ -82,29 +79,20 @@ class Setters:
     def __getattr__(self, setter):
         if not setter.startswith("set_") or not hasattr(self._block, setter):
             raise AttributeError(f"the block has no method {setter}")
-
-        def change(value):
-            try:
-                self._block._change_settings({setter.removeprefix("set_"): value})
-            except Exception as error:
-                self._block._refuse(f"setting refused: {error}")
-        return change
+        return lambda value: self._block._set(setter.removeprefix("set_"), value)
 
 
 class Adjustable:
     """Base class of blocks with settings that callbacks of a flowgraph change.
 
     For each setting, the block has a method that returns it (``name()``) and one that sets it
-    (``set_name(value)``).
+    (``set_name(value)``), or raises an exception and leaves it as it is.
     """
 
     _refused_settings = 0
 
     def refused_settings(self):
-        """Return how many settings, or messages at port ``control``, were refused.
-
-        A block with ``threads`` also counts how often the system refused to start them.
-        """
+        """Return the number of settings and messages at port ``control`` that were refused."""
         return self._refused_settings
 
     @property
@@ -116,19 +104,11 @@ class Adjustable:
         """
         return Setters(self)
 
-    def _apply(self, settings):
-        for name, value in settings.items():
-            getattr(self, f"set_{name}")(value)
-
-    def _change_settings(self, settings):
-        """Apply all settings or, if one is refused, none."""
-        before = {name: getattr(self, name)() for name in settings}
+    def _set(self, name, value):
         try:
-            self._apply(settings)
-        except Exception:
-            with suppress(ValueError):    # a tag may have made the old noise power invalid
-                self._apply(before)
-            raise
+            getattr(self, f"set_{name}")(value)
+        except Exception as error:
+            self._refuse(f"setting refused: {error}")
 
     def _refuse(self, line):
         self._refused_settings += 1
@@ -139,8 +119,8 @@ class Controlled(Adjustable):
     """Base class of blocks with the message port ``control``.
 
     A message is a dictionary {name: value}, or a pair of one name and its value. The names are
-    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. If one value
-    of a message is refused, the message changes nothing.
+    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. A value that
+    is refused leaves its setting as it is.
     """
 
     CONTROLS, OTHER_NAMES = (), {}
@@ -151,50 +131,25 @@ class Controlled(Adjustable):
 
     def _on_control(self, message):
         try:
-            self._change_settings(_request(message, self.CONTROLS, self.OTHER_NAMES))
+            request = _request(message, self.CONTROLS, self.OTHER_NAMES)
         except Exception as error:
-            self._refuse(f"control message refused: {error!r}; allowed are a dictionary or a pair "
+            self._refuse(f"control message refused: {error}; allowed are a dictionary or a pair "
                          f"with {', '.join(self.CONTROLS)}")
+            return
+        for name, value in request.items():
+            self._set(name, value)
 
 
 class Threaded(Controlled):
-    """Base class of blocks with the setting ``threads``, which their ``_engine`` uses.
-
-    If the system refuses to start the threads, the block goes on with fewer and loses nothing.
-    """
-
-    _had = 1    # `threads` of the last call that got them
+    """Base class of blocks with the setting ``threads``, which their ``_engine`` uses."""
 
     def set_threads(self, threads):
-        """Set the number of CPU threads; 0 takes all cores.
-
-        If the system refuses to start them, the block sets the number that it had before, or 1.
-        """
+        """Set the number of CPU threads; 0 takes all cores."""
         self._engine.threads = thread_count(threads)
 
     def threads(self):
         """Return the number of CPU threads; 0 means all cores."""
         return self._engine.threads
-
-    def _with_threads(self, call, *arguments, **keywords):
-        """Return the result of a call of the engine.
-
-        After ``ThreadsRefused``, make the call with fewer threads.
-        """
-        engine = self._engine
-        while True:
-            asked = engine.threads
-            try:
-                result = call(*arguments, **keywords)
-            except ThreadsRefused as error:
-                if asked == 1:
-                    raise
-                engine.threads = self._had if self._had != asked else 1
-                self._had = 1
-                self._refuse(f"{error}. Going on with threads = {engine.threads}")
-            else:
-                self._had = asked
-                return result
 
 
 class NoisePower:

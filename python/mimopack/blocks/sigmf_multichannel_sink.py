@@ -75,7 +75,7 @@ class sigmf_multichannel_sink(hierarchical_block):
         self._samples = sample_taker("sigmf_multichannel_sink_samples", channels,
                                      self.recorder.timeline, bool(timestamp), self, self._log,
                                      sample_rate if overload == "drop" else None)
-        self.connect_inputs(self._samples, self._samples.started)
+        self.connect_inputs(self._samples)
         self._frames = message_taker("frames", self._annotate, self._save, self._log)
         self.message_port_register_hier_in("frames")
         self.msg_connect(self, "frames", self._frames, "frames")

@@ -71,7 +71,7 @@ class sigmf_ring_sink(hierarchical_block):
         self._log = BlockLog(self)
         self._samples = sample_taker("sigmf_ring_sink_samples", channels, self.ring.timeline,
                                      bool(timestamp), self, self._log, sample_rate)
-        self.connect_inputs(self._samples, self._samples.started)
+        self.connect_inputs(self._samples)
         self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
         self._trigger = message_taker("trigger", self._on_trigger, self._finish, self._log)
         self._outlet = message_outlet(("written",))

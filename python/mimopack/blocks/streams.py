@@ -10,9 +10,6 @@ import numpy as np
 import pmt
 from gnuradio import gr
 
-from .._runtime import forget_listeners
-from ..checks import integer
-
 # Minimum time between two reports of one kind, in seconds.
 REPORT_SECONDS = 1.0
 
@@ -120,7 +117,6 @@ class Guarded:
 
     def stop(self):
         self._log.flush()
-        forget_listeners(self.to_basic_block())
         return super().stop()
 
 
@@ -252,12 +248,8 @@ class Batched:
     """Mixin of blocks that ask GNU Radio for buffers of about two batches.
 
     GNU Radio makes the buffers in front of and behind a block twice as large as its output
-    multiple. While the block does not run, the output multiple is therefore a batch. start() sets
-    the one that the user wants, or else the end of a stream would stay in the buffer.
-
-    A buffer limit makes batches smaller. A setting that leaves no room for the output multiple and
-    the minimum of output items raises ValueError: GNU Radio would end the block's thread, and the
-    flowgraph would never end. Settings of a running block count from its next start.
+    multiple. While the block does not run, the output multiple is therefore a batch. While it runs,
+    it is 1, or else the end of a stream would stay in the buffer.
     """
 
     def _ask_for(self, batch, divisor=0):
@@ -269,75 +261,32 @@ class Batched:
                 no minimum. The rest of the buffer is for the reader, who may need several items at
                 once and would wait for ever if this block claimed all of it.
         """
-        self._batch, self._divisor = batch, divisor
-        self._multiple, self._least_items, self._runs = 1, None, False
-        self._fit()
-
-    def set_output_multiple(self, multiple):
-        """Let each call have a multiple of this number of items; the rest of a stream is lost."""
-        self._change("_multiple", integer("multiple", multiple, 1, 2**30))
-
-    def set_min_noutput_items(self, items):
-        """Set the minimum number of items per call."""
-        self._change("_least_items", integer("items", items, 0, 2**30))
+        self._batch = self._asked = batch
+        self._divisor = divisor
+        self._ask()
 
     def set_max_output_buffer(self, *items):
-        """Set the maximum buffer size in items, of all outputs, or of one: (port, items)."""
-        before = self._limits()
+        """Set the maximum buffer size in items, of all outputs, or of one: (port, items).
+
+        It makes batches smaller, from the next start on.
+        """
         self.gateway.set_max_output_buffer(*items)
-        try:
-            self._fit()
-        except ValueError:
-            for port, limit in enumerate(before):
-                self.gateway.set_max_output_buffer(port, limit)
-            raise
-
-    def _limits(self):
-        ports = self.output_signature().max_streams()
-        return [self.max_output_buffer(port) for port in range(ports)]
-
-    def _change(self, name, value):
-        before = getattr(self, name)
-        setattr(self, name, value)
-        try:
-            self._fit()
-        except ValueError:
-            setattr(self, name, before)
-            raise
-
-    def _fit(self):
-        """Choose the batch for the buffers of the next start."""
-        def whole(items):
-            return items - items % self._multiple
-
-        least = whole(max(1, self._least_items or 0) + self._multiple - 1)
-        batch = whole(self._batch)
-        limit = min((limit for limit in self._limits() if limit > 0), default=None)
-        if limit is not None:
-            if limit < 2 * least:
-                raise ValueError(
-                    f"{self.alias()}: a maximum output buffer of {limit} items is too small for "
-                    f"calls with {least} or more, allowed are {2 * least} and more, or -1")
-            batch = min(batch, whole(limit // 2))
-        self._asked = max(batch, least)
-        if not self._runs:
-            self._ask()
+        ports = range(self.output_signature().max_streams())
+        limits = [limit for limit in map(self.max_output_buffer, ports) if limit > 0]
+        self._asked = max(1, min([self._batch, *(limit // 2 for limit in limits)]))
+        self._ask()
 
     def _ask(self):
-        self.gateway.set_output_multiple(self._asked)
-        if self._least_items is not None:
-            self.gateway.set_min_noutput_items(self._least_items)
-        elif self._divisor:
-            self.gateway.set_min_noutput_items(max(1, self._asked // self._divisor))
+        self.set_output_multiple(self._asked)
+        if self._divisor:
+            self.set_min_noutput_items(max(1, self._asked // self._divisor))
 
     def _begin_batches(self):
         """Call this in start()."""
-        self._runs = True
-        self.gateway.set_output_multiple(self._multiple)
+        self.set_output_multiple(1)
 
     def _end_batches(self):
         """Call this in stop()."""
-        self._runs = False
         self._ask()
 
 

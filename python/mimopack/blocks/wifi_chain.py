@@ -11,12 +11,11 @@ from gnuradio import gr
 
 from .. import constellation as constellations
 from .. import wifi
-from .._runtime import listeners, publish
 from ..checks import choice, integer, positive
 from ..wifi.channel_estimator import NOT_CHOSEN, stream_constellations
 from .detector import BATCH_BYTES, BATCH_VECTORS
 from .fec_decoder import LLR_TYPES
-from .message_stream import message_outlet
+from .message_stream import listeners, message_outlet
 from .settings import NOISE_VAR
 from .streams import Batched, BlockLog, Guarded, OutputQueue, guarded, vector
 from .wifi_pmt import frame_to_pmt, moment, times, vectors_from_pmt, vectors_to_pmt
@@ -108,6 +107,8 @@ class _EstimatorSink(SampleSink):
         self.source = _VectorSource((engine.num_rx, engine.num_rx * engine.num_streams))
         SampleSink.__init__(self, "wifi_channel_estimator", engine, frequency,
                             _Outlet(("frames",), self.source), overload, buffer_seconds)
+        # If all readers of the streams have ended, such as gr.head, nobody needs further samples.
+        self.source.on_stop = self._queue.abandon
 
     def begin(self):
         self.source.open()
@@ -166,6 +167,9 @@ class _VectorSource(Batched, gr.basic_block):
 
     Args:
         widths: number of complex values in an item of each stream.
+
+    Attributes:
+        on_stop: function called when the block stops.
     """
 
     def __init__(self, widths):
@@ -217,6 +221,7 @@ class _VectorSource(Batched, gr.basic_block):
 
     def stop(self):
         self.close()
+        self.on_stop()
         self._end_batches()
         return gr.basic_block.stop(self)
 
@@ -381,7 +386,8 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
         self._messages.make(frame, None, time)
 
     def _publish(self, name, *messages):
-        publish(self.to_basic_block(), self._ports[name], messages)
+        for message in messages:
+            self.message_port_pub(self._ports[name], message)
 
     def _listeners(self, name):
-        return listeners(self.to_basic_block(), self._ports[name])
+        return listeners(self, self._ports[name])

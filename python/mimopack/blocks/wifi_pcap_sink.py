@@ -24,7 +24,8 @@ class wifi_pcap_sink(Listening, gr.basic_block):
     listed in ``wifi.pdu.frame_to_pdus``, as port ``out`` of ``wifi_receiver`` sends them. PDUs of
     gr-ieee802-11 work too. Each PDU becomes a record with a radiotap header, see
     ``wifi.pcap.radiotap``. Other messages are skipped, counted (``refused``) and logged.
-    Several receivers can send into one file, which goes on until the last of them has ended.
+    Several receivers can send into one file. As all blocks of GNU Radio, the block ends with the
+    first of them that ends.
 
     The constructor opens the file. Opening a FIFO blocks until the FIFO has a reader. Each record
     reaches the file before the next PDU is processed. A disk error, or a reader that goes away,

@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 
 from .. import _runtime
-from ..wifi.pdu import KEYS, of_format, of_frame
+from ..wifi.pdu import KEYS, of_format, of_frame, of_mpdus
 from .fec_encoder import pdu_parts
 from .wifi_pmt import times
 
@@ -41,12 +41,10 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, time=None):
     """
     # A PMT dictionary is a linked list. The MPDUs of a frame share the tail with the keys of the
     # frame. Frames of one format share the tail with the keys of the format.
-    f = frame.format
-    onto = _runtime.to_pmt_dict(of_frame(frame) | times(time), _KINDS,
-                                onto=_of_format(f, frame.sample_rate_scale))
-    return _runtime.mpdus_to_pdus(
-        *frame.packed, bad_fcs=bad_fcs, onto=onto,
-        ampdu_reference=ampdu_reference if f is not None and f.aggregated else None)
+    common = _runtime.to_pmt_dict(of_frame(frame) | times(time), _KINDS,
+                                  _of_format(frame.format, frame.sample_rate_scale))
+    return [_runtime.to_pdu(own, blob, _KINDS, common)
+            for own, blob in of_mpdus(frame, ampdu_reference) if bad_fcs or own["fcs_ok"]]
 
 
 @lru_cache(maxsize=1024)

@@ -9,12 +9,11 @@ import pmt
 from gnuradio import gr
 
 from .. import wifi
-from .._runtime import forget_listeners, listeners, publish
 from ..checks import flag
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, check_name, ladder, strongest
 from ..wifi.frame_detectors import label_of
 from .decoding import set_configured_gpu_timeout
-from .message_stream import Listening, message_outlet
+from .message_stream import Listening, listeners, message_outlet
 from .settings import Controlled
 from .streams import BlockLog
 from .wifi_pdus import frame_to_pmts
@@ -510,14 +509,14 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
 
     def stop(self):
         self._log.flush()
-        forget_listeners(self.to_basic_block())
         return gr.basic_block.stop(self)
 
     def _publish(self, name, *messages):
-        publish(self.to_basic_block(), self._names[name], messages)
+        for message in messages:
+            self.message_port_pub(self._names[name], message)
 
     def _listeners(self, name):
-        return listeners(self.to_basic_block(), self._names[name])
+        return listeners(self, self._names[name])
 
     def _take(self, message):
         engine = self._engine

@@ -3,9 +3,9 @@
 """Base classes of the blocks that take samples of several antennas and send frames."""
 
 import atexit
+import sys
 import threading
 import time
-import weakref
 
 import numpy as np
 import pmt
@@ -16,11 +16,9 @@ from ..recording import OVERLOADS
 from ..recording.timeline import Timeline
 from ..text import rate_in_words
 from ..wifi.frame_detectors import FrameDetectors, is_function
-from .handover import QuickHandover
 from .hierarchy import hierarchical_block
 from .recording_stream import read_tags
 from .settings import CONTROL, Controlled, Setters
-from .streams import BlockLog
 from .wifi_status import StatusReport
 
 # Preferred number of samples at 20 MS/s per call. The upstream buffers hold at least twice as many.
@@ -34,6 +32,9 @@ _KEPT = 1 << 22
 # thread is busy. Without pacing, a radio would cause thousands of small calls. At 80 MS/s, the
 # upstream buffers hold more than twice the maximum.
 _PACE = 3e-4, 1e-3
+# Seconds after which a busy thread must give Python's lock to a waiting one. Python's default of
+# 5 ms is longer than most frames take from their last sample to their PDU.
+_SWITCH_INTERVAL = 5e-4
 
 
 class StreamTimes(Timeline):
@@ -89,7 +90,7 @@ class StreamTimes(Timeline):
         return self.segment(sample) or self.segments[0]
 
 
-_running = weakref.WeakSet()
+_running = set()
 
 
 @atexit.register
@@ -114,10 +115,8 @@ class SampleSink(Controlled):
         buffer_seconds: see ``wifi_receiver``.
 
     Attributes:
-        block: GNU Radio block with num_rx inputs and the message port ``control``.
         outlet: as above.
-        started, ended: ``threading.Event`` that is set when the block starts, and when it has sent
-            everything at its end.
+        ended: ``threading.Event`` that is set when the block has sent everything at its end.
     """
 
     def __init__(self, name, engine, frequency, outlet, overload="wait", buffer_seconds=0.25):
@@ -128,27 +127,28 @@ class SampleSink(Controlled):
         self._drops = drops = choice("overload", overload, OVERLOADS) == "drop"
         # Both end() and the end of the process use the engine after its thread.
         self._finishing = threading.Lock()
-        self._handover = QuickHandover()
         batch = BATCH * max(1, round(self._rate / 20e6))
         most = max(1, round(positive("buffer_seconds", buffer_seconds) * self._rate))
         self._queue = _runtime.SampleQueue(
             self.num_rx, most if drops else _WAITING_BATCHES * batch, batch, drops)
         self._thread = None
-        self.started, self.ended = threading.Event(), threading.Event()
-        # The block has a weak reference to this object and a strong one only while it runs: two
-        # strong references would form a cycle that is never freed. The block keeps the outlet
-        # alive, which GNU Radio does not.
-        self.block = _runtime.sample_sink(name, self._queue, *_PACE,
-                                          pmt.symbol_to_string(CONTROL), weakref.ref(self),
-                                          self.outlet)
-        # The block keeps the outlet alive, and must not be kept alive by it.
-        self._log = self.outlet.log = BlockLog(weakref.proxy(self.block))
+        self.ended = threading.Event()
+        self._log = self.outlet.log
+        self._log.name = name
         self.timeline = StreamTimes(self._rate, self._log)
         self._threads = getattr(engine, "num_threads", 1)
         self._status = StatusReport(self._rate, self._threads, self._log, self._send_status)
         self._on_status = None
         # Position after the last sample taken; None before the first.
         self._next = None
+
+    def make_block(self):
+        """Return a GNU Radio block with num_rx inputs and the message port ``control``.
+
+        The block keeps this object alive, which must not refer to it: nothing would free a cycle.
+        """
+        return _runtime.sample_sink(self._log.name, self._queue, *_PACE,
+                                    pmt.symbol_to_string(CONTROL), self)
 
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
@@ -186,15 +186,14 @@ class SampleSink(Controlled):
 
     def begin(self):
         """Begin to take samples; called when the block starts."""
-        self.started.set()
         self.ended.clear()
         self.timeline.restart()
         self._next = None
         self._status.begin(self.counts())
         self._thread = threading.Thread(target=self._take_all, name="wifi_receiver", daemon=True)
         self._thread.start()
-        if self._drops or self._threads > 1:
-            self._handover.begin()
+        if self._drops or self._threads > 1:    # docs/live.md says so
+            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
         _running.add(self)
 
     def end(self, done):
@@ -212,7 +211,6 @@ class SampleSink(Controlled):
                 self._tell_status(ends=True)
         finally:
             _running.discard(self)
-            self._handover.end()
             self._log.flush()
             # If the flowgraph was stopped from outside, keep the receiving blocks alive.
             self.outlet.end(done)
@@ -354,15 +352,16 @@ class sample_block(hierarchical_block):
         hierarchical_block.__init__(self, name, sink.num_rx, widths)
         self._sink = sink
         self._outlet = sink.outlet
-        self.connect_inputs(sink.block, sink.started)
+        block = sink.make_block()
+        self.connect_inputs(block)
         sink.rename(self.alias())
         self.message_port_register_hier_in("control")
-        self.msg_connect(self, "control", sink.block, "control")
+        self.msg_connect(self, "control", block, "control")
         self._outlet.join(self)
 
     def set_block_alias(self, name):
         """Set the name of the block in its flowgraph and in the log."""
-        self._impl.set_block_alias(name)
+        self.to_basic_block().set_block_alias(name)
         self._sink.rename(name)
 
     def counts(self):

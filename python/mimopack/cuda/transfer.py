@@ -302,10 +302,9 @@ def copy(to, source, threads):
     """Copy bytes, to[...] = source; up to ``threads`` threads share the copy if this saves time."""
     count = min(threads or _core.max_threads(), COPY_THREADS, len(source) // COPY_BYTES)
     if count > 1:
-        with suppress(_core.ThreadsRefused):
-            _core.copy(to, source, count)
-            return
-    np.copyto(to, source)
+        _core.copy(to, source, count)
+    else:
+        np.copyto(to, source)
 
 
 def is_pinned(at, size):

@@ -107,8 +107,6 @@ class Detector(DetectorSettings):
 
         Raises:
             ValueError: an argument does not match its description.
-            RuntimeError: the system refuses to start ``threads`` threads. With threads=0 the call
-                uses fewer, and the first such call of the process warns.
             Exception: CuPy's own, if the GPU fails on CuPy arrays, or on host arrays with backend
                 "cuda" and no ``on_gpu_failure``.
             KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. ``out`` is then

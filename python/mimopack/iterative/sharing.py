@@ -124,8 +124,7 @@ class SharedReceiver(BackendChoice):
     def receive(self, y, h, noise_var, keep_history=False):
         """Receive a batch of host arrays and return :class:`Decided`.
 
-        Arguments and errors are those of ``IterativeReceiver.receive``. RuntimeError is raised if
-        the system refuses to start the threads.
+        Arguments and errors are those of ``IterativeReceiver.receive``.
         """
         n = self.receiver.codewords(y)
         batch = Batch(y, h, noise_var, self.layout.vectors)
@@ -171,15 +170,8 @@ class SharedReceiver(BackendChoice):
             return receive(0, batch)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
-        try:
-            parts = [self._pool.submit(receive, number, batch.part(*share))
-                     for number, share in enumerate(shares)]
-        except RuntimeError as error:    # a thread cannot be started, but those before it work
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-            raise _core.ThreadsRefused(
-                f"threads: the system refused to start {len(shares)} threads ({error}). Ask for "
-                "fewer, or raise the limits of processes and memory (ulimit)") from error
+        parts = [self._pool.submit(receive, number, batch.part(*share))
+                 for number, share in enumerate(shares)]
         wait(parts)
         return _joined([part.result() for part in parts])
 

@@ -36,9 +36,13 @@ def frame_to_pdus(frame, ampdu_reference=0):
         frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
         ampdu_reference: number that tells consecutive A-MPDUs apart, 0..2^32-1.
     """
-    aggregated = frame.format is not None and frame.format.aggregated
     common = of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
-    pdus = []
+    return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
+
+
+def of_mpdus(frame, ampdu_reference):
+    """Yield the keys and values of each MPDU alone, and its bytes without the FCS."""
+    aggregated = frame.format is not None and frame.format.aggregated
     for index, mpdu in enumerate(frame.mpdus):
         own = {"frame_bytes": len(mpdu.data), "fcs_ok": mpdu.fcs_ok}
         blob = mpdu.data
@@ -47,8 +51,7 @@ def frame_to_pdus(frame, ampdu_reference=0):
         if aggregated:
             own |= {"ampdu_index": index, "ampdu_count": len(frame.mpdus),
                     "ampdu_reference": ampdu_reference}
-        pdus.append((common | own, blob))
-    return pdus
+        yield own, blob
 
 
 def of_frame(frame):

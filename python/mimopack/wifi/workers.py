@@ -22,13 +22,13 @@ class WorkerPool:
     def __init__(self, threads):
         self._tasks = _core.TaskQueue()
         self._alone = threads == 1
-        # Register the end first: if a thread cannot start, the threads before it end all the same.
-        # At the interpreter's end the threads need not end before the process does.
-        weakref.finalize(self, self._tasks.close).atexit = False
-        for index in range(threads - 1):
-            # The threads hold no reference to this object, so that its end can finish them.
-            threading.Thread(target=self._tasks.serve, name=f"wifi_worker_{index}",
-                             daemon=True).start()
+        # The threads hold no reference to this object, so that its end, or that of the
+        # interpreter, can end them.
+        started = [threading.Thread(target=self._tasks.serve, name=f"wifi_worker_{index}",
+                                    daemon=True) for index in range(threads - 1)]
+        weakref.finalize(self, _end, self._tasks, started)
+        for thread in started:
+            thread.start()
 
     def start(self, task):
         """Queue a ``_core.Task`` for any of the threads; return the task."""
@@ -67,3 +67,11 @@ class WorkerPool:
         """Wait until a task is done; return its result or raise its exception."""
         self.finish(task)
         return task.value()
+
+
+def _end(tasks, threads):
+    """Let threads finish their tasks, and wait for them."""
+    tasks.close()
+    for thread in threads:
+        if thread.ident and thread is not threading.current_thread():
+            thread.join()
