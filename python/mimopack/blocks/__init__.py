@@ -6,7 +6,12 @@ Raises:
     ImportError: GNU Radio or its part of this package is missing.
 """
 
+import os
 from importlib import import_module
+
+# By default, OpenMP's idle threads spin on cores that other blocks of the flowgraph need. OpenMP
+# reads the variable when it is loaded: docs/install.md, "Processors".
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 try:
     import_module("gnuradio.gr")
