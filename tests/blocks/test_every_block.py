@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What holds for every block: hostile messages, hostile tags and exceptions end no stream."""
 
-import gc
 import inspect
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from every_block import MESSAGES, SOURCES, STREAMS, make_with_ports, play, spoiled
 from flowgraphs import until
 from gnuradio.mimopack import blocks
-from wifi_blocks import HOSTILE, Messages
+from wifi_blocks import HOSTILE
 
 ALL = STREAMS | MESSAGES | SOURCES
 TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame",
@@ -81,23 +80,6 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
     for refused in case.refused.values():
         assert (refused(plain), refused(tested)) == (0, len(HOSTILE))
 
-
-@pytest.mark.quick
-@pytest.mark.parametrize("name", ALL)
-def test_a_block_goes_on_in_another_flowgraph(name, tmp_path, monkeypatch):
-    """The listeners of the first flowgraph are gone then, and so are their names."""
-    case = ALL[name]()
-    block, ports, outputs = make_with_ports(case, tmp_path, monkeypatch)
-    messages = {port: [case.good[port]] for port in ports}
-    taken = [Messages() for _ in outputs]    # the first names
-    first = play(block, outputs, case.inputs, messages)
-    del taken
-    gc.collect()
-    again = play(block, outputs, case.inputs, messages)
-    if case.inputs:
-        assert list(map(len, again.items)) == list(map(len, first.items))
-        assert {port: len(sent) for port, sent in again.messages.items()} \
-            == {port: len(sent) for port, sent in first.messages.items()}
 
 
 @pytest.mark.parametrize("name", [name for name in MESSAGES if name not in BARE])

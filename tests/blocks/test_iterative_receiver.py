@@ -179,8 +179,8 @@ class TestReceiver:
     @pytest.mark.parametrize("message, settings", [
         ({"iterations": 3, "noise_var": 0.5, "threads": 2}, (3, 0.5, 2)),
         (("iterations", 2.0), (2, 0.1, 1)),
-        ({"noise_var": 0.5, "iterations": 5}, (4, 0.1, 1)),    # history has room for four
-        ({"noise_var": 0.5, "iterations": 1.5}, (4, 0.1, 1))])
+        ({"noise_var": 0.5, "iterations": 5}, (4, 0.5, 1)),    # history has room for four
+        ({"noise_var": 0.5, "iterations": 1.5}, (4, 0.5, 1))])
     def test_control(self, message, settings):
         tested = mimopack.iterative_receiver(**LINK, code=CODE, threads=1, history_output=True)
         tested._on_control(pmt.cons(*map(pmt.to_pmt, message)) if isinstance(message, tuple)
