@@ -170,6 +170,21 @@ def real_numbers(name, value):
     return given
 
 
+def integers(name, value, dimensions, low, high):
+    """Check for integers in low..high, in any form that NumPy makes an array of; return the array.
+
+    Args:
+        dimensions: number of dimensions. The array must not be empty.
+    """
+    given = real_numbers(name, value)
+    if given.ndim != dimensions or given.dtype.kind not in "iu" or not given.size:
+        raise ValueError(f"{name}: got type {given.dtype} of shape {given.shape}, must be an array "
+                         f"of integers with ndim = {dimensions}")
+    if given.min() < low or given.max() > high:
+        raise ValueError(f"{name}: got {given.min()} to {given.max()}, allowed are {low} to {high}")
+    return given
+
+
 def any_bits(name, value):
     """Check for bits in any form that NumPy makes an array of; return a uint8 array."""
     given = real_numbers(name, value)

@@ -118,8 +118,7 @@ class Constellation:
         if bits.shape[-1] % m:
             raise ValueError(
                 f"bits: got {bits.shape[-1]} in the last axis, must be a multiple of {m}")
-        # NumPy before 1.25 hides in == and array_equal that there is no memory.
-        if (np.not_equal(bits, 0) & np.not_equal(bits, 1)).any():
+        if ((bits != 0) & (bits != 1)).any():
             raise ValueError("bits: got values other than 0 and 1")
         groups = bits.reshape(*bits.shape[:-1], bits.shape[-1] // m, m).astype(np.int32)
         labels = groups[..., 0]
@@ -147,15 +146,14 @@ class Constellation:
         width = side.bit_length() - 1
         codes = [(axis, g, gray[axis] >> (width - 1 - g) & 1)
                  for axis in range(2) for g in range(width)]
-        found = []
+        places = []
         for label_bit in self.bits.T:
             match = [(axis, g, invert) for axis, g, code in codes for invert in (0, 1)
-                     if not np.not_equal(label_bit, code ^ invert).any()]
+                     if np.array_equal(label_bit, code ^ invert)]
             if not match:
                 return None
-            found.append(match[0])
-        return Grid((side, side), float(scale), 1.0, tuple(found))
-
+            places.append(match[0])
+        return Grid((side, side), float(scale), 1.0, tuple(places))
 
     @property
     def square_qam(self):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Check LLRs against decoded bits: saturation, error rate and calibration."""
 
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,17 +119,6 @@ class LlrHealth:
         Raises:
             ValueError: the shapes differ.
         """
-        self._change(lambda counts: counts._add(llr, bits))
-
-    def _change(self, function):
-        """Call a function that changes the counts; if it raises an exception, they stay."""
-        counts = copy(self)
-        for name in ("_bits", "_wrong", "_sums", "_at_limit"):
-            setattr(counts, name, getattr(self, name).copy())
-        function(counts)
-        vars(self).update(vars(counts))
-
-    def _add(self, llr, bits):
         llr, bits = np.asarray(llr, np.float64).ravel(), np.asarray(bits).astype(np.uint8).ravel()
         if llr.shape != bits.shape:
             raise ValueError(f"bits: got {bits.size}, must be as many as LLRs: {llr.size}")
@@ -139,9 +127,7 @@ class LlrHealth:
             self._invalid += int(llr.size - np.count_nonzero(finite))
             llr, bits = llr[finite], bits[finite]
         ones = (bits & 1).astype(bool)
-        # NumPy before 1.25 hides in == that there is no memory.
-        magnitude, zero = np.abs(llr), np.equal(llr, 0)
-        wrong = np.not_equal(llr > 0, ones)
+        magnitude, zero, wrong = np.abs(llr), llr == 0, (llr > 0) != ones
         self._erased += int(np.count_nonzero(zero))
         magnitude, wrong = magnitude[~zero], wrong[~zero]
         if self._given is None and magnitude.size:
@@ -173,12 +159,9 @@ class LlrHealth:
 
         The call may raise the internal limit of ``other``, but does not change its figures.
         """
-        self._change(lambda counts: counts._merge(other))
-
-    def _merge(self, other):
         limit = max(self._limit, other._limit)
         self._raise_limit(limit)
-        other._change(lambda counts: counts._raise_limit(limit))
+        other._raise_limit(limit)
         self._at_limit += other._at_limit
         self._bits += other._bits
         self._wrong += other._wrong

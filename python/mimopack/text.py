@@ -7,8 +7,6 @@ import unicodedata
 
 # Unicode categories: control, format, surrogate, private use, line and paragraph separator.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
-
-
 _LOW = 1e5    # sample rate below which the unit is not MS/s
 
 
@@ -71,8 +69,8 @@ def printable(text, keep=""):
     if text.isprintable():
         return text
     return "".join(
-        one if one in keep or unicodedata.category(one) not in _HIDDEN
-        else one.encode("unicode_escape").decode("ascii") for one in text)
+        character if character in keep or unicodedata.category(character) not in _HIDDEN
+        else character.encode("unicode_escape").decode("ascii") for character in text)
 
 
 def printable_metadata(value):
@@ -80,7 +78,7 @@ def printable_metadata(value):
     if isinstance(value, str):
         return printable(value, "\n\t")
     if isinstance(value, list):
-        return [printable_metadata(one) for one in value]
+        return [printable_metadata(item) for item in value]
     if isinstance(value, dict):
-        return {printable(key): printable_metadata(one) for key, one in value.items()}
+        return {printable(key): printable_metadata(item) for key, item in value.items()}
     return value

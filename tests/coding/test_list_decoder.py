@@ -40,7 +40,7 @@ def lossy():
     return llr, decoder, posterior, decoder.found, decoder.iterations_taken
 
 
-class Exhaustive:
+class Exhaustive(coding.Decoder):
     """A decoder that finds the best codeword, except for the LLRs that it sees first."""
 
     num_bits, seen = 7, None

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The convolutional code of IEEE 802.11, K = 7 (133, 171 octal), with its puncturing."""
 
-import operator
-
 import numpy as np
 
 from .. import _core
@@ -200,9 +198,7 @@ class ConvolutionalEncoder(Encoder):
 
 
 def _lengths(num_bits):
-    if isinstance(num_bits, np.ndarray) and num_bits.ndim == 1 and num_bits.dtype.kind in "iu":
-        return num_bits.astype(np.int64)
-    try:
-        return np.array([operator.index(n) for n in num_bits], np.int64)
-    except (TypeError, OverflowError):
-        raise ValueError(f"num_bits: got {num_bits!r}, must be integers") from None
+    lengths = np.asarray(num_bits)
+    if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
+        raise ValueError(f"num_bits: got {num_bits!r}, must be integers")
+    return lengths.astype(np.int64)

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..checks import array, choice
+from ..checks import bits as check_bits
 
 # The generator polynomials without their first term, D^length.
 _POLYNOMIALS = {"24A": 0x864CFB, "24B": 0x800063, "24C": 0xB2B117, "16": 0x1021, "11": 0x621,
@@ -63,9 +64,7 @@ class Crc:
         Raises:
             ValueError: bits does not match its description.
         """
-        array("bits", bits, np.uint8, ("n", "count"))
-        if bits.size and bits.max() > 1:
-            raise ValueError(f"bits: got {bits.max()}, allowed are 0 and 1")
+        check_bits("bits", bits, "count")
         # A sum over GF(2) of remainders; float32 counts exactly up to 2^24.
         counts = bits.astype(np.float32) @ _remainders(self.name, bits.shape[1])
         return (counts.astype(np.int32) & 1).astype(np.uint8)

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import integer, real_numbers
+from ..checks import integer, integers
 
 
 class Interleaver:
@@ -23,11 +23,9 @@ class Interleaver:
     """
 
     def __init__(self, order):
-        order = real_numbers("order", order)
-        if (order.ndim != 1 or order.dtype.kind not in "iu" or not order.size
-                or not np.array_equal(np.sort(order), np.arange(order.size))):
-            raise ValueError(f"order: got type {order.dtype} of shape {order.shape}, must be a "
-                             "permutation of 0..size-1")
+        order = integers("order", order, 1, 0, np.size(order) - 1)
+        if np.unique(order).size < order.size:
+            raise ValueError("order: got an index twice, must be a permutation of 0..size-1")
         self.size = order.size
         self._order, self._inverse = Constant(order.astype(np.intp)), Constant(np.argsort(order))
 

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..checks import bits as check_bits
-from ..checks import choice, integer, real_numbers
+from ..checks import choice, integer
 from .crc import Crc
 from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
 from .turbo.interleaver import TURBO_SIZES
@@ -63,25 +63,19 @@ class _Segmentation:
         Raises:
             ValueError: blocks does not match its description.
         """
-        if not isinstance(blocks, (list, tuple)):
-            raise ValueError(f"blocks: got {type(blocks).__name__}, must be a list of arrays")
         if len(blocks) != self.num_blocks:
             raise ValueError(f"blocks: got {len(blocks)}, must be {self.num_blocks}")
-        blocks = [self._checked(f"blocks[{r}]", block, length)
+        blocks = [check_bits(f"blocks[{r}]", np.ascontiguousarray(block), length)
                   for r, (block, length) in enumerate(zip(blocks, self.block_bits, strict=True))]
-        if len({len(block) for block in blocks}) > 1:
-            raise ValueError(f"blocks: got {', '.join(str(len(block)) for block in blocks)} rows, "
-                             "must be the same number")
+        if len(rows := set(map(len, blocks))) > 1:
+            raise ValueError(f"blocks: got {', '.join(map(str, sorted(rows)))} rows, must be the "
+                             "same number")
         if self._block_crc is None:
             bits, fits = self._crc.check(blocks[0])
             return bits, fits, fits[:, None]
         parts, block_fits = zip(*map(self._block_crc.check, blocks), strict=True)
         bits, fits = self._crc.check(np.hstack(parts))
         return bits, fits, np.stack(block_fits, axis=1)
-
-    @staticmethod
-    def _checked(name, block, length):
-        return check_bits(name, np.ascontiguousarray(real_numbers(name, block)), length)
 
     def coded_bits(self, total, bits_per_symbol=1, layers=1):
         """Return E_r, the number of coded bits of each code block.

@@ -5,7 +5,7 @@
 import numpy as np
 
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import array, integer, real_numbers
+from ..checks import array, integer, integers
 
 
 class Columns:
@@ -51,11 +51,7 @@ class Selection:
 
     def __init__(self, info_bits, num_bits, sent):
         self.info_bits, self.num_bits = info_bits, integer("num_bits", num_bits, 1, 2**31 - 1)
-        sent = real_numbers("sent", sent)
-        if (sent.ndim != 1 or sent.dtype.kind not in "iu" or not sent.size or sent.min() < 0
-                or sent.max() >= num_bits):
-            raise ValueError(f"sent: got type {sent.dtype} of shape {sent.shape}, must be "
-                             f"positions of 0..{num_bits - 1}")
+        sent = integers("sent", sent, 1, 0, num_bits - 1)
         self.coded_bits = sent.size
         self._sent = Columns(sent)
         self._turns = [tuple(map(Constant, turn)) for turn in _by_turns(sent, num_bits)]

@@ -77,9 +77,9 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
             continue
         if hard is not None:
             known["hard"] = hard[:, i]
-        found = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
+        values = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
         # LLRs are float32, which cannot hold larger ones.
-        erased[i] = not np.all(np.abs(found) <= _LARGEST)
+        erased[i] = not np.all(np.abs(values) <= _LARGEST)
         if not erased[i]:
-            llr[i] = found
+            llr[i] = values
     return llr, erased

@@ -70,10 +70,10 @@ def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
             found = are_codewords(posterior[:, left])
             taken[left[found]] = done
             left = left[~found]
-        own, told = posterior[:, left], messages[:, left]
+        own, sent = posterior[:, left], messages[:, left]
         for e in edges:
-            others = own[columns[e]] - told[e]
-            told[e] = -check(-others)
-            own[columns[e]] = others + told[e]
-        posterior[:, left], messages[:, left] = own, told
+            others = own[columns[e]] - sent[e]
+            sent[e] = -check(-others)
+            own[columns[e]] = others + sent[e]
+        posterior[:, left], messages[:, left] = own, sent
     return posterior.T, messages.T, are_codewords(posterior), taken

@@ -20,7 +20,8 @@ def demap(x, noise_var, constellation, prior=None):
     for stream, noise, points, known in zip(x, noise_var, *by_layer(constellation, len(x), prior),
                                             strict=True):
         metric = known @ points.bits.T - np.abs(stream - points.points) ** 2 / noise
-        llr += [np.max(metric[one]) - np.max(metric[~one]) for one in points.bits.T.astype(bool)]
+        llr += [np.max(metric[ones]) - np.max(metric[~ones])
+                for ones in points.bits.T.astype(bool)]
     return np.array(llr)
 
 

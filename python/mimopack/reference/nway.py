@@ -51,7 +51,7 @@ def candidates(y, h, noise_var, constellation, prior, passes):
     turned_h = turned(h, constellation)
     levels = axis_levels(constellation, nt)[0].reshape(nt, 2, -1)
     logits = axis_logits(prior, constellation, nt).reshape(nt, 2, -1)
-    found, metrics = [], []
+    candidate_labels, metrics = [], []
     for k in range(passes):
         order = (np.arange(nt) + k) % nt
         s, metric = search(y, turned_h[:, order], noise_var, levels[order].reshape(2 * nt, -1),
@@ -61,9 +61,9 @@ def candidates(y, h, noise_var, constellation, prior, passes):
             points = each_layer(constellation, nt)[layer]
             sent = points.grid.turn * (s[:, 2 * column] + 1j * s[:, 2 * column + 1])
             labels[:, layer] = np.argmin(np.abs(sent[:, None] - points.points), axis=1)
-        found.append(labels)
+        candidate_labels.append(labels)
         metrics.append(metric)
-    return np.concatenate(found), np.concatenate(metrics)
+    return np.concatenate(candidate_labels), np.concatenate(metrics)
 
 
 def nway(y, h, noise_var, constellation, prior=None, num_passes=1, llr_clip=8.0,

@@ -9,7 +9,7 @@ IEEE Journal on Selected Areas in Communications 26 (2), 2008.
 import numpy as np
 
 from .nway import candidates
-from .tree import Tree, by_layer, label_bits, nearest_candidates, spaced
+from .tree import Tree, by_layer, clipped, label_bits, nearest_candidates, spaced
 
 
 def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
@@ -78,7 +78,4 @@ def search(y, h, noise_var, constellation, prior=None, llr_clip=None):
 
     hypothesis = np.minimum(hypothesis, np.min(hypothesis) + slack)
     descend([], nt - 1, 0.0, 0.0)
-    llr = hypothesis[0] - hypothesis[1]
-    if llr_clip is not None:
-        llr = known + np.clip(llr - known, -llr_clip, llr_clip)
-    return llr, nodes
+    return clipped(hypothesis[0] - hypothesis[1], prior, llr_clip), nodes

@@ -4,11 +4,13 @@
 
 import numpy as np
 
+from .viterbi import forward_backward
+
 LARGEST = 1e4    # limit of input LLRs and extrinsic LLRs
-STATES, NUM_TAIL = 8, 3
+NUM_TAIL = 3
 # The registers s1, s2, s3 are bits 2, 1, 0 of a state's number; the bit ``entering`` goes into s1
 # (3GPP TS 36.212, figure 5.1.3-2). BIT, PARITY and NEXT are indexed by state and entering bit.
-_state, _entering = np.arange(STATES)[:, None], np.arange(2)
+_state, _entering = np.arange(8)[:, None], np.arange(2)
 _s1, _s2, _s3 = _state >> 2, _state >> 1 & 1, _state & 1
 BIT = _entering ^ _s2 ^ _s3
 PARITY = _entering ^ _s1 ^ _s3
@@ -18,35 +20,17 @@ NEXT = 4 * _entering + (_state >> 1)
 def constituent(systematic, parity, join):
     """Decode one constituent code, whose path begins and ends in state 0.
 
-    The algorithm is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory
-    20(2), 1974).
-
     Args:
         systematic: (n, K + 3) LLRs of the code's input bits, with a-priori LLRs added.
         parity: (n, K + 3) LLRs of the parity bits.
-        join: function that combines the metrics of several paths, np.maximum or np.logaddexp.
+        join: see ``viterbi.forward_backward``.
 
     Returns:
         (2, n, K + 3) extrinsic LLRs of the input bits and of the parity bits.
     """
-    n, length = systematic.shape
-    extrinsic = np.empty((2, n, length))
-    # Log-probability of each branch, up to a common constant.
-    branch = systematic[:, :, None, None] * BIT + parity[:, :, None, None] * PARITY
-    forward = np.full((length + 1, n, STATES), -np.inf)
-    backward = np.full((n, STATES), -np.inf)
-    forward[0, :, 0] = backward[:, 0] = 0
-    for t in range(length):
-        arriving = forward[t, :, :, None] + branch[:, t]
-        for state in range(STATES):
-            forward[t + 1, :, state] = join(*arriving[:, NEXT == state].T)
-    for t in reversed(range(length)):
-        path = forward[t, :, :, None] + branch[:, t] + backward[:, NEXT]
-        for out, label, llr in zip(extrinsic, (BIT, PARITY), (systematic, parity), strict=True):
-            out[:, t] = (join.reduce(path[:, label == 1], axis=1)
-                         - join.reduce(path[:, label == 0], axis=1) - llr[:, t])
-        backward = join(*np.moveaxis(branch[:, t] + backward[:, NEXT], -1, 0))
-    return extrinsic
+    llr = np.stack([systematic, parity], axis=2)
+    extrinsic = forward_backward(llr, np.dstack([BIT, PARITY]), NEXT, join) - llr
+    return np.moveaxis(extrinsic, 2, 0)
 
 
 def to_codes(llr, size):

@@ -58,18 +58,50 @@ def sent_places(sent, puncturing):
     return np.flatnonzero(np.resize(period, period.size * -(-sent // int(period.sum()))))[:sent]
 
 
-def bcjr(prior, llr, puncturing, generators, join):
-    """Compute a-posteriori LLRs for each block of a batch.
+def forward_backward(llr, label, following, join):
+    """Compute a-posteriori LLRs of the bits on the branches of a trellis.
 
     The algorithm is that of L. R. Bahl, J. Cocke, F. Jelinek and J. Raviv (IEEE Trans. Inf. Theory
-    20(2), 1974). Blocks begin and end in state 0.
+    20(2), 1974). Paths begin and end in state 0.
+
+    Args:
+        llr: (n, steps, bits) LLRs of the bits of each step.
+        label: (states, 2, bits), the bits on the two branches that leave a state.
+        following: (states, 2), the states to which these branches lead.
+        join: function that combines the metrics of several paths: np.maximum takes the best one
+            (max-log), np.logaddexp is exact.
+
+    Returns:
+        (n, steps, bits).
+    """
+    n, steps, _ = llr.shape
+    arrivals = np.argsort(following, axis=None).reshape(-1, 2)    # branches into each state
+    # Log-probability of each branch, up to a common constant.
+    branch = np.einsum("seb,ntb->ntse", label, llr)
+    forward = np.full((steps + 1, n, len(following)), -np.inf)
+    backward = np.full((n, len(following)), -np.inf)
+    forward[0, :, 0] = backward[:, 0] = 0
+    for t in range(steps):
+        arriving = (forward[t, :, :, None] + branch[:, t]).reshape(n, arrivals.size)[:, arrivals]
+        forward[t + 1] = join(arriving[..., 0], arriving[..., 1])
+    posterior = np.empty(llr.shape)
+    for t in reversed(range(steps)):
+        path = forward[t, :, :, None] + branch[:, t] + backward[:, following]
+        for bit, ones in enumerate(np.moveaxis(label, 2, 0) == 1):
+            posterior[:, t, bit] = (join.reduce(path[:, ones], axis=1)
+                                    - join.reduce(path[:, ~ones], axis=1))
+        backward = join(*np.moveaxis(branch[:, t] + backward[:, following], -1, 0))
+    return posterior
+
+
+def bcjr(prior, llr, puncturing, generators, join):
+    """Compute a-posteriori LLRs for each block of a batch; blocks begin and end in state 0.
 
     Args:
         prior: (n, bits without the tail) a-priori LLRs of the bits.
         llr: (n, sent bits) LLRs ln P(1)/P(0).
         puncturing, generators: see ``viterbi``.
-        join: function that combines the metrics of several paths: np.maximum takes the best one
-            (max-log), np.logaddexp is exact.
+        join: see ``forward_backward``.
 
     Returns:
         (LLRs of the bits, in the shape of prior; LLRs of the sent bits, in the shape of llr).
@@ -82,23 +114,8 @@ def bcjr(prior, llr, puncturing, generators, join):
     known[:, :steps - memory, 0], known[:, :, 1:] = prior, pairs
     state, entering = np.arange(2**memory)[:, None], np.arange(2)
     following = state >> 1 | entering << memory - 1
-    arrivals = np.argsort(following, axis=None).reshape(-1, 2)    # branches into each state
     taps = (state | entering << memory)[..., None] >> np.arange(memory, -1, -1) & 1
     label = np.dstack([entering + 0 * state, taps @ generators.T & 1])    # (state, entering, 3)
-    # Log-probability of each branch, up to a common constant.
-    branch = np.einsum("sel,ntl->ntse", label, known)
-    forward = np.full((steps + 1, n, state.size), -np.inf)
-    backward = np.full((n, state.size), -np.inf)
-    forward[0, :, 0] = backward[:, 0] = 0
-    for t in range(steps):
-        arriving = (forward[t, :, :, None] + branch[:, t]).reshape(n, -1)[:, arrivals]
-        forward[t + 1] = join(arriving[..., 0], arriving[..., 1])
-    posterior = np.empty((n, steps, 3))
-    for t in reversed(range(steps)):
-        path = forward[t, :, :, None] + branch[:, t] + backward[:, following]
-        for out in range(3):
-            posterior[:, t, out] = (join.reduce(path[:, label[..., out] == 1], axis=1)
-                                    - join.reduce(path[:, label[..., out] == 0], axis=1))
-        backward = join(*np.moveaxis(branch[:, t] + backward[:, following], -1, 0))
+    posterior = forward_backward(known, label, following, join)
     places = sent_places(np.shape(llr)[1], puncturing)
     return posterior[:, :steps - memory, 0], posterior[:, :, 1:].reshape(n, -1)[:, places]

@@ -167,8 +167,8 @@ def acquire(samples, lag16, scale, bins, sequence):
         window, cfo). parts is a bit mask of the 20 MHz parts. start and window are the sample
         indices of the frame and of the first FFT window. cfo is in cycles per sample.
     """
-    return [_acquire(np.asarray(one, complex), lag, scale, bins, sequence)
-            for one, lag in zip(samples, lag16, strict=True)]
+    return [_acquire(np.asarray(candidate, complex), lag, scale, bins, sequence)
+            for candidate, lag in zip(samples, lag16, strict=True)]
 
 
 def _acquire(x, lag16, w, bins, sequence):
@@ -495,12 +495,12 @@ def residual_correlation(residual):
     rows, count = flat.shape[1:]
     covariance = np.einsum("nrc,nsc->nrs", flat, flat.conj(), dtype=complex)
     deviation = np.sqrt(np.maximum(np.einsum("nrr->nr", covariance).real, 1e-20))
-    found = covariance / (deviation[:, :, None] * deviation[:, None])
-    np.einsum("nrr->nr", found)[:] = 0
-    square = np.sum(np.abs(found)**2, axis=(1, 2)) / (rows * (rows - 1))
+    correlation = covariance / (deviation[:, :, None] * deviation[:, None])
+    np.einsum("nrr->nr", correlation)[:] = 0
+    square = np.sum(np.abs(correlation)**2, axis=(1, 2)) / (rows * (rows - 1))
     # Stay below 1: the matrix of antennas that receive the same would be singular.
     share = np.clip(1 - _CORRELATED / (count * np.maximum(square, 1e-20)), 0, 0.999)
-    return np.eye(rows) + share[:, None, None] * found
+    return np.eye(rows) + share[:, None, None] * correlation
 
 
 def interpolated(channel, hit, carriers):
@@ -576,13 +576,14 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
     smoothed, error, paths = smooth(estimate[here].reshape(-1, rows * streams), plan["share"])
     channel = smoothed.reshape(estimate.shape)
     whitened = channel * plan["turn"][:, None, :]
-    found = {"noise": noise, "least_squares": estimate,
-             "channel": channel / scaled[:, 0], "noise_var": 1 + error * plan["share"] * streams,
-             "delay": np.argmax(paths > 0.3 * paths.max()) - 32}
+    results = {"noise": noise, "least_squares": estimate,
+               "channel": channel / scaled[:, 0],
+               "noise_var": 1 + error * plan["share"] * streams,
+               "delay": np.argmax(paths > 0.3 * paths.max()) - 32}
     if plan["signal_b"] >= 0:
         received = spectra([plan["signal_b"]], plan["ltf_bins"])[:, 0] * scaled[:, 0]
         combined = np.einsum("kri,i,rk->k", whitened.conj(), plan["signal_b_signs"], received)
-        found["sig_b"] = 4 * combined[plan["trained_place"][plan["places"]]].real
+        results["sig_b"] = 4 * combined[plan["trained_place"][plan["places"]]].real
     whitened = whitened[plan["trained_place"]]
     starts = plan["data_start"] + plan["symbol"] * np.arange(num_symbols)
     pilots = np.resize(plan["pilots"], (num_symbols, *plan["pilots"].shape[1:]))
@@ -609,7 +610,7 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
     epsilon += more
     phase = common_phase(known.sum(axis=1)[None])[0]
     received = received * np.exp(1j * (epsilon * np.outer(slope, plan["k"]) - phase[:, None]))
-    return {**found, "sampling_offset": epsilon, "phase": phase, "received": received,
+    return {**results, "sampling_offset": epsilon, "phase": phase, "received": received,
             "y": received[..., plan["places"]].transpose(2, 1, 0), "h": whitened[plan["places"]]}
 
 
@@ -640,30 +641,29 @@ def find_mpdus(psdu, aggregated):
         return len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
 
     if not aggregated:
-        found = [(0, len(psdu), fits(psdu))] if psdu else []
-        return found, bool(psdu) and found[0][2]
+        return ([(0, len(psdu), fits(psdu))], fits(psdu)) if psdu else ([], False)
     delimiters = []    # (word, length of the MPDU, EOF)
     for place in range(len(psdu) // 4):
         head = int.from_bytes(psdu[4 * place:4 * place + 2], "little")
         if psdu[4 * place + 3] == 0x4E and delimiter_crc(head) == psdu[4 * place + 2]:
             delimiters.append((place, head >> 4 | (head >> 2 & 3) << 12, bool(head & 1)))
-    found, free = [], 0    # words before `free` are assigned
+    mpdus, free = [], 0    # words before `free` are assigned
     left = 4 * len(psdu)    # bytes of MPDUs with a wrong FCS
     for place, length, _ in delimiters:
         begin = 4 * (place + 1)
         if length and place >= free and begin + length <= len(psdu) and length <= left:
             ok = fits(psdu[begin:begin + length])
-            found.append((begin, length, ok))
+            mpdus.append((begin, length, ok))
             if ok:
                 free = place + 1 - -length // 4
             else:
                 left -= length
-    if not found or not all(ok for _, _, ok in found):
-        return found, False
+    if not mpdus or not all(ok for _, _, ok in mpdus):
+        return mpdus, False
     known = set()
-    for begin, length, _ in found:
+    for begin, length, _ in mpdus:
         known.update(range(begin // 4 - 1, begin // 4 - -length // 4))
-    starts = {begin // 4 - 1 for begin, _, _ in found}
+    starts = {begin // 4 - 1 for begin, _, _ in mpdus}
     empty = {place for place, length, _ in delimiters if not length and place not in known}
     known |= empty
     words = -(-len(psdu) // 4)
@@ -673,4 +673,4 @@ def find_mpdus(psdu, aggregated):
             break
     # The smallest MPDU, an acknowledgement, takes five words including its delimiter.
     room = "".join("k" if word in known else "." for word in range(words))
-    return found, "." * 5 not in room
+    return mpdus, "." * 5 not in room

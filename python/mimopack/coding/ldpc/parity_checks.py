@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...checks import integer, real_numbers
+from ...checks import integer, integers
 
 LARGEST = 2**31 - 1
 
@@ -55,15 +55,8 @@ class Prototype(ParityCheckMatrix):
     size: int
 
     def __post_init__(self):
-        shifts = real_numbers("shifts", self.shifts)
         size = integer("size", self.size, 1, LARGEST)
-        if shifts.ndim != 2 or shifts.dtype.kind not in "iu" or not shifts.size:
-            raise ValueError(f"shifts: got type {shifts.dtype} of shape {shifts.shape}, must be "
-                             "integers (block rows, block columns)")
-        if shifts.min() < -1 or shifts.max() >= size:
-            raise ValueError(f"shifts: got {shifts.min()} to {shifts.max()}, allowed are -1 to "
-                             f"{size - 1}")
-        shifts = shifts.astype(np.int32)
+        shifts = integers("shifts", self.shifts, 2, -1, size - 1).astype(np.int32)
         shifts.setflags(write=False)
         object.__setattr__(self, "shifts", shifts)
         object.__setattr__(self, "size", size)
@@ -107,20 +100,13 @@ class ParityChecks(ParityCheckMatrix):
     num_bits: int = 0
 
     def __post_init__(self):
-        arrays = {name: real_numbers(name, getattr(self, name)) for name in ("rows", "columns")}
-        for name, array in arrays.items():
-            if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-                raise ValueError(f"{name}: got type {array.dtype} of shape {array.shape}, must be "
-                                 "integers (number of ones,)")
-        rows, columns = arrays.values()
+        num_checks = integer("num_checks", self.num_checks, 1, LARGEST)
+        num_bits = integer("num_bits", self.num_bits, 0, LARGEST)
+        rows = integers("rows", self.rows, 1, 0, num_checks - 1)
+        columns = integers("columns", self.columns, 1, 0, (num_bits or LARGEST) - 1)
         if rows.size != columns.size:
             raise ValueError(f"columns: got {columns.size}, must be as many as rows, {rows.size}")
-        num_checks = integer("num_checks", self.num_checks, 1, LARGEST)
-        num_bits = integer("num_bits", self.num_bits, 0, LARGEST) or int(columns.max()) + 1
-        for name, array, count in (("rows", rows, num_checks), ("columns", columns, num_bits)):
-            if array.min() < 0 or array.max() >= count:
-                raise ValueError(f"{name}: got {array.min()} to {array.max()}, allowed are 0 to "
-                                 f"{count - 1}")
+        num_bits = num_bits or int(columns.max()) + 1
         rows, columns = _sorted(rows, columns)
         again = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
         if again.size:
