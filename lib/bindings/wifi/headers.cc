@@ -214,43 +214,6 @@ signal_results header_reader::read(const header_frames& from,
     return found;
 }
 
-py::tuple header_reader::read_arrays(const std::vector<row_array>& samples,
-                                     const long_array& starts,
-                                     const double_array& cfo,
-                                     const complex_array& direct,
-                                     const long_array& bins,
-                                     const std::optional<complex_array>& white,
-                                     const std::string& isa) const
-{
-    const std::int64_t frames = static_cast<std::int64_t>(samples.size());
-    require(direct.ndim() == 2 && can_be_rows(direct.shape(1)), "HeaderReader.read");
-    const std::int64_t rows = direct.shape(1);
-    const frames_of all(samples, rows);
-    require(has_shape(starts, { frames, wifi_header_windows }) &&
-                has_shape(cfo, { frames }) && has_shape(direct, { frames, rows }) &&
-                bins.ndim() == 1 && bins.size() % wifi_legacy == 0 &&
-                (!white || has_shape(*white, { frames, rows, rows })),
-            "HeaderReader.read");
-    double_array noise({ frames, rows }), signal({ frames, rows });
-    const header_frames from{ all,
-                              frames,
-                              rows,
-                              starts.data(),
-                              cfo.data(),
-                              floats(direct),
-                              white ? floats(*white) : nullptr,
-                              bins.data(),
-                              bins.size() / wifi_legacy };
-    double *const noise_to = noise.mutable_data(), *const signal_to =
-                                                       signal.mutable_data();
-    std::optional<signal_results> found;
-    {
-        const py::gil_scoped_release release;
-        found = read(from, noise_to, signal_to, isa);
-    }
-    return arrays_of(*found) + py::make_tuple(noise, signal);
-}
-
 py::tuple header_reader::read_symbols(const complex_array& combined,
                                       const double_array& strength,
                                       const std::string& isa) const
@@ -316,16 +279,6 @@ void bind_wifi_headers(py::module_& m)
              py::arg("pilot_signs").noconvert(),
              py::arg("order").noconvert(),
              py::arg("distance").noconvert())
-        .def("read",
-             &header_reader::read_arrays,
-             py::arg("samples").noconvert(),
-             py::kw_only(),
-             py::arg("starts").noconvert(),
-             py::arg("cfo").noconvert(),
-             py::arg("direct").noconvert(),
-             py::arg("bins").noconvert(),
-             py::arg("white").none(true).noconvert() = py::none(),
-             py::arg("isa") = "auto")
         .def("read_symbols",
              &header_reader::read_symbols,
              py::arg("combined").noconvert(),

@@ -68,16 +68,6 @@ public:
                         double* signal,
                         const std::string& isa) const;
 
-    /* Return (kind (frames,), L-SIGs (frames, 24), HT-SIGs or VHT-SIG-As (frames, 48),
-     * noise (frames, rows), signal (frames, rows)) of samples, a list of arrays (rows,
-     * length). `starts` (frames, windows) are the first samples of the windows. */
-    py::tuple read_arrays(const std::vector<row_array>& samples,
-                          const long_array& starts,
-                          const double_array& cfo,
-                          const complex_array& direct,
-                          const long_array& bins,
-                          const std::optional<complex_array>& white,
-                          const std::string& isa) const;
 
     py::tuple read_symbols(const complex_array& combined,
                            const double_array& strength,

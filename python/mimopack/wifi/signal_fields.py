@@ -32,7 +32,7 @@ class SignalError(ValueError):
 
 def _number(bits):
     """Convert bits, least significant first, to an integer."""
-    return int(np.asarray(bits, np.int64) @ (1 << np.arange(len(bits))))
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
 def _bits(value, count):
@@ -46,8 +46,8 @@ def crc8(bits):
     HT-SIG, VHT-SIG-A, VHT-SIG-B and the delimiters of A-MPDUs have this CRC.
     """
     register = 0xFF
-    for bit in bits:
-        feedback = (register >> 7) ^ int(bit)
+    for bit in np.asarray(bits).tolist():
+        feedback = (register >> 7) ^ bit
         register = (register << 1 & 0xFF) ^ (0b111 if feedback else 0)
     return _bits(~register & 0xFF, 8)[::-1]
 
