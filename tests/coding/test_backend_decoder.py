@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Decoders that run on CPU or GPU: backend "auto", and GPU failures; the GPU is a stand-in."""
+"""What all decoders of codewords have in common; the GPU is a stand-in."""
 
 import fake_cuda
 import numpy as np
@@ -9,6 +9,7 @@ import stand_in
 from gnuradio.mimopack import coding
 
 NAMES = ["wifi:648:1/2", "turbo:104", "conv:100:3/4", "conv:100:3/4:algorithm=viterbi"]
+INT16 = ["turbo:104:precision=int16", "conv:100:3/4:precision=int16"]
 
 
 def received(code, n=100, sigma=0.7):
@@ -19,6 +20,74 @@ def received(code, n=100, sigma=0.7):
     llr = (2 * y / sigma**2).astype(np.float32)
     llr[0] = 0
     return llr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name, backend", [
+    *((name, "cpu") for name in (*NAMES, *INT16)), *((name, "reference") for name in NAMES[:3])])
+def test_what_cannot_be_decoded_is_erased(name, backend):
+    code = coding.get(name)
+    llr, lost, usable = received(code, 6, 0.3), [0, 1, 3], [2, 4, 5]
+    decoder = code.decoder(backend=backend)
+    expected = decoder.decode(llr)
+    llr[1, 5], llr[3, -7] = np.nan, np.inf
+    posterior = decoder.decode(llr)
+    assert decoder.erasures == 3 and not posterior[lost].any() and not decoder.bits[lost].any()
+    np.testing.assert_array_equal(decoder.found, np.isin(np.arange(6), usable))
+    assert not decoder.iterations_taken[lost].any()
+    np.testing.assert_array_equal(posterior[usable], expected[usable])
+    for none in (llr[lost], llr[:0]):
+        assert not decoder.decode(none).any() and decoder.erasures == len(none)
+        assert not decoder.found.any() and not decoder.iterations_taken.any()
+
+
+@pytest.mark.parametrize("name", [*NAMES, *INT16])
+def test_any_batch_and_threads_give_the_same(name):
+    code = coding.get(name)
+    llr, decoder = received(code, 100, 0.8), code.decoder(threads=1)
+    expected = decoder.decode(llr), decoder.found, decoder.iterations_taken
+    for threads, order in ((2, np.arange(100)), (0, np.random.default_rng(1).permutation(100)),
+                           (1, np.arange(7, 40)), (1, np.array([99]))):
+        decoder.threads = threads
+        results = decoder.decode(llr[order]), decoder.found, decoder.iterations_taken
+        for values, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(values, wanted[order])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_kept_messages_go_on(name, backend):
+    code = coding.get(name)
+    llr, settings = received(code, 5, 0.9), {"early_stop": False, "backend": backend}
+    expected = code.decoder(iterations=6, **settings).decode(llr)
+    parts = code.decoder(iterations=2, keep_messages=True, **settings)
+    for _ in range(3):
+        posterior = parts.decode(llr)
+    np.testing.assert_allclose(posterior, expected, rtol=1e-3, atol=1e-3)
+    parts.reset()
+    anew = code.decoder(iterations=2, **settings)
+    np.testing.assert_array_equal(parts.decode(llr), anew.decode(llr))
+    np.testing.assert_array_equal(parts.decode(llr[:3]), anew.decode(llr[:3]))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_arguments(name):
+    code = coding.get(name)
+    for options, message in (
+            ({"iterations": 0}, "iterations: got 0, allowed are 1 to"),
+            ({"backend": "fpga"}, "backend: got 'fpga', allowed are auto, cpu, cuda"),
+            ({"threads": -1}, "threads: got -1, allowed are 0 to"),
+            ({"isa": "mmx"}, "isa: got 'mmx', allowed are auto, avx512")):
+        with pytest.raises(ValueError, match=message):
+            code.decoder(**options)
+    llr = received(code, 4)
+    for bad, message in ((llr[:, :9].copy(), r"llr: got shape \(4, 9\), must be \(n, "),
+                         (llr.astype(float), "llr: got type float64, must be float32"),
+                         (llr[::2], "llr: got a strided array")):
+        with pytest.raises(ValueError, match=message):
+            code.decoder().decode(bad)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -164,10 +164,8 @@ def options_dict(name, value, known, reserved):
     if not isinstance(value, dict):
         raise ValueError(f"{name}: got {shown(value)}, must be a dictionary")
     for key in value:
-        if known is not None and (key not in known or key in reserved):
-            allowed = [option for option in known if option not in reserved]
+        if not isinstance(key, str) or key in reserved or (known is not None and key not in known):
+            allowed = ([f"all parameters except {', '.join(sorted(reserved))}"] if known is None
+                       else [option for option in known if option not in reserved])
             raise ValueError(f"{name}: got {shown(key)}, allowed are {', '.join(allowed)}")
-        if not isinstance(key, str) or key in reserved:
-            raise ValueError(f"{name}: got {shown(key)}, allowed are all parameters except "
-                             f"{', '.join(sorted(reserved))}")
     return value

@@ -14,7 +14,6 @@ from .streams import BlockLog, batched_block, guarded, vector
 BATCH_BYTES = 2**23
 # Minimum number of codewords per batch: they fill a few SIMD registers.
 LEAST_CODEWORDS = 128
-_MOST_ENTRIES = 1000    # of a PDU's dictionary
 
 IN = pmt.intern("in")
 OUT = pmt.intern("out")
@@ -104,18 +103,12 @@ def pdu_parts(message):
     """Return (metadata, vector) of a PDU.
 
     Raises:
-        ValueError: the message is not a PDU, or its dictionary has more than 1000 entries. To
-            change a dictionary, GNU Radio needs a level of the stack for each entry.
+        ValueError: the message is not a PDU.
     """
     if not pmt.is_pair(message) or not (pmt.is_dict(pmt.car(message))
                                         or pmt.is_null(pmt.car(message))):
         raise ValueError("the message is not a pair of a dictionary and a vector")
-    info = rest = pmt.car(message)
-    for _ in range(_MOST_ENTRIES + 1):
-        if not pmt.is_pair(rest):
-            return info, pmt.cdr(message)
-        rest = pmt.cdr(rest)
-    raise ValueError(f"the dictionary has more than {_MOST_ENTRIES} entries")
+    return pmt.car(message), pmt.cdr(message)
 
 
 def codewords(values, width, what):
