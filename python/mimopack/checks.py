@@ -162,12 +162,12 @@ def instruction_set(value):
 def real_numbers(name, value):
     """Check for real numbers in any form that NumPy makes an array of; return the array."""
     try:
-        given = np.asarray(value)
+        numbers = np.asarray(value)
     except ValueError:    # lists of different lengths
-        given = np.asarray(None)
-    if given.dtype.kind not in "biuf":
+        numbers = np.asarray(None)
+    if numbers.dtype.kind not in "biuf":
         raise ValueError(f"{name}: got {type(value).__name__}, must be an array of real numbers")
-    return given
+    return numbers
 
 
 def integers(name, value, dimensions, low, high):
@@ -176,22 +176,23 @@ def integers(name, value, dimensions, low, high):
     Args:
         dimensions: number of dimensions. The array must not be empty.
     """
-    given = real_numbers(name, value)
-    if given.ndim != dimensions or given.dtype.kind not in "iu" or not given.size:
-        raise ValueError(f"{name}: got type {given.dtype} of shape {given.shape}, must be an array "
-                         f"of integers with ndim = {dimensions}")
-    if given.min() < low or given.max() > high:
-        raise ValueError(f"{name}: got {given.min()} to {given.max()}, allowed are {low} to {high}")
-    return given
+    numbers = real_numbers(name, value)
+    if numbers.ndim != dimensions or numbers.dtype.kind not in "iu" or not numbers.size:
+        raise ValueError(f"{name}: got type {numbers.dtype} of shape {numbers.shape}, must be an "
+                         f"array of integers with ndim = {dimensions}")
+    if numbers.min() < low or numbers.max() > high:
+        raise ValueError(f"{name}: got {numbers.min()} to {numbers.max()}, allowed are {low} to "
+                         f"{high}")
+    return numbers
 
 
 def any_bits(name, value):
     """Check for bits in any form that NumPy makes an array of; return a uint8 array."""
-    given = real_numbers(name, value)
+    numbers = real_numbers(name, value)
     with np.errstate(invalid="ignore"):
-        values = given.astype(np.uint8, copy=False)
-    if values.size and (values.max() > 1 or values is not given and (values != given).any()):
-        wrong = given[(given != 0) & (given != 1)][0]
+        values = numbers.astype(np.uint8, copy=False)
+    if values.size and (values.max() > 1 or values is not numbers and (values != numbers).any()):
+        wrong = numbers[(numbers != 0) & (numbers != 1)][0]
         raise ValueError(f"{name}: got {wrong}, allowed are 0 and 1")
     return values
 

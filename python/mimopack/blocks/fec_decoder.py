@@ -30,10 +30,10 @@ class _LlrDecoding(Decoding):
     def _make_decoder(self, code, iterations, llr_scale, backend, threads, options):
         self._code = coding.get(code)
         self._step = np.float32(1 / positive("llr_scale", llr_scale))
-        given = options_dict("options", options, self._code.option_names, RESERVED)
+        settings = dict(options_dict("options", options, self._code.option_names, RESERVED))
         if iterations is not None:
-            given = {**given, "iterations": iterations}
-        self._begin(self._code.decoder(**given, backend=backend, threads=threads))
+            settings["iterations"] = iterations
+        self._begin(self._code.decoder(**settings, backend=backend, threads=threads))
 
     def set_iterations(self, iterations):
         """Set the maximum number of iterations, 1..10000; None leaves the number unchanged."""

@@ -90,7 +90,7 @@ class ListDecoder(DecoderAround):
         Raises:
             ValueError, Exception: as in the decoder.
         """
-        posterior, bits, found, taken = (of.copy() for of in self._decode(llr))
+        posterior, bits, found, taken = (array.copy() for array in self._decode(llr))
         lost = array_module(llr).flatnonzero(~found)
         usable = posterior[lost].any(axis=1)
         self.erasure_count = len(lost) - int(usable.sum())
@@ -145,8 +145,8 @@ class ListDecoder(DecoderAround):
             fixed = xp.concatenate([fixed, fixed], axis=1)
             fixed[codeword, candidate, at] = fixed[codeword, width + candidate, at] = True
             decided, decided_bits, fits, iterations = (
-                of.reshape(len(left), 2 * width, *of.shape[1:])
-                for of in self._decode(tried.reshape(-1, self.num_bits)))
+                array.reshape(len(left), 2 * width, *array.shape[1:])
+                for array in self._decode(tried.reshape(-1, self.num_bits)))
             taken[left] += iterations.sum(axis=1, dtype=np.int32)
             ones = (decided > 0).astype(np.float32)
             score = xp.where(fits, (ones @ llr[:, :, None])[:, :, 0], -np.inf)
@@ -156,7 +156,7 @@ class ListDecoder(DecoderAround):
             found[at] = True
             going = xp.flatnonzero(~fits.any(axis=1))
             left, llr, known, tried, decided, fixed = (
-                of[going] for of in (left, llr, known, tried, decided, fixed))
+                array[going] for array in (left, llr, known, tried, decided, fixed))
             if not len(left):
                 break
         return posterior, bits, found, taken, left, decided

@@ -185,12 +185,12 @@ class NrSegmentation(_Segmentation):
         transport_bits = integer("transport_bits", transport_bits, 1, MOST_BITS)
         self.base_graph = int(choice("base_graph", base_graph, tuple(NR_LARGEST_BLOCK)))
         crc = Crc("24A" if transport_bits > NR_SHORT_CRC else "16")
-        bits, blocks, own = transport_bits + crc.length, 1, 0    # B, C, L
+        bits, blocks, crc_bits = transport_bits + crc.length, 1, 0    # B, C, L
         if bits > NR_LARGEST_BLOCK[self.base_graph]:
-            own = Crc("24B").length
-            blocks = -(-bits // (NR_LARGEST_BLOCK[self.base_graph] - own))
+            crc_bits = Crc("24B").length
+            blocks = -(-bits // (NR_LARGEST_BLOCK[self.base_graph] - crc_bits))
         if bits % blocks:
             raise ValueError(f"transport_bits: got {transport_bits}, must be a multiple of "
                              f"{blocks} (the number of code blocks) after adding {crc.length} bits "
                              "of CRC")
-        super().__init__(transport_bits, crc, [bits // blocks + own] * blocks)
+        super().__init__(transport_bits, crc, [bits // blocks + crc_bits] * blocks)

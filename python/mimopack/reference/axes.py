@@ -40,9 +40,9 @@ def axis_levels(constellation, num_tx):
     axes = [levels for grid in grids(constellation, num_tx) for levels in grid.levels]
     levels = np.zeros((len(axes), max(map(len, axes))))
     logits = np.full(levels.shape, -np.inf)
-    for i, own in enumerate(axes):
-        levels[i, :len(own)] = own
-        logits[i, :len(own)] = 0
+    for i, axis in enumerate(axes):
+        levels[i, :len(axis)] = axis
+        logits[i, :len(axis)] = 0
     return levels, logits
 
 
@@ -75,6 +75,6 @@ def axis_llr(logits, constellation):
     llr = []
     for layer, grid in enumerate(grids(constellation, len(logits) // 2)):
         for axis, ones in _axis_bits(grid):
-            own = logits[2 * layer + axis, :len(ones)]
-            llr.append(np.max(own[ones]) - np.max(own[~ones]))
+            log_p = logits[2 * layer + axis, :len(ones)]
+            llr.append(np.max(log_p[ones]) - np.max(log_p[~ones]))
     return np.array(llr)

@@ -61,19 +61,19 @@ def ldpc(llr, rows, columns, check, iterations, early_stop=True, messages=None):
     taken = np.full(len(llr), iterations)
     left = np.arange(len(llr))    # codewords that need further iterations
 
-    def are_codewords(own):
-        ones = own > 0
+    def are_codewords(sums):
+        ones = sums > 0
         return np.all([np.count_nonzero(ones[columns[e]], axis=0) % 2 == 0 for e in edges], axis=0)
 
     for done in range(iterations):
         if early_stop:
-            found = are_codewords(posterior[:, left])
-            taken[left[found]] = done
-            left = left[~found]
-        own, sent = posterior[:, left], messages[:, left]
+            settled = are_codewords(posterior[:, left])
+            taken[left[settled]] = done
+            left = left[~settled]
+        sums, sent = posterior[:, left], messages[:, left]
         for e in edges:
-            others = own[columns[e]] - sent[e]
+            others = sums[columns[e]] - sent[e]
             sent[e] = -check(-others)
-            own[columns[e]] = others + sent[e]
-        posterior[:, left], messages[:, left] = own, sent
+            sums[columns[e]] = others + sent[e]
+        posterior[:, left], messages[:, left] = sums, sent
     return posterior.T, messages.T, are_codewords(posterior), taken

@@ -28,7 +28,7 @@ def search(y, h, noise_var, levels, logits):
     q, r = modified_gram_schmidt(h_real)
     y_hat = q.T @ y_real
     top = len(levels) - 2
-    tops = [np.flatnonzero(np.isfinite(own)) for own in logits[top:]]
+    tops = [np.flatnonzero(np.isfinite(axis)) for axis in logits[top:]]
     k = np.stack(np.meshgrid(*tops, indexing="ij")).reshape(2, -1)
     s = np.zeros((k.shape[1], len(levels)))
     metric = np.zeros(len(s))

@@ -65,14 +65,14 @@ class RealTree:
         self.y = q.T @ np.concatenate([y.real, y.imag])
         self.size = 2 * nt
         self.turns = np.array([grid.turn for grid in grids(constellation, nt)])
-        axes = [own for grid in grids(constellation, nt) for own in grid.levels]
+        axes = [levels for grid in grids(constellation, nt) for levels in grid.levels]
         # -ln P of each symbol, less the smallest value of its level: metrics cannot fall on the way
         # down.
         logits = axis_logits(prior, constellation, nt)
         places = 2 * (self.column % nt) + self.column // nt
         self.levels = [axes[place] for place in places]
-        self.prior = [noise_var * (np.max(own) - own[:len(axes[place])])
-                      for place, own in zip(places, logits[places], strict=True)]
+        self.prior = [noise_var * (np.max(log_p) - log_p[:len(axes[place])])
+                      for place, log_p in zip(places, logits[places], strict=True)]
 
     def children(self, path, level):
         """Return the metric increments of all symbols at a level, given the path above it."""

@@ -19,8 +19,8 @@ def by_layer(constellation, num_tx, prior=None):
 def label_bits(labels, constellation):
     """Return the bits (P, nt*m) of candidates with these labels (P, nt) by layer."""
     layers = each_layer(constellation, labels.shape[1])
-    return np.concatenate([points.bits[own] for points, own in zip(layers, labels.T, strict=True)],
-                          axis=1)
+    return np.concatenate([points.bits[column] for points, column in zip(
+        layers, labels.T, strict=True)], axis=1)
 
 
 def spaced(h, constellation):
@@ -93,7 +93,7 @@ class Tree:
 
     def metric(self, paths):
         """Return -ln p(y, s) of complete paths up to a constant: distance and prior (002 eq. 3)."""
-        prior = sum(own[paths[:, i]] for i, own in enumerate(self.prior_metric))
+        prior = sum(metric[paths[:, i]] for i, metric in enumerate(self.prior_metric))
         return self.distance(paths) / self.noise_var + prior
 
     def full_expansion(self, levels):

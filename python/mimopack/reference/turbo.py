@@ -77,7 +77,7 @@ def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=N
     information, tail, parity = to_codes(np.clip(llr, -LARGEST, LARGEST), size)
     posterior, of_tail, of_parity = (np.zeros_like(part) for part in (information, tail, parity))
     messages = np.zeros((n, size)) if messages is None else messages.copy()
-    found, taken = np.zeros(n, bool), np.zeros(n, np.int32)
+    agree, taken = np.zeros(n, bool), np.zeros(n, np.int32)
     active = np.arange(n)
     for iteration in range(1, iterations + 1):
         prior, decided = messages[active], []
@@ -91,7 +91,7 @@ def turbo(llr, interleaver, join, iterations, scale, early_stop=True, messages=N
             of_tail[active, code] = tail[active, code] + of_bits[:, size:]
             of_parity[active, code] = parity[active, code] + of_checks
         messages[active], posterior[active], taken[active] = prior, decided[1], iteration
-        found[active] = np.all(np.signbit(decided[0]) == np.signbit(decided[1]), axis=1)
+        agree[active] = np.all(np.signbit(decided[0]) == np.signbit(decided[1]), axis=1)
         if early_stop:
-            active = active[~found[active]]
-    return from_codes(posterior, of_tail, of_parity), messages, found, taken
+            active = active[~agree[active]]
+    return from_codes(posterior, of_tail, of_parity), messages, agree, taken

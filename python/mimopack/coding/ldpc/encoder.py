@@ -25,7 +25,7 @@ class LdpcEncoder(Encoder):
 
     def __init__(self, code):
         self.num_bits = code.num_bits
-        self._rows, self._columns = (np.asarray(of, np.int64) for of in code.checks())
+        self._rows, self._columns = (np.asarray(places, np.int64) for places in code.checks())
         self._num_checks = code.num_checks
         first = getattr(code, "num_info", 0)    # the bits before are not parity bits
         parity = np.zeros(code.num_bits, bool)
@@ -62,8 +62,8 @@ class LdpcEncoder(Encoder):
                 return rounds, free, checks
             of_check = np.full(self._num_checks, -1)
             of_check[list(bit_of)] = list(bit_of.values())
-            own = of_check[rows]
-            others = (own >= 0) & (columns != own)
+            removed = of_check[rows]
+            others = (removed >= 0) & (columns != removed)
             # such a check has one bit, which is 0
             lone = np.setdiff1d(list(bit_of), rows[others])
             taken = np.setdiff1d(np.flatnonzero(of_check >= 0), lone)

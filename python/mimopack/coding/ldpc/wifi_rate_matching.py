@@ -189,12 +189,12 @@ class WifiFrameDecoder(DecoderAround):
         m = self._matching
         array("llr", llr, np.float32, ("n", self.num_bits))
         words = np.empty((len(llr), m.num_codewords, m.code.num_bits), np.float32)
-        for frame, own in zip(llr, words, strict=True):
-            own[:] = m.recover(frame)
+        for frame, codewords in zip(llr, words, strict=True):
+            codewords[:] = m.recover(frame)
         posterior = self.decoder.decode(words.reshape(-1, m.code.num_bits)).reshape(words.shape)
         out = np.empty_like(llr)
-        for frame, own in zip(out, posterior, strict=True):
-            frame[:] = m.match(own)
+        for frame, codewords in zip(out, posterior, strict=True):
+            frame[:] = m.match(codewords)
         self.bits = (out[:, m.information] > 0).view(np.uint8)
         shape = words.shape[:2]
         self.found = self.decoder.found.reshape(shape).all(axis=1)
