@@ -9,8 +9,8 @@ namespace MIMOPACK_ISA {
 
 MP_FN auto make_matched(arena<lane>& a)
 {
-    constexpr matched_options o = asked::options();
-    return matched_filter<lane>(a, asked::points, layers(), antennas(), o.interference);
+    constexpr matched_options o = program::options();
+    return matched_filter<lane>(a, program::points, layers(), antennas(), o.interference);
 }
 
 } // namespace MIMOPACK_ISA

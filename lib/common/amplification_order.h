@@ -7,8 +7,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Column order of the fixed sphere decoder (Barbero and Thompson, 2008), and without
- * expanded levels that of V-BLAST. From the top of the tree, an expanded level takes the
+/* Column order of the fixed sphere decoder (Barbero and Thompson, 2008); without expanded
+ * levels, the order of V-BLAST. From the top of the tree, an expanded level takes the
  * remaining layer with the largest noise amplification, because it tries all symbols.
  * Every other level takes the layer with the smallest amplification.
  *

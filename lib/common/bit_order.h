@@ -9,19 +9,31 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Move priors from the caller's labels to canonical bits. Return where all are finite. */
+/* Move priors from the caller's labels to canonical bits. prior: null for zeros. Layers
+ * with known bits get these too. Return where all priors are finite. */
 template <class F>
-MP_FN decltype(F() < F())
+MP_STEP decltype(F() < F())
 order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
 {
     F sum(0.0f);
+    const auto order = [&](const auto& own, F* to) {
+        MP_UNROLL_DEVICE
+        for (int k = 0; k < own.bits; ++k) {
+            const F value = prior ? *prior++ : F(0.0f);
+            sum = sum + abs(value);
+            to[own.bit_source[k]] = value * F(own.bit_sign[k]);
+        }
+    };
     MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < c.bits; ++k) {
-            const F value = prior[i * c.bits + k];
-            sum = sum + abs(value);
-            canonical[i * c.bits + c.bit_source[k]] = value * F(c.bit_sign[k]);
+        F* const to = canonical + i * c.bits;
+        if (c.layers) {
+            MP_UNROLL_DEVICE
+            for (int b = 0; b < c.bits; ++b)
+                to[b] = F(llr_of_known_bit);
+            order(c.layers[i], to);
+        } else {
+            order(c, to);
         }
     }
     return sum < F(largest_prior);
@@ -30,27 +42,34 @@ order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
 /* Move LLRs from canonical bits to the caller's labels, and subtract the prior
  * `extrinsic` unless it is null. Erased LLRs become 0. */
 template <class F, class Mask>
-MP_FN void order_llr(const constellation& c,
-                     int num_tx,
-                     Mask usable,
-                     const F* canonical,
-                     const F* extrinsic,
-                     F* llr)
+MP_STEP void order_llr(const constellation& c,
+                       int num_tx,
+                       Mask usable,
+                       const F* canonical,
+                       const F* extrinsic,
+                       F* llr)
 {
+    const auto order = [&](const auto& own, const F* from) {
+        MP_UNROLL_DEVICE
+        for (int k = 0; k < own.bits; ++k) {
+            F value = from[own.bit_source[k]] * F(own.bit_sign[k]);
+            if (extrinsic)
+                value = value - *extrinsic++;
+            *llr++ = finite_where(usable, value);
+        }
+    };
     MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < c.bits; ++k) {
-            F value = canonical[i * c.bits + c.bit_source[k]] * F(c.bit_sign[k]);
-            if (extrinsic)
-                value = value - extrinsic[i * c.bits + k];
-            llr[i * c.bits + k] = finite_where(usable, value);
-        }
+        const F* const from = canonical + i * c.bits;
+        if (c.layers)
+            order(c.layers[i], from);
+        else
+            order(c, from);
     }
 }
 
-/* Multiply H's columns by the layers' turns. Set shift (nr complex lanes) to what the
- * kernel's model lacks: the columns times the layers' shifts. */
+/* Multiply H's columns by the layers' turns. Set shift (nr complex lanes) to the sum of
+ * the columns times the layers' shifts, which is not in the kernel's model. */
 template <class F>
 MP_STEP void turn_columns(const grid_layer* layers, int nt, int nr, F* h, F* shift)
 {
@@ -69,51 +88,6 @@ MP_STEP void turn_columns(const grid_layer* layers, int nt, int nr, F* h, F* shi
         }
         shift[2 * row] = sum[0];
         shift[2 * row + 1] = sum[1];
-    }
-}
-
-/* The same as order_prior() for layers with known bits. prior: null for zeros */
-template <class F>
-MP_STEP decltype(F() < F()) order_layers_prior(
-    const grid_layer* layers, int num_tx, int bits, const F* prior, F* canonical)
-{
-    F sum(0.0f);
-    MP_UNROLL_DEVICE
-    for (int i = 0; i < num_tx; ++i) {
-        const grid_layer& own = layers[i];
-        MP_UNROLL_DEVICE
-        for (int b = 0; b < bits; ++b)
-            canonical[i * bits + b] = F(llr_of_known_bit);
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < own.bits; ++k) {
-            const F value = prior ? *prior++ : F(0.0f);
-            sum = sum + abs(value);
-            canonical[i * bits + own.bit_source[k]] = value * F(own.bit_sign[k]);
-        }
-    }
-    return sum < F(largest_prior);
-}
-
-/* The same as order_llr() for layers with known bits. */
-template <class F, class Mask>
-MP_STEP void order_layers_llr(const grid_layer* layers,
-                                int num_tx,
-                                int bits,
-                                Mask usable,
-                                const F* canonical,
-                                const F* extrinsic,
-                                F* llr)
-{
-    MP_UNROLL_DEVICE
-    for (int i = 0; i < num_tx; ++i) {
-        const grid_layer& own = layers[i];
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < own.bits; ++k) {
-            F value = canonical[i * bits + own.bit_source[k]] * F(own.bit_sign[k]);
-            if (extrinsic)
-                value = value - *extrinsic++;
-            *llr++ = finite_where(usable, value);
-        }
     }
 }
 
@@ -143,7 +117,7 @@ MP_FN int hard_symbol(const constellation& c, const Own& own, const unsigned cha
     return gray[0] + (gray[1] << c.width);
 }
 
-/* Return the same for a layer, whose label is one of a vector's. */
+/* Return the same for a layer, given the labels of all layers. */
 MP_FN int
 hard_symbol(const constellation& c, int layer, const unsigned char* labels_of_vector)
 {

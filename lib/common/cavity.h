@@ -2,16 +2,16 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Linear estimates under Gaussian assumptions on the other layers, for MMSE-PIC and EP.
  *
- * z = R x + n, R upper triangular, noise sigma^2, x_i ~ N(m_i, s_i^2). What z and the
- * other layers' distributions say of x_i, its own left out, is again Gaussian: MMSE-PIC's
- * unbiased estimate, EP's cavity. With S = diag(s) and the QR decomposition
+ * z = R x + n, R upper triangular, noise sigma^2, x_i ~ N(m_i, s_i^2). The distribution
+ * of x_i given z and the other layers' distributions, without its own, is again Gaussian:
+ * MMSE-PIC's unbiased estimate, EP's cavity. With S = diag(s) and the QR decomposition
  *
  *     [R S; sigma I] = [Q1; Q2] U,   t_i = [Q2 Q1^H R]_ii,
  *
  * its mean is m_i + [Q2 Q1^H (z - R m)]_i / t_i and its variance |row i of Q2|^2 s_i
  * sigma / t_i: the posterior filter is S^-1 Q2 Q1^H / sigma. This neither squares R's
- * condition number nor takes the difference of two precisions, of which the prior's may
- * be any times as large: for s_i -> 0 both t_i and what it divides go as s_i. */
+ * condition number nor subtracts two precisions, which would lose digits if the prior's
+ * is much larger. For s_i -> 0, t_i and its numerators are proportional to s_i. */
 #pragma once
 #include "common/column_block.h"
 
@@ -55,12 +55,13 @@ public:
         estimate(r, z, m);
     }
 
-    /* Compute what does not depend on z and the means, among it the precisions. */
+    /* Compute the precisions and everything else that does not depend on z and the
+     * means. */
     MP_FN void prepare(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
         decompose(r, s, sigma);
-        /* Row i of Q2 ends on the diagonal of Q1^H R S. First the sum over its others. */
+        /* Row i of Q2 ends on the diagonal of Q1^H R S. First, sum the other entries. */
         F* const others = &precision[0];
         MP_UNROLL_UP_TO(8)
         for (int j = 0; j < n; ++j) {
@@ -78,8 +79,8 @@ public:
             for (int k = 0; k <= i; ++k)
                 entry::add_conjugate(own, q1(k, i), &r[parts * (n * i + k)]);
             const F last = *q2(i, i);
-            /* No precision is less than 1e-9: rounding must not make a mean out of
-             * nothing where a layer has no column, or one that a stronger one hides. */
+            /* No precision is below 1e-9: if a layer has no column, or a stronger column
+             * hides it, rounding must not decide its mean. */
             const F unit = s[i] * sigma;
             const F t = max(fnma(others[i] * sigma, reciprocal(s[i]), last * own[0]),
                             fma(F(1e-9f), unit, F(1e-30f)));
@@ -111,7 +112,7 @@ public:
 
 private:
     const extent<N> d_n;
-    buffer<F, stride(N) * N> d_q; /* columns of [Q1; Q2], in turns an entry of each */
+    buffer<F, stride(N) * N> d_q; /* columns of [Q1; Q2], whose entries alternate */
     buffer<F, parts * N> d_residual, d_rotated;
     buffer<F, N> d_gain; /* 1 / t_i */
 

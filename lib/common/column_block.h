@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Modified Gram-Schmidt with several columns at a time, for sizes known when running.
  *
- * One column at a time, a step loads and stores more than it computes. Here each entry of
- * an earlier column serves several later ones, and one pass takes out a column's share
- * and computes the next column's. */
+ * With one column at a time, a step loads and stores more than it computes. Here each
+ * entry of an earlier column serves several later ones, and one pass takes out a column's
+ * share and computes the next column's. */
 #pragma once
 #include "common/complex.h"
 #include "common/storage.h"
@@ -151,8 +151,7 @@ MP_FN void finish_block(int first, Columns& columns)
 
 /* Make COLUMNS columns from `first` on orthogonal to all earlier ones, which have length
  * 1, and to each other. column(c): where column c begins; rows(c): its entries; keep(c,
- * k, share): called with column c's share of column k; unit(c): makes column c one of
- * length 1. */
+ * k, share): called with column c's share of column k; unit(c): normalises column c. */
 template <class F, bool COMPLEX, int COLUMNS, class Columns>
 MP_FN void orthogonalise(int first, Columns& columns)
 {

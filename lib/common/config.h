@@ -90,7 +90,8 @@ struct constellation {
     float bit_sign[max_bits_per_symbol];
     float re[max_points];
     float im[max_points];
-    const grid_layer* layers; /* one for each, or null if all have this constellation */
+    const grid_layer* layers; /* a constellation for each layer, or null if all have
+                               * this one */
 };
 
 /* A layer whose own constellation has fewer levels than the kernel's square QAM, on one
@@ -108,7 +109,7 @@ struct grid_layer {
     float bit_sign[max_bits_per_symbol];
 };
 
-/* The a-priori LLR of a known bit. A bit with a smaller one than known_bit is known. */
+/* The a-priori LLR of a known bit. A bit whose LLR is below known_bit is known. */
 constexpr float llr_of_known_bit = -1e27f;
 constexpr float known_bit = -1e26f;
 

@@ -87,16 +87,16 @@ public:
     }
 
 private:
-    /* A column of which less than this share of its energy is left counts as nearly
-     * dependent: H^H H would lose more than two digits. */
+    /* A column counts as nearly dependent if less than this share of its energy is left:
+     * H^H H would then lose more than two digits. */
     static constexpr float least_share = 0.02f;
-    /* Rows of H that stay in the first cache while all pairs of columns take them */
+    /* Rows of H that stay in the first cache while all pairs of columns use them */
     static constexpr int rows_at_once = 8;
     const int d_nt, d_nr;
     buffer<F, 0> d_inverse; /* 1 / r_ii */
     buffer<F, 0> d_norm2;   /* |h_i|^2 */
     buffer<F, 0> d_q;       /* column-major: column c at 2*nr*c */
-    buffer<F, 0> d_gram;    /* r, diagonal and d_inverse that factorise() found */
+    buffer<F, 0> d_gram;    /* r, diagonal and d_inverse from factorise() */
     buffer<F, 0> d_other;
     const F* d_h;
     mask d_from_gram;
@@ -125,8 +125,8 @@ private:
         }
     };
 
-    /* Take r_cc^2, and whether it is enough of the column's energy. Otherwise the column
-     * of Q and the row of R are zeros. */
+    /* Set r_cc from its square. independent: whether this is enough of the column's
+     * energy. Otherwise the column of Q and the row of R are zeros. */
     MP_FN void set_diagonal(int c, F sum, mask independent)
     {
         /* Also false for NaN and Inf */
@@ -136,7 +136,7 @@ private:
         diagonal[c] = sum * d_inverse[c];
     }
 
-    /* Keep what factorise() found, or put it back where it is accurate. */
+    /* Keep the results of factorise(), or put them back where they are accurate. */
     template <bool BACK>
     MP_FN void exchange()
     {

@@ -34,15 +34,15 @@ struct symbol_bits {
     }
 };
 
-/* An LLR that is found, no farther from the a-priori LLR than clip */
+/* Limit an LLR's distance from the a-priori LLR to clip. */
 template <class F>
 MP_FN F clipped(F known, F found, float clip)
 {
     return known + clamp(found - known, F(clip));
 }
 
-/* The least metric of each level of an axis, from all symbols': metrics[k_re * side +
- * k_im] */
+/* The least metric of each level of an axis, from the metrics of all symbols:
+ * metrics[k_re * side + k_im] */
 template <int WIDTH, class F>
 MP_FN void level_minima(const F* metrics, int axis, F* low)
 {
@@ -56,7 +56,8 @@ MP_FN void level_minima(const F* metrics, int axis, F* low)
     }
 }
 
-/* The least metric of either value of an axis' bit g, from its levels' */
+/* The least metric for either value of bit g of an axis, from the metrics of its
+ * levels */
 template <int WIDTH, class F>
 MP_FN void bit_minima_of_axis(const F* metric, int g, F& zero, F& one)
 {

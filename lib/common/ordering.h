@@ -31,8 +31,8 @@ struct column_layers {
             layer[c] = F(static_cast<float>(c));
     }
 
-    /* Move `bits` lanes per layer to or from the order of layers: by_layer[layer[c]] =
-     * by_column[c]. */
+    /* Move `bits` lanes per layer to or from the order of the layers: by_layer[layer[c]]
+     * = by_column[c]. */
     MP_STEP void to_layers(const F* by_column, int bits, F* by_layer) const
     {
         const int nt = d_nt;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A search tree of which every lane follows paths of its own (000 eq. 3-6). A path is
- * kept as labels, packed into words in the bits of floats.
+/* A search tree in which every lane follows its own paths (000 eq. 3-6). A path is kept
+ * as labels, packed into words in the bits of floats.
  *
  * Level i's children differ from y_tilde_i - sum_{j>i} r_ij s_j, over r_ii,
  *

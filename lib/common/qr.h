@@ -12,17 +12,17 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A column of which less than this share of its norm is left after projection counts as
- * dependent on those before it: what float32 can still tell from zero, whose rounding
+/* A column counts as dependent on the columns before it if less than this share of its
+ * norm is left after projection. float32 can just tell this share from zero; rounding
  * grows with the root of the column's length. Its square is 1e-12 (num_rx / 4), at least
- * 1e-12. What is left of such a column is rounding noise. It counts as zero, so that QR
- * is h for every rank. */
+ * 1e-12. The rest of such a column is rounding noise. It is set to zero, so that h = Q R
+ * for every rank. */
 MP_FN float rank_tolerance2(int num_rx)
 {
     return num_rx > 4 ? 0.25e-12f * num_rx : 1e-12f;
 }
 
-/* Return the noise variance; where h lacks rank, no less than 50 dB below its strongest
+/* Return the noise variance; where h lacks rank, at least 50 dB below its strongest
  * column. Estimates from [h; sigma I] have an error of rounding times |h|^2 / sigma^2
  * there. */
 template <class F, class Mask>
@@ -67,7 +67,7 @@ struct unscaled_qr {
     {
     }
 
-    /* Decompose h, whose first columns come last. */
+    /* Decompose h, with its first `first` columns moved to the end. */
     MP_STEP void decompose(const F* h, int first = 0)
     {
         const int nt = d_nt;
@@ -131,9 +131,9 @@ struct unscaled_qr {
         return energy(y, nr) < F(largest_energy);
     }
 
-    /* The same with y as one more column of the decomposition: what a column explains is
-     * taken from y. Q is not orthogonal where columns are nearly dependent, and only so
-     * have metrics of different column orders the same error. */
+    /* The same with y as one more column of the decomposition: each column's share is
+     * subtracted from y. Q is not orthogonal where columns are nearly dependent, and only
+     * this way metrics of different column orders have the same error. */
     MP_FN mask rotate_stepwise(F* y, F* z) const
     {
         return rotate_stepwise(y, z, [this](int c) { return inverse2[c]; });
@@ -172,7 +172,7 @@ struct unscaled_qr {
         return re + im;
     }
 
-    /* (re, im) = v^H w, of so many rows */
+    /* (re, im) = v^H w over nr rows */
     MP_FN static void project(const F* v, const F* w, int nr, F& re, F& im)
     {
         F re_im = v[1] * w[1], im_re = v[1] * w[0];
@@ -189,7 +189,7 @@ struct unscaled_qr {
         im = im - im_re;
     }
 
-    /* w -= (re + j im) v, of nr rows: takes a column's share out of another one */
+    /* w -= (re + j im) v over nr rows: subtracts a column's share from another column */
     MP_FN static void remove(const F* v, int nr, F re, F im, F* w)
     {
         MP_UNROLL_UP_TO(8)

@@ -60,8 +60,8 @@ public:
     /* Return r_lj, j >= l. */
     MP_FN F r(int l, int j) const { return d_r[l * size + j]; }
 
-    /* Return what symbol k at a level adds to the metric. Valid after rotate() with a
-     * prior. */
+    /* Return the metric's a-priori term for symbol k at a level. Valid after rotate()
+     * with a prior. */
     MP_FN F prior(int level, int k) const { return d_prior[level * side + k]; }
 
     MP_FN static F symbol(int k) { return F(static_cast<float>(2 * k - (side - 1))); }
@@ -89,8 +89,8 @@ public:
             triangularise();
     }
 
-    /* Take a vector and its prior (canonical order, or null). Return where a search makes
-     * sense. */
+    /* Take a vector and its prior (canonical order, or null). Return where the vector can
+     * be searched. */
     MP_FN mask rotate(const F* received, F noise_var, const F* known)
     {
         const int nt = d_nt;

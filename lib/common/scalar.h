@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plain floats under the names of a lane type's functions, so that a step that is written
- * for lanes (see cpu/simd.h, cuda/lane.h) takes them too: CUDA code that keeps its
- * numbers in registers has floats. */
+/* A lane type's functions for plain floats, so that steps written for lanes (see
+ * cpu/simd.h, cuda/lane.h) also accept the floats of CUDA code that keeps its numbers in
+ * registers. */
 #pragma once
 #include "common/config.h"
 #ifndef __CUDACC__

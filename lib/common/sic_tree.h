@@ -6,8 +6,8 @@
  *
  * Symbols and metrics are the ones of detectors/nway/passes.h: x = scale (2k -
  * (side-1)(1+j)), and the metric is |y_tilde - R x|^2 = sum_i w_i |v_i - sum_{j>=i} c_ij
- * k_j|^2, less the noise variance times the a-priori LLRs of the ones (002 eq. 4). Level
- * nt-1 is the root's. */
+ * k_j|^2, minus the noise variance times the sum of the a-priori LLRs of the bits that
+ * are 1 (002 eq. 4). Level nt-1 is the root's. */
 #pragma once
 #include "common/minima.h"
 #include "common/qr.h"
@@ -144,7 +144,7 @@ public:
 
     MP_FN bool has_prior() const { return d_has_prior; }
 
-    /* Return what the a-priori LLRs add to the metric for a symbol of a level. */
+    /* Return the a-priori cost of a symbol at a level. */
     MP_FN F cost(int level, word symbol) const
     {
         const word value = gray_codes<WIDTH>(symbol);

@@ -9,8 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Row x has the entry a in a column where row y has 1. The rotated rows are s x + t y,
- * which has 1 there, and x - a y, which has 0. */
+/* In one column, row x has the entry a and row y has 1. The rotated rows are s x + t y,
+ * with 1 in this column, and x - a y, with 0. */
 template <class F>
 struct weighted_rotation {
     F a[2], s[2], t;

@@ -120,8 +120,8 @@ MP_FN void store_lanes(
 }
 
 /* Prefetch `count` values unless they would fill the first cache. The processor's own
- * prefetching comes late, stops at the end of every page, and does not recognise the
- * steps of a chunk. */
+ * prefetching comes late, stops at the end of every page, and misses the steps of a
+ * chunk. */
 template <bool WRITE, class T>
 MP_FN void prefetch(const T* from, std::size_t count)
 {
@@ -148,15 +148,11 @@ MP_FN void store_int8_lanes(
                 static_cast<std::int8_t>(scratch[l * length + i]);
 }
 
-/* Hooks before and after detect, for a detector that reads or writes more than vectors
- * and LLRs. Lane l < count holds the batch's vector number vector[l]. */
-struct no_extras {
+/* The hook of a detector that reads and writes nothing but vectors and LLRs. A hook is
+ * called before each detect(). Lane l < count has the batch's vector number vector[l]. */
+struct no_hook {
     template <class Kernel>
-    MP_FN void before(Kernel&, const std::size_t*, int) const
-    {
-    }
-    template <class Kernel>
-    MP_FN void after(Kernel&, const std::size_t*, int) const
+    MP_FN void operator()(Kernel&, const std::size_t*, int) const
     {
     }
 };
@@ -249,17 +245,13 @@ struct lane_data {
         auto usable = (simd(least_noise) < noise_var) & (noise_var < simd(largest_noise));
         if (b.prior)
             load_lanes(b.prior, at.full(), place, size.given, scratch, prior);
-        if (p.points.layers) {
-            for (int i = 0; i < size.y(); ++i)
-                y[i] = y[i] - shift[i];
-            usable = usable & order_layers_prior(p.points.layers,
-                                                 size.nt,
-                                                 size.bits,
-                                                 b.prior ? prior : nullptr,
-                                                 canonical_prior);
-        } else if (b.prior) {
-            usable = usable & order_prior(p.points, size.nt, prior, canonical_prior);
-        }
+        for (int i = 0; p.points.layers && i < size.y(); ++i)
+            y[i] = y[i] - shift[i];
+        if (known())
+            usable = usable & order_prior(p.points,
+                                          size.nt,
+                                          b.prior ? prior : nullptr,
+                                          canonical_prior);
         return usable;
     }
 
@@ -273,17 +265,12 @@ struct lane_data {
     MP_STEP void store_llrs(const lane_places& at, std::size_t t, Mask usable)
     {
         const auto place = [&](int l) { return at.vector(l) + t; };
-        const simd* const subtracted = b.prior && p.extrinsic ? prior : nullptr;
-        if (p.points.layers)
-            order_layers_llr(p.points.layers,
-                             size.nt,
-                             size.bits,
-                             usable,
-                             llr,
-                             subtracted,
-                             ordered_llr);
-        else
-            order_llr(p.points, size.nt, usable, llr, subtracted, ordered_llr);
+        order_llr(p.points,
+                  size.nt,
+                  usable,
+                  llr,
+                  b.prior && p.extrinsic ? prior : nullptr,
+                  ordered_llr);
         if (b.llr)
             store_lanes(b.llr, at.count, place, size.given, scratch, ordered_llr);
         else
@@ -292,11 +279,11 @@ struct lane_data {
 };
 
 /* Detect the vectors of a group of lanes and return how many were erased. */
-template <int NT, int NR, class Kernel, class Extras>
+template <int NT, int NR, class Kernel, class Hook>
 MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
                                const lane_places& at,
                                Kernel& kernel,
-                               const Extras& extras)
+                               const Hook& hook)
 {
     const batch& b = lanes.b;
     std::size_t erased = 0;
@@ -308,10 +295,9 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
         std::size_t vector[simd::width];
         for (int l = 0; l < simd::width; ++l)
             vector[l] = at.vector(l) + t;
-        extras.before(kernel, vector, at.count);
+        hook(kernel, vector, at.count);
         usable = usable &
                  kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
-        extras.after(kernel, vector, at.count);
         lanes.store_llrs(at, t, usable);
         erased += at.count - usable.count(at.count);
     }
@@ -320,9 +306,8 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
 
 /* Run a batch through the kernels that make(arena) constructs, one for each thread.
  * Return how many vectors were erased, or out_of_memory. */
-template <int NT, int NR, class Make, class Extras = no_extras>
-std::size_t
-drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
+template <int NT, int NR, class Make, class Hook = no_hook>
+std::size_t drive(const plan& p, const batch& b, Make make, const Hook& hook = Hook())
 {
     const batch_division division(b);
     const int threads = division.threads > 1 ? b.team(division.threads) : 1;
@@ -343,7 +328,7 @@ drive(const plan& p, const batch& b, Make make, const Extras& extras = Extras())
         for (std::size_t g = 0; g < division.groups; ++g) {
             if (failed)
                 continue; /* OpenMP needs every thread at the end of the loop */
-            erased += detect_group(lanes, lane_places(b, division, g), kernel, extras);
+            erased += detect_group(lanes, lane_places(b, division, g), kernel, hook);
         }
     }
     return failed ? out_of_memory : erased;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sizes of H and of constellations that have a build of their own: where it is 1.5 times
- * as fast as the general build. Each costs seconds to compile. */
+/* Sizes of H and of constellations that are compiled by themselves, because this is 1.5
+ * times as fast as the general build. Each takes seconds to compile. */
 #pragma once
 #include "cpu/plan.h"
 
@@ -47,8 +47,8 @@ std::size_t by_width(const plan& p, Body body)
     }
 }
 
-/* Call body(nt, nr, width). From 64-QAM on there is the general build only: in most
- * families known sizes gain less than half. */
+/* Call body(nt, nr, width). From 64-QAM on there is only the general build, because known
+ * sizes gain less than 1.5 times in most families. */
 template <class Body>
 std::size_t by_size_and_width(const plan& p, Body body)
 {

@@ -10,8 +10,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Blocks of S elements from a and b in turns: the first, third, ... of both, and the
- * second, fourth, ... of both */
+/* Set a to the first, third, ... blocks of S elements of both, in turns from a and b, and
+ * b to the second, fourth, ... blocks. */
 template <int S>
 MP_FN void exchange(simd& a, simd& b)
 {

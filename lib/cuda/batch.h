@@ -22,12 +22,12 @@ struct batch {
     const unsigned char* hard; /* num_hard x n x nt*bits, or null */
     unsigned* nodes;           /* n x nodes_per_vector, or null */
     unsigned nodes_per_vector;
-    unsigned long long* taken; /* chunks that were taken after the first round */
+    unsigned long long* taken; /* chunks taken after each warp's first ones */
 
-    static constexpr int nt = asked::num_tx, nr = asked::num_rx;
-    static constexpr int num_llr = asked::num_llr;
+    static constexpr int nt = program::num_tx, nr = program::num_rx;
+    static constexpr int num_llr = program::num_llr;
 
-    /* The number of a chunk's matrix. A division of 64 bits takes as long as a
+    /* Return the number of a chunk's matrix. A 64-bit division takes as long as a
      * decomposition. */
     MP_FN unsigned long long place_of(unsigned long long chunk) const
     {
@@ -59,54 +59,43 @@ struct batch {
 
     MP_FN void store(unsigned long long vector, const lane* ordered) const
     {
-        if constexpr (asked::as_int8)
+        if constexpr (program::as_int8)
             store_int8<num_llr>(
                 ordered, int8_scale, static_cast<signed char*>(llr) + vector * num_llr);
         else
             store_llr<num_llr>(ordered, static_cast<float*>(llr) + vector * num_llr);
     }
 
-    /* Dynamic distribution: takes the next chunks for TOGETHER threads, which come here
-     * together. Returns the first one's number, counted from the end of the first round.
-     */
-    template <int TOGETHER>
-    MP_FN unsigned long long take(int count = TOGETHER) const
+    /* Dynamic distribution: take the next chunks for a warp, whose threads call this
+     * together. Return the number of the first chunk, counted from the end of the warps'
+     * first chunks. */
+    MP_FN unsigned long long take(int count = 32) const
     {
         unsigned long long first = 0;
-        if (threadIdx.x % TOGETHER == 0)
+        if (threadIdx.x % 32 == 0)
             first = atomicAdd(taken, static_cast<unsigned long long>(count));
-        if constexpr (TOGETHER == 32) {
-            return __shfl_sync(~0u, first, 0);
-        } else {
-            __shared__ unsigned long long of_block;
-            if (threadIdx.x == 0)
-                of_block = first;
-            __syncthreads();
-            first = of_block;
-            __syncthreads();
-            return first;
-        }
+        return __shfl_sync(~0u, first, 0);
     }
 };
 
-/* A thread's matrix and vector. known and ordered have LLRs of the call, canonical and
- * found those of the kernel. */
+/* A thread's matrix and vector. LLRs are in the call's order in known and ordered, in the
+ * kernel's order in canonical and found. */
 struct vector_arrays {
-    static constexpr int nt = asked::fixed_tx, nr = asked::fixed_rx;
-    static constexpr int num_llr = nt * asked::bits;
+    static constexpr int nt = program::fixed_tx, nr = program::fixed_rx;
+    static constexpr int num_llr = nt * program::bits;
     buffer<lane, 2 * nr * nt> matrix;
     buffer<lane, 2 * nr> received;
     buffer<lane, 0> shift; /* see turn_columns() */
     buffer<lane, num_llr> known, canonical, found, ordered;
 
     MP_FN vector_arrays(arena<lane>& a)
-        : matrix(a, 2 * asked::num_rx * asked::num_tx),
-          received(a, 2 * asked::num_rx),
-          shift(a, asked::has_layers ? 2 * asked::num_rx : 0),
-          known(a, asked::num_tx * asked::bits),
-          canonical(a, asked::num_tx * asked::bits),
-          found(a, asked::num_tx * asked::bits),
-          ordered(a, asked::num_tx * asked::bits)
+        : matrix(a, 2 * program::num_rx * program::num_tx),
+          received(a, 2 * program::num_rx),
+          shift(a, program::has_layers ? 2 * program::num_rx : 0),
+          known(a, program::num_tx * program::bits),
+          canonical(a, program::num_tx * program::bits),
+          found(a, program::num_tx * program::bits),
+          ordered(a, program::num_tx * program::bits)
     {
     }
 };

@@ -6,7 +6,7 @@
  * which runs the CPU's form. */
 #pragma once
 #include "common/bit_order.h"
-#include "cuda/in_rounds.h"
+#include "cuda/lockstep.h"
 #include "cuda/team.h"
 #include "cuda/team_gram.h"
 
@@ -18,8 +18,8 @@ namespace MIMOPACK_ISA {
  * knows no known bits. */
 constexpr bool fits_team_from(int layers)
 {
-    return !asked::has_layers && asked::num_tx > 1 && asked::num_tx <= 32 &&
-           (!asked::fixed_tx || asked::num_tx >= layers);
+    return !program::has_layers && program::num_tx > 1 && program::num_tx <= 32 &&
+           (!program::fixed_tx || program::num_tx >= layers);
 }
 constexpr bool fits_team = fits_team_from(33);
 
@@ -66,7 +66,7 @@ struct again_if<false, Again> {
 template <class Method, class Again>
 class by_teams
 {
-    static constexpr int bits = asked::bits, nt = asked::num_tx, nr = asked::num_rx;
+    static constexpr int bits = program::bits, nt = program::num_tx, nr = program::num_rx;
     using in_double = team_again<Again>;
 
     union storage {
@@ -121,7 +121,7 @@ private:
         constexpr int rows = nr < 16 ? nr : 16, lines = (rows * nt * 8 + 127) / 128;
         if (chunk >= all.chunks)
             return;
-        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        const unsigned length = program::matrix_each ? 1 : all.chunk;
         const unsigned long long place = all.place_of(chunk);
         for (unsigned i = threadIdx.x % team_threads; i < lines + length;
              i += team_threads)
@@ -153,7 +153,7 @@ private:
         using gram_of_h = team_gram_of<Real>;
         gram_of_h gram(own.gram, threadIdx.x % team_threads);
         Steps method(gram, own.method);
-        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        const unsigned length = program::matrix_each ? 1 : all.chunk;
         const unsigned long long place = all.place_of(chunk);
         unsigned erased = 0;
         good = true;
@@ -193,33 +193,33 @@ private:
         lane known[bits], canonical[bits], found[bits], ordered[bits];
         bool usable =
             batch::allowed(noise).m && gram.at.energy[gram.vector] < largest_energy;
-        if constexpr (asked::has_prior) {
+        if constexpr (program::has_prior) {
             float sum = 0.0f;
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
                 known[b].v = all.prior[vector * (nt * bits) + at + b];
                 sum += gram.has_layer() ? fabsf(known[b].v) : 0.0f;
             }
-            order_prior(asked::points, 1, known, canonical);
+            order_prior(program::points, 1, known, canonical);
             sum = over_team<team_threads>(sum, [](float a, float b) { return a + b; });
             usable = usable && sum < largest_prior;
         }
         const bool enough = method.detect(gram.at.matched[gram.vector][gram.layer()],
                                           noise,
-                                          asked::has_prior ? canonical : nullptr,
+                                          program::has_prior ? canonical : nullptr,
                                           found);
         good = good && (enough || !usable);
-        order_llr(asked::points,
+        order_llr(program::points,
                   1,
                   lane::mask{ usable },
                   found,
-                  asked::has_prior && asked::extrinsic ? known : nullptr,
+                  program::has_prior && program::extrinsic ? known : nullptr,
                   ordered);
         if (stores && good && gram.has_layer()) {
             const unsigned long long place = vector * (nt * bits) + at;
             MP_UNROLL
             for (int b = 0; b < bits; ++b) {
-                if constexpr (asked::as_int8)
+                if constexpr (program::as_int8)
                     static_cast<signed char*>(all.llr)[place + b] =
                         quantised(ordered[b], all.int8_scale);
                 else
@@ -238,7 +238,7 @@ private:
         all.load_matrix(chunk, &arrays.matrix[0]);
         kernel.prepare(&arrays.matrix[0]);
         const round now{ chunk, 0, 1, chunk, true };
-        const unsigned length = asked::matrix_each ? 1 : all.chunk;
+        const unsigned length = program::matrix_each ? 1 : all.chunk;
         unsigned erased = 0;
         for (unsigned t = 0; t < length; ++t)
             erased += mimopack::MIMOPACK_ISA::detect_vector<unstaged_rows>(
@@ -257,12 +257,12 @@ struct team_kernel {
      * memory has no room for eight blocks anyway. Else what spills is mostly the CPU's
      * form. */
     static constexpr bool takes_many =
-        !asked::matrix_each &&
+        !program::matrix_each &&
         (Method::axes == 2 || (Method::axes == 1 && often_dependent) ||
          8 * (teams::shared_bytes + 1024) > 228 * 1024);
     /* with 64 threads to a block; as many registers of a thread with fewer */
     static constexpr int large = (Method::axes == 2 ? 4 : 6) * 64 / MIMOPACK_THREADS;
-    static constexpr int least_blocks = asked::num_tx > 16 ? large : takes_many ? 6 : 8;
+    static constexpr int least_blocks = program::num_tx > 16 ? large : takes_many ? 6 : 8;
 
     MP_FN static auto make_serial(arena<lane>& a) { return Method::make_serial(a); }
 };

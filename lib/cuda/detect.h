@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The entry points of a detector's program. Before this file a program has namespace
- * asked (see cuda/asked.h), the detector's cuda.h and MIMOPACK_MAKE: the name of the
+/* The entry points of a detector's program. A program includes this file after namespace
+ * program (see cuda/program.h) and the detector's cuda.h. MIMOPACK_MAKE is the name of the
  * function make_NAME(arena) that chooses the detector's form and constructs it. */
 #pragma once
 #include "cuda/by_teams.h"
-#include "cuda/in_rounds.h"
-#include "cuda/in_steps.h"
-#ifndef MIMOPACK_ASKED /* an example */
+#include "cuda/lockstep.h"
+#include "cuda/refilled_search.h"
+#ifndef MIMOPACK_PROGRAM /* an example */
 #include "detectors/linear/cuda.h"
 #define MIMOPACK_MAKE make_zf
 #endif
@@ -15,9 +15,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-using asked_kernel = decltype(MIMOPACK_MAKE(*static_cast<arena<lane>*>(nullptr)));
+using program_kernel = decltype(MIMOPACK_MAKE(*static_cast<arena<lane>*>(nullptr)));
 
-/* Makes the form whose arrays are in the arena. */
+/* Make the form whose arrays are in the arena. */
 template <class Kernel>
 MP_FN auto make_form(arena<lane>& a)
 {
@@ -29,8 +29,8 @@ MP_FN auto make_form(arena<lane>& a)
 
 #ifndef MIMOPACK_SIZE_ONLY
 
-/* Detects the batch; returns how many of this thread's vectors were erased. scratch: the
- * arenas of all threads, where one is too large for local memory or a team's */
+/* Detect the batch; return the number of this thread's vectors that were erased. scratch:
+ * the arenas of all threads, if they are too large for local memory or belong to teams */
 template <class Kernel>
 MP_FN unsigned detect_batch(const batch& all, float* scratch)
 {
@@ -46,10 +46,10 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
         arena<lane> space{ local ? memory : global + thread * MIMOPACK_ARENA, 0 };
         vector_arrays arrays(space);
         auto kernel = make_form<Kernel>(space);
-        if constexpr (asked::dynamic && comes_in_steps<Kernel>(0))
-            return detect_in_steps(kernel, all, arrays);
+        if constexpr (program::dynamic && has_steps<Kernel>(0))
+            return detect_refilled(kernel, all, arrays);
         else
-            return detect_in_rounds(kernel, all, arrays);
+            return detect_lockstep(kernel, all, arrays);
     }
 }
 
@@ -60,30 +60,29 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
 
 #ifdef MIMOPACK_SIZE_ONLY
 
-/* sizes: the floats of the arena that the kernel and the driver take for each thread; the
- * threads that should have one vector only, where vectors are few; the threads that take
- * a matrix and an arena together */
+/* Set sizes to the number of floats per thread in the arena of kernel and driver, the
+ * number of threads that take a vector if vectors are few, and the number of threads that
+ * always take a matrix and an arena together. */
 extern "C" __global__ void arena_size(unsigned long long* sizes)
 {
     using namespace mimopack::MIMOPACK_ISA;
     arena<lane> counting;
     const vector_arrays arrays(counting);
-    constexpr int team = team_threads<asked_kernel>(0);
-    make_form<asked_kernel>(counting);
+    constexpr int team = team_threads<program_kernel>(0);
+    make_form<program_kernel>(counting);
     sizes[0] = team ? (counting.used + team - 1) / team : counting.used;
-    sizes[1] = team ? team : team_blocks<asked_kernel>(0) > 0 ? 32 : 1;
+    sizes[1] = team ? team : team_blocks<program_kernel>(0) > 0 ? 32 : 1;
     sizes[2] = team ? team : 1;
 }
 
 #else
 
-/* A batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
- * threads, where one is too large for local memory. counters: zeros, to which the number
- * of erased vectors is added, and the number of chunks that were taken after the first
- * round. */
+/* Detect a batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
+ * threads, if they are not in local memory. counters: zeros, to which the number of erased
+ * vectors is added, and the number of chunks taken after each warp's first ones. */
 extern "C" __global__ void __launch_bounds__(
     MIMOPACK_THREADS,
-    mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::asked_kernel>(0))
+    mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0))
     detect(unsigned long long n,
            unsigned long long chunks,
            unsigned chunk,
@@ -107,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(
         noise_var, common_noise_var, prior,       llr,        int8_scale, hard,
         nodes,     nodes_per_vector, counters + 1
     };
-    const unsigned erased = detect_batch<asked_kernel>(all, scratch);
+    const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
         atomicAdd(counters, static_cast<unsigned long long>(erased));
 }

@@ -366,12 +366,12 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
  * there is the CPU's form. */
 constexpr bool register_sizes_to(int width, int antennas)
 {
-    return asked::width > 0 && asked::width <= width && asked::fixed_tx > 1 &&
-           asked::fixed_tx <= antennas;
+    return program::width > 0 && program::width <= width && program::fixed_tx > 1 &&
+           program::fixed_tx <= antennas;
 }
 
 /* For searches without a-priori LLRs */
-constexpr bool fits_registers = register_sizes_to(3, 4) && !asked::has_prior;
+constexpr bool fits_registers = register_sizes_to(3, 4) && !program::has_prior;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

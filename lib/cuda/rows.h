@@ -14,7 +14,7 @@ namespace MIMOPACK_ISA {
 template <int COUNT>
 MP_FN void load_row(const float* from, lane* to)
 {
-    if constexpr (!asked::fixed_tx) {
+    if constexpr (!program::fixed_tx) {
         for (int i = 0; i < any_size(2 * COUNT); ++i)
             to[i].v = from[i];
     } else if constexpr (COUNT % 2 == 0) {
@@ -39,7 +39,7 @@ MP_FN void load_row(const float* from, lane* to)
 template <int COUNT>
 MP_FN void store_llr(const lane* from, float* to)
 {
-    if constexpr (!asked::fixed_tx) {
+    if constexpr (!program::fixed_tx) {
         for (int i = 0; i < any_size(COUNT); ++i)
             to[i] = from[i].v;
     } else if constexpr (COUNT % 4 == 0) {
@@ -70,7 +70,7 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
                (quantised(from[i + 2], scale) & 255) << 16 |
                quantised(from[i + 3], scale) << 24;
     };
-    if constexpr (!asked::fixed_tx) {
+    if constexpr (!program::fixed_tx) {
         for (int i = 0; i < any_size(COUNT); ++i)
             to[i] = static_cast<signed char>(quantised(from[i], scale));
     } else if constexpr (COUNT % 16 == 0) {
@@ -122,7 +122,7 @@ MP_FN void wait_for_rows()
  * Rows are an odd number of 16 bytes apart, so that neither access meets a bank twice. */
 template <int FLOATS>
 struct warp_rows {
-    static constexpr bool possible = asked::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
+    static constexpr bool possible = program::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
     static constexpr int parts = FLOATS / 4, stride = parts | 1;
     static constexpr int size = possible ? 32 * stride : 0; /* of float4 */
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The size of H as constructors take it */
 #pragma once
-#include "common/tall.h"
-#include "cuda/asked.h"
+#include "common/qr_reduced_search.h"
+#include "cuda/program.h"
 #include "cuda/lane.h"
 
 namespace mimopack {
@@ -17,29 +17,29 @@ MP_FN int any_size(int n)
 }
 
 /* The size of H for a kernel with NT and NR as in extent */
-template <int NT = asked::fixed_tx>
+template <int NT = program::fixed_tx>
 MP_FN int layers()
 {
-    return NT ? asked::num_tx : any_size(asked::num_tx);
+    return NT ? program::num_tx : any_size(program::num_tx);
 }
-template <int NR = asked::fixed_rx>
+template <int NR = program::fixed_rx>
 MP_FN int antennas()
 {
-    return NR ? asked::num_rx : any_size(asked::num_rx);
+    return NR ? program::num_rx : any_size(program::num_rx);
 }
 
 /* The size of H in a thread's search that tries each point: not fixed for 1024-QAM, for
  * which a compiler that unrolls the layers, too, takes minutes. */
-constexpr bool points_fit = asked::width <= 4;
-constexpr int search_tx = points_fit ? asked::fixed_tx : 0;
-constexpr int search_rx = points_fit ? asked::fixed_rx : 0;
+constexpr bool points_fit = program::width <= 4;
+constexpr int search_tx = points_fit ? program::fixed_tx : 0;
+constexpr int search_rx = points_fit ? program::fixed_rx : 0;
 
 /* A kernel for the size of H; NT as in extent */
 template <class Kernel, int NT>
-using sized = typename tall_if<lane,
+using sized = typename qr_reduced_if<lane,
                                Kernel,
-                               NT == 0 && large_qr<lane>::is_tall(asked::num_tx,
-                                                                  asked::num_rx)>::type;
+                               NT == 0 && large_qr<lane>::is_tall(program::num_tx,
+                                                                  program::num_rx)>::type;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -5,7 +5,7 @@
  * were read. */
 #pragma once
 #include "cuda/batch.h"
-#include "cuda/hooks.h"
+#include "cuda/kernel_traits.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -18,13 +18,13 @@ struct unstaged_rows {
 template <class Kernel>
 class staged_rows
 {
-    static constexpr int nt = asked::num_tx, nr = asked::num_rx;
-    static constexpr int num_llr = asked::num_llr;
+    static constexpr int nt = program::num_tx, nr = program::num_rx;
+    static constexpr int num_llr = program::num_llr;
     using matrix_rows = warp_rows<2 * nr * nt>;
     using y_rows = warp_rows<2 * nr>;
     using llr_rows = warp_rows<num_llr>;
     static constexpr int y_at = matrix_rows::size, prior_at = y_at + y_rows::size;
-    static constexpr int read = prior_at + (asked::prior_given ? llr_rows::size : 0);
+    static constexpr int read = prior_at + (program::prior_given ? llr_rows::size : 0);
     static constexpr int room = read > llr_rows::size ? read : llr_rows::size;
     static constexpr int warps = MIMOPACK_THREADS / 32;
 
@@ -32,11 +32,10 @@ public:
     /* Each vector has a matrix, each thread a vector, and shared memory has room for two
      * turns. */
     static constexpr bool used =
-        asked::matrix_each && matrix_rows::possible && y_rows::possible &&
+        program::matrix_each && matrix_rows::possible && y_rows::possible &&
         llr_rows::possible && team_blocks<Kernel>(0) == 0 &&
-        threads_together<Kernel>(0) == 0 &&
         2 * room * warps * 16 <= 48 * 1024 - shared_bytes<Kernel>(0);
-    static constexpr bool takes_llr = used && !asked::as_int8;
+    static constexpr bool takes_llr = used && !program::as_int8;
 
     /* Begins to copy the rows of the chunks from first on. */
     MP_FN static void
@@ -47,7 +46,7 @@ public:
                 float4* const to = tile(turn);
                 matrix_rows::load(all.h + first * (2 * nr * nt), rows, to);
                 y_rows::load(all.y + first * (2 * nr), rows, to + y_at);
-                if constexpr (asked::prior_given)
+                if constexpr (program::prior_given)
                     llr_rows::load(all.prior + first * num_llr, rows, to + prior_at);
             }
             rows_are_under_way();

@@ -15,7 +15,7 @@ namespace MIMOPACK_ISA {
 template <int WIDTH, int ROOM>
 class team_candidates
 {
-    static constexpr int nt = asked::num_tx, threads = team_gram::threads;
+    static constexpr int nt = program::num_tx, threads = team_gram::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     static constexpr int fields = 32 / bits;
 

@@ -21,7 +21,7 @@ class team_factor
 {
     using complex = complex_of<Real>;
     using gram_of_h = team_gram_of<Real>;
-    static constexpr int nt = asked::num_tx, threads = gram_of_h::threads;
+    static constexpr int nt = program::num_tx, threads = gram_of_h::threads;
     /* A column of which less than this share of its energy is left is too much for Real.
      * Tensor cores cost two bits. */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
@@ -178,7 +178,7 @@ private:
                 c = at.c[k][gram.layer()];
             }
             if (gram.rank == k) {
-                const Real unit = inverse * (Real(0.5) / asked::points.scale);
+                const Real unit = inverse * (Real(0.5) / program::points.scale);
                 at.v[k] = complex{ z.x * unit, z.y * unit };
             }
             if constexpr (WITH_MATRIX) {
@@ -196,7 +196,7 @@ private:
     /* (2 scale)^2 */
     MP_FN static Real unit2()
     {
-        return Real(4) * asked::points.scale * asked::points.scale;
+        return Real(4) * program::points.scale * program::points.scale;
     }
 
     /* Set `to` to the conjugate of a row of R^-1, in the order of factorise(). */
@@ -209,7 +209,7 @@ private:
             for (int k = 0; k < i; ++k)
                 subtract_conjugate(at.c[k][i], to[k], to[i]);
         }
-        const Real unit = Real(2) * asked::points.scale;
+        const Real unit = Real(2) * program::points.scale;
         MP_UNROLL
         for (int i = 0; i < nt; ++i) {
             const Real inverse = unit * reciprocal_root(at.w[i]);

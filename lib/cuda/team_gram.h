@@ -3,7 +3,7 @@
 /* H^H H and H^H y by a team of threads, one for each column of H (layer). */
 #pragma once
 #include "common/config.h"
-#include "cuda/asked.h"
+#include "cuda/program.h"
 #include "cuda/batch.h"
 #include "cuda/real.h"
 #include "cuda/team.h"
@@ -17,12 +17,12 @@ constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1)
 
 /* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form
  * in double precision would only make the rest spill more. */
-constexpr bool often_dependent = asked::num_rx < 2 * asked::num_tx;
+constexpr bool often_dependent = program::num_rx < 2 * program::num_tx;
 
 /* Whether the warp computes for its teams in turn on tensor cores. They cost two bits of
  * H^H H, which nearly dependent columns need. Few layers would leave most of a tile
  * empty. */
-constexpr bool uses_tiles = MP_TENSOR_CORES && asked::num_tx > 4 && !often_dependent;
+constexpr bool uses_tiles = MP_TENSOR_CORES && program::num_tx > 4 && !often_dependent;
 
 /* Real: type of the sums. In float, H^H H is in shared memory. In double it would be too
  * large there, so each thread keeps its own column. */
@@ -30,10 +30,10 @@ template <class Real>
 struct team_gram_of {
     using complex = complex_of<Real>;
     static constexpr bool shares = sizeof(Real) == sizeof(float);
-    static constexpr int nt = asked::num_tx, nr = asked::num_rx;
+    static constexpr int nt = program::num_tx, nr = program::num_rx;
     static constexpr int threads = power_of_two(nt);
     static constexpr int rows = 8; /* of H in shared memory at a time */
-    static constexpr int vectors = asked::matrix_each ? 1 : 7; /* that share a pass */
+    static constexpr int vectors = program::matrix_each ? 1 : 7; /* that share a pass */
     static constexpr int width = (nt + 1) / 2 * 2; /* rows begin at 16 bytes */
 
     static constexpr int places = vectors > 1 ? 8 : 1; /* of vectors, likewise */

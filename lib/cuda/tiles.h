@@ -6,7 +6,7 @@
  * instead of rounding them. */
 #pragma once
 #include "common/config.h"
-#include "cuda/asked.h"
+#include "cuda/program.h"
 #include "cuda/batch.h"
 
 /* From compute capability 8.0 on */

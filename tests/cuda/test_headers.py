@@ -29,7 +29,7 @@ def test_each_header_parses_by_itself(header, tmp_path):
 
 
 def test_an_unknown_name_is_noticed(tmp_path):
-    done = parse('#include "cuda/asked.h"\nint n = mimopack::device::asked::unknown;\n', tmp_path)
+    done = parse('#include "cuda/program.h"\nint n = mimopack::device::program::unknown;\n', tmp_path)
     assert done.returncode and "unknown" in done.stderr
 
 
@@ -41,9 +41,9 @@ def test_programs_define_what_the_example_does(name):
         constants = {found for line in declared for found in re.findall(r"(\w+)(?:\[\])? =", line)}
         return constants | set(re.findall(r"#define (MIMOPACK_\w+)", text))
 
-    example = names((source.INCLUDE / "cuda/asked.h").read_text())
+    example = names((source.INCLUDE / "cuda/program.h").read_text())
     program = names(source.program(detectors.create(name, backend="cpu").plan(), arena=64))
-    program -= {"MIMOPACK_ASKED", "MIMOPACK_MAKE"}
+    program -= {"MIMOPACK_PROGRAM", "MIMOPACK_MAKE"}
     lists = {"levels", "expansions"}
     assert program - lists == example - lists
     assert program & lists == (lists if name == "psd" else set())

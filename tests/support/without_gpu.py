@@ -24,6 +24,21 @@ static struct {
 
 static float* scratch;
 
+template <class Kernel>
+const char* name_with_type() { return __PRETTY_FUNCTION__; }
+
+extern "C" const char* form() { return name_with_type<mimopack::device::program_kernel>(); }
+
+extern "C" unsigned long long arena_size()
+{
+    using namespace mimopack::device;
+    arena<lane> counting;
+    const vector_arrays arrays(counting);
+    make_form<program_kernel>(counting);
+    constexpr int team = team_threads<program_kernel>(0);
+    return team ? (counting.used + team - 1) / team : counting.used;
+}
+
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
                        const float* y, const float* h, float noise_var, const float* prior,
                        void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
@@ -56,15 +71,16 @@ def pointer(array):
     return ctypes.c_void_p(0 if array is None else array.ctypes.data)
 
 
-def launcher(det, folder, more="", **call):
+def launcher(det, folder, form="", arena=2048, **call):
     """Compile a detector's program and return its launch().
 
-    ``more`` is C++ text to append, ``call`` the arguments of ``source.program``.
+    ``form`` is the name of the kernel that the program must choose, ``arena`` the number of floats
+    in a thread's arena, and ``call`` the arguments of ``source.program``.
     """
-    sizes = (ctypes.c_ulonglong * 3)()
-    compiled(source.program(det.plan(), **call), folder / "size.so", "-O0").arena_size(sizes)
-    return compiled(source.program(det.plan(), sizes[0], **call) + LAUNCH + more,
-                    folder / "program.so").launch
+    program = compiled(source.program(det.plan(), arena, **call) + LAUNCH, folder / "program.so")
+    program.form.restype = ctypes.c_char_p
+    assert form in program.form().decode() and program.arena_size() <= arena
+    return program.launch
 
 
 def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):

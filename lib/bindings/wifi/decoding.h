@@ -3,7 +3,7 @@
 /* From LLRs to the bytes of PSDUs */
 #pragma once
 #include "bindings/wifi/common.h"
-#include "codes/viterbi/plan.h"
+#include "codes/viterbi/builds.h"
 #include "wifi/mac.h"
 
 namespace mimopack {

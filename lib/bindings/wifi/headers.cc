@@ -3,7 +3,7 @@
 /* Signal fields of frames, from samples or from combined symbols */
 #include "bindings/wifi/headers.h"
 #include "bindings/wifi/signals.h"
-#include "codes/viterbi/plan.h"
+#include "codes/viterbi/builds.h"
 
 namespace mimopack {
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codes/codewords.h"
 #include "codes/convolutional/kernel.h"
-#include "codes/viterbi/plan.h"
+#include "codes/viterbi/builds.h"
 #include "cpu/simd16.h"
 
 namespace mimopack {

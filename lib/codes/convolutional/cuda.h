@@ -6,7 +6,7 @@
  * operations on each metric are the CPU's, and so are the results.
  *
  * What comes before this file in a program is in python/mimopack/cuda/convolutional.py:
- * namespace asked, with the code and what is wanted. */
+ * namespace program, with the code and what is wanted. */
 #pragma once
 #include "codes/convolutional/cuda_punctured.h"
 
@@ -25,7 +25,7 @@ class convolutional_word
 {
     using steps = convolutional_steps<lane>;
     static constexpr int states = steps::states, window = convolutional_shared::window;
-    static constexpr int length = asked::num_info + viterbi_code::memory;
+    static constexpr int length = program::num_info + viterbi_code::memory;
 
 public:
     static constexpr int windows = (length + window - 1) / window;
@@ -119,7 +119,7 @@ private:
     MP_FN static int place(int i)
     {
         const int sent = punctured::place(i);
-        return sent < 0 ? -1 : asked::num_info + sent;
+        return sent < 0 ? -1 : program::num_info + sent;
     }
 
     MP_FN lane given(int at) const { return punctured::given(d_llr, at); }
@@ -127,7 +127,7 @@ private:
     MP_FN void look_up(int first)
     {
         const int t = first + d_own;
-        d_bit = given(t < asked::num_info ? t : -1);
+        d_bit = given(t < program::num_info ? t : -1);
         d_a = given(t < length ? place(2 * t) : -1);
         d_b = given(t < length ? place(2 * t + 1) : -1);
     }
@@ -177,7 +177,7 @@ private:
         const steps::findings found = steps::find(d_shared.before[d_own],
                                                   d_shared.behind[d_own + 1],
                                                   steps::branches(d_bit, d_a, d_b));
-        if (t < asked::num_info) {
+        if (t < program::num_info) {
             d_posterior[t] = found.bit.v;
             d_least = fminf(d_least, fabsf(found.bit.v));
         }
@@ -218,19 +218,19 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     const int slot = threadIdx.x / 32, own = threadIdx.x % 32;
     for (unsigned long long w = blockIdx.x * words + slot; w < n;
          w += static_cast<unsigned long long>(gridDim.x) * words) {
-        const float* const in = llr + w * asked::num_bits;
-        float* const out = posterior + w * asked::num_bits;
-        const bool usable = punctured::usable(in, asked::num_bits);
+        const float* const in = llr + w * program::num_bits;
+        float* const out = posterior + w * program::num_bits;
+        const bool usable = punctured::usable(in, program::num_bits);
         float least = 0.0f;
         if (usable) {
             convolutional_word word(shared[slot], in, out, begins + w * begin_size);
             least = word.decode();
         } else {
-            for (int i = own; i < asked::num_bits; i += 32)
+            for (int i = own; i < program::num_bits; i += 32)
                 out[i] = 0.0f;
         }
         if (own == 0) {
-            found[w] = usable && asked::margin < least;
+            found[w] = usable && program::margin < least;
             taken[w] = usable;
             if (!usable)
                 atomicAdd(erased, 1ull);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which of a convolutional code's output bits are sent. A program says before, in
- * namespace asked: the period of the pattern in steps, and kept, a bit for each of A1 B1
+ * namespace program: the period of the pattern in steps, and kept, a bit for each of A1 B1
  * A2 B2 ... */
 #pragma once
 #include "codes/convolutional/kernel.h"
@@ -13,26 +13,26 @@ namespace MIMOPACK_ISA {
 constexpr unsigned whole_warp = ~0u;
 
 struct punctured {
-    static constexpr unsigned period = 2 * asked::period;
+    static constexpr unsigned period = 2 * program::period;
 
     /* Of A and B, of all steps, in turn, the place among those sent; -1 where it is not
      */
     MP_FN static int place(int i)
     {
         const unsigned in_period = i % period;
-        if (!(asked::kept >> in_period & 1))
+        if (!(program::kept >> in_period & 1))
             return -1;
-        return i / period * __popc(asked::kept) +
-               __popc(asked::kept & ((1u << in_period) - 1));
+        return i / period * __popc(program::kept) +
+               __popc(program::kept & ((1u << in_period) - 1));
     }
 
     /* The inverse of place() */
     MP_FN static int sent_at(int place)
     {
-        const int sent = __popc(asked::kept);
+        const int sent = __popc(program::kept);
         int i = place / sent * period;
         for (int before = place % sent;; ++i)
-            if (asked::kept >> (i % period) & 1 && before-- == 0)
+            if (program::kept >> (i % period) & 1 && before-- == 0)
                 return i;
     }
 

@@ -24,7 +24,7 @@ namespace MIMOPACK_ISA {
 template <class F>
 struct convolutional_limits {
     static constexpr float llr = 1e4f;              /* magnitude */
-    static constexpr float unreachable = no_metric; /* a state's metric, less this */
+    static constexpr float unreachable = no_metric; /* subtracted from a state's metric */
     static constexpr int steps = 32;                /* between normalisations */
 };
 

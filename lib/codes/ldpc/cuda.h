@@ -33,7 +33,7 @@ class ldpc_codeword
 {
     template <int R>
     struct block_row {
-        static constexpr int first = asked::first[R], last = asked::first[R + 1];
+        static constexpr int first = program::first[R], last = program::first[R + 1];
     };
 
 public:
@@ -43,7 +43,7 @@ public:
         each_block_row([this](auto row) {
             MP_UNROLL_DEVICE
             for (int e = row.first; e < row.last; ++e) {
-                d_message[e].v = d_kept ? d_kept[e * asked::size + threadIdx.x] : 0.0f;
+                d_message[e].v = d_kept ? d_kept[e * program::size + threadIdx.x] : 0.0f;
                 if (d_kept)
                     bit(e) = bit(e) + d_message[e];
             }
@@ -52,20 +52,20 @@ public:
 
     MP_FN void keep()
     {
-        if (d_kept && threadIdx.x < asked::size) {
+        if (d_kept && threadIdx.x < program::size) {
             MP_UNROLL_DEVICE
-            for (int e = 0; e < asked::edges; ++e)
-                d_kept[e * asked::size + threadIdx.x] = d_message[e].v;
+            for (int e = 0; e < program::edges; ++e)
+                d_kept[e * program::size + threadIdx.x] = d_message[e].v;
         }
     }
 
     MP_FN void iterate()
     {
         each_block_row([this](auto row) {
-            lane own[asked::largest];
+            lane own[program::largest];
             min_sum_check(
                 row.last - row.first,
-                asked::rule,
+                program::rule,
                 own,
                 [=](int e) -> lane& { return bit(row.first + e); },
                 [=](int e) -> lane& { return d_message[row.first + e]; },
@@ -87,21 +87,21 @@ public:
 private:
     lane* const d_posterior;
     float* const d_kept;
-    lane d_message[asked::edges];
+    lane d_message[program::edges];
 
     MP_FN lane& bit(int block)
     {
-        int row = threadIdx.x + asked::shift[block];
-        row -= row >= asked::size ? asked::size : 0;
-        return d_posterior[asked::column[block] * asked::size + row];
+        int row = threadIdx.x + program::shift[block];
+        row -= row >= program::size ? program::size : 0;
+        return d_posterior[program::column[block] * program::size + row];
     }
 
     /* In each thread that has one; WAIT: for all others after each. */
     template <bool WAIT = true, int R = 0, class Row>
     MP_FN void each_block_row(Row own)
     {
-        if constexpr (R < asked::block_rows) {
-            if (threadIdx.x < asked::size)
+        if constexpr (R < program::block_rows) {
+            if (threadIdx.x < program::size)
                 own(block_row<R>());
             if (WAIT)
                 __syncthreads();
@@ -138,10 +138,10 @@ public:
     MP_FN void iterate()
     {
         each_check([this](int c) {
-            lane own[asked::largest];
+            lane own[program::largest];
             min_sum_check(
                 degree(c),
-                asked::rule,
+                program::rule,
                 own,
                 bits(c),
                 [at = d_message + d_h.first[c]](int e) -> lane& { return at[e]; },
@@ -201,11 +201,11 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     using namespace mimopack::MIMOPACK_ISA;
     extern __shared__ float shared[];
     for (unsigned long long w = blockIdx.x; w < n; w += gridDim.x) {
-        const float* const in = llr + w * asked::num_bits;
-        float* const out = posterior + w * asked::num_bits;
-        float* const bits = asked::in_shared ? shared : out;
+        const float* const in = llr + w * program::num_bits;
+        float* const out = posterior + w * program::num_bits;
+        float* const bits = program::in_shared ? shared : out;
         bool finite = true, said = false;
-        for (int i = threadIdx.x; i < asked::num_bits; i += MIMOPACK_THREADS) {
+        for (int i = threadIdx.x; i < program::num_bits; i += MIMOPACK_THREADS) {
             bits[i] = in[i];
             finite = finite && isfinite(in[i]);
             said = said || in[i] != 0.0f;
@@ -215,18 +215,18 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         int i = 0;
         if (usable) {
             ldpc_codeword word(reinterpret_cast<lane*>(bits),
-                               messages ? messages + w * asked::ones : nullptr,
+                               messages ? messages + w * program::ones : nullptr,
                                { first, columns, step_first, steps });
-            is_codeword = asked::early_stop && word.is_codeword();
+            is_codeword = program::early_stop && word.is_codeword();
             for (; i < iterations && !is_codeword; ++i) {
                 word.iterate();
                 is_codeword =
-                    (asked::early_stop || i + 1 == iterations) && word.is_codeword();
+                    (program::early_stop || i + 1 == iterations) && word.is_codeword();
             }
             word.keep();
         }
-        for (int b = threadIdx.x; b < asked::num_bits; b += MIMOPACK_THREADS)
-            if (asked::in_shared || !usable)
+        for (int b = threadIdx.x; b < program::num_bits; b += MIMOPACK_THREADS)
+            if (program::in_shared || !usable)
                 out[b] = usable ? bits[b] : 0.0f;
         if (threadIdx.x == 0) {
             found[w] = is_codeword;

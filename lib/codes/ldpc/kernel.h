@@ -45,8 +45,8 @@ min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set 
     const auto weaken = [rule](F size) {
         return max(fma(size, F(rule.factor), F(-rule.offset)), F(0.0f));
     };
-    /* finite, because the only bit of a check has no others, and the message is
-     * subtracted again */
+    /* finite, because a check with a single bit has no other magnitude, and the message
+     * is subtracted again */
     F least(no_metric), second(no_metric);
     auto signs = F(0.0f).as_word() ^ (degree % 2 ? 0x80000000u : 0u);
     MP_UNROLL_DEVICE
@@ -114,11 +114,11 @@ public:
         }
     }
 
-    /* Return where the decisions are a codeword. Checks end as soon as every asked lane
-     * has failed one. */
-    MP_FN mask is_codeword(mask asked) const
+    /* Return where the decisions are a codeword. The function returns as soon as every
+     * lane in `wanted` has failed a check. */
+    MP_FN mask is_codeword(mask wanted) const
     {
-        mask left = asked;
+        mask left = wanted;
         for (int c = 0; c < d_h.num_checks && any(left); ++c)
             left = left & check_signs<F>(degree(c), bits(c)).not_bit(31);
         return left;

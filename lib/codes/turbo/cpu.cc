@@ -40,21 +40,21 @@ struct outcome {
     F took; /* iterations of each lane */
 };
 
-/* Decode. Lanes that are not asked for must have LLRs of 0. */
+/* Decode. Lanes outside `wanted` must have LLRs of 0. */
 template <class F>
 MP_FN outcome<F>
-decode(const turbo_plan& p, turbo_decoder<F>& d, typename turbo_decoder<F>::mask asked)
+decode(const turbo_plan& p, turbo_decoder<F>& d, typename turbo_decoder<F>::mask wanted)
 {
     const F zero(0.0f);
     if (!p.early_stop) {
         for (int i = 1; i < p.iterations; ++i)
-            d.template iterate<true, false>(asked);
-        const auto found = d.template iterate<true, true>(asked);
-        return { found, select(asked, F(static_cast<float>(p.iterations)), zero) };
+            d.template iterate<true, false>(wanted);
+        const auto found = d.template iterate<true, true>(wanted);
+        return { found, select(wanted, F(static_cast<float>(p.iterations)), zero) };
     }
-    auto found = d.template iterate<true, true>(asked);
-    auto active = asked & ~found;
-    F took = select(asked, F(1.0f), zero);
+    auto found = d.template iterate<true, true>(wanted);
+    auto active = wanted & ~found;
+    F took = select(wanted, F(1.0f), zero);
     for (int i = 1; i < p.iterations && any(active); ++i) {
         took = select(active, F(static_cast<float>(i + 1)), took);
         const auto now = d.template iterate<false, true>(active);
@@ -134,16 +134,16 @@ std::size_t decode_int16(const turbo_plan& p, const codeword_batch& b)
             for (int i = 0; i < num_bits; ++i)
                 own.llr[i] = simd16(clamp(low[i] * steps[0], largest),
                                     clamp(high[i] * steps[1], largest));
-            const simd16::mask asked = simd16::both(usable[0], usable[1]);
+            const simd16::mask wanted = simd16::both(usable[0], usable[1]);
             for (int i = 0; i < p.size; ++i) {
                 simd kept[2] = { simd(0.0f), simd(0.0f) };
                 for (int part = 0; messages && part < 2; ++part)
                     kept[part] = clamp(
                         simd::load(messages + (2 * i + part) * simd::width) * steps[part],
                         most);
-                own.extrinsic[i] = select(asked, simd16(kept[0], kept[1]), simd16(0.0f));
+                own.extrinsic[i] = select(wanted, simd16(kept[0], kept[1]), simd16(0.0f));
             }
-            const auto ended = decode(p, own, asked);
+            const auto ended = decode(p, own, wanted);
             const simd16 found = select(ended.found, simd16(1.0f), simd16(0.0f));
             for (int part = 0; part < 2; ++part) {
                 const simd step =

@@ -14,9 +14,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-constexpr int windows = asked::windows, words = asked::words; /* of a block */
-constexpr int window = asked::size / windows;
-static_assert(window * windows == asked::size && words * windows <= MIMOPACK_THREADS);
+constexpr int windows = program::windows, words = program::words; /* of a block */
+constexpr int window = program::size / windows;
+static_assert(window * windows == program::size && words * windows <= MIMOPACK_THREADS);
 
 using steps = turbo_steps<lane>;
 
@@ -25,7 +25,7 @@ struct turbo_shared {
     /* By information bit, windows an odd number of places apart: so threads meet in
      * different banks in either order. */
     lane extrinsic[windows * (window | 1)];
-    unsigned char decided[asked::size]; /* by the first code */
+    unsigned char decided[program::size]; /* by the first code */
     /* Metrics `train` steps before and behind windows */
     lane before[2][windows][steps::states], behind[2][windows][steps::states];
     int changed; /* decisions, from the first code to the second */
@@ -94,7 +94,7 @@ public:
                         store(behind, d_shared.behind[CODE][d_own - 1]);
                     const steps::branches b(x[t], y[t]);
                     const steps::findings now =
-                        steps::find(before[t], behind, b, asked::scale);
+                        steps::find(before[t], behind, b, program::scale);
                     const int i = first(g) + t, bit = information<CODE>(i);
                     const lane found = clamp(now.bit, lane(limits::extrinsic));
                     const lane decided = x[t] + found;
@@ -120,7 +120,7 @@ private:
     static constexpr int states = steps::states;
     static constexpr int group = 8, groups = (window + group - 1) / group;
     /* Steps through a neighbour, and at first, from no metrics at all */
-    static constexpr int train = windows > 1 ? asked::train : 1, warm = asked::warm;
+    static constexpr int train = windows > 1 ? program::train : 1, warm = program::warm;
     static_assert(train > 0 && train <= window);
 
     turbo_shared& d_shared;
@@ -161,8 +161,8 @@ private:
     {
         const int last = (d_own + 1) * window - 1;
         int i = last + (is_first ? warm : train);
-        if (i >= asked::size - 1) {
-            i = asked::size - 1;
+        if (i >= program::size - 1) {
+            i = program::size - 1;
             steps::begin_in_state_0(behind);
             for (int t = steps::memory - 1; t >= 0; --t)
                 steps::backward(behind, tail_branches<CODE>(t));
@@ -190,15 +190,15 @@ private:
     template <int CODE>
     MP_FN static int information(int i)
     {
-        constexpr unsigned n = asked::size;
+        constexpr unsigned n = program::size;
         const unsigned u = i;
-        return CODE ? (asked::f1 + asked::f2 * u) % n * u % n : i;
+        return CODE ? (program::f1 + program::f2 * u) % n * u % n : i;
     }
 
     template <int CODE>
     MP_FN static int parity_place(int i)
     {
-        return (1 + CODE) * (asked::size + steps::tail) + i;
+        return (1 + CODE) * (program::size + steps::tail) + i;
     }
 
     MP_FN lane channel(int place) const
@@ -217,8 +217,8 @@ private:
     template <int CODE>
     MP_FN steps::branches tail_branches(int t) const
     {
-        return { channel(steps::tail_place(asked::size, CODE, t, 0)),
-                 channel(steps::tail_place(asked::size, CODE, t, 1)) };
+        return { channel(steps::tail_place(program::size, CODE, t, 0)),
+                 channel(steps::tail_place(program::size, CODE, t, 1)) };
     }
 
     /* What the code says of the bits that end it */
@@ -235,9 +235,9 @@ private:
         MP_UNROLL_DEVICE
         for (int t = steps::memory - 1; t >= 0; --t) {
             const steps::branches b = tail_branches<CODE>(t);
-            const steps::findings now = steps::find(before[t], behind, b, asked::scale);
-            d_posterior[steps::tail_place(asked::size, CODE, t, 0)] = (b.x + now.bit).v;
-            d_posterior[steps::tail_place(asked::size, CODE, t, 1)] =
+            const steps::findings now = steps::find(before[t], behind, b, program::scale);
+            d_posterior[steps::tail_place(program::size, CODE, t, 0)] = (b.x + now.bit).v;
+            d_posterior[steps::tail_place(program::size, CODE, t, 1)] =
                 (b.y + now.parity).v;
             steps::backward(behind, b);
         }
@@ -266,7 +266,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
            unsigned long long* erased)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    constexpr int num_bits = 3 * (asked::size + steps::tail);
+    constexpr int num_bits = 3 * (program::size + steps::tail);
     extern __shared__ turbo_shared shared[];
     const int slot = threadIdx.x / windows, own = threadIdx.x % windows;
     turbo_shared& s = shared[slot < words ? slot : 0];
@@ -276,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         const float* const in = llr + (exists ? w : 0) * num_bits;
         float* const out = posterior + (exists ? w : 0) * num_bits;
         float* const kept =
-            messages ? messages + (exists ? w : 0) * asked::size : nullptr;
+            messages ? messages + (exists ? w : 0) * program::size : nullptr;
 
         if (exists && own == 0)
             s.changed = 0; /* bit 0: not all numbers, bit 1: says something */
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         if (exists) {
             for (int i = own; i < num_bits; i += windows)
                 seen |= !isfinite(in[i]) | (in[i] != 0.0f) << 1;
-            for (int i = own; i < asked::size; i += windows)
+            for (int i = own; i < program::size; i += windows)
                 s.extrinsic[turbo_window::place(i)].v = kept ? kept[i] : 0.0f;
             atomicOr(&s.changed, seen);
         }
@@ -297,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         for (int turn = 0; turn < iterations && __syncthreads_or(active); ++turn) {
             if (active && own == 0)
                 s.changed = 0;
-            const bool last = asked::early_stop || turn + 1 == iterations;
+            const bool last = program::early_stop || turn + 1 == iterations;
             bool agreed = true;
             if (last)
                 part.decode<0, true>(active, turn == 0);
@@ -314,11 +314,11 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
             if (active) {
                 i = turn + 1;
                 same = last && !s.changed;
-                active = !(asked::early_stop && same);
+                active = !(program::early_stop && same);
             }
         }
         if (usable && kept)
-            for (int b = own; b < asked::size; b += windows)
+            for (int b = own; b < program::size; b += windows)
                 kept[b] = s.extrinsic[turbo_window::place(b)].v;
         if (exists && !usable)
             for (int b = own; b < num_bits; b += windows)

@@ -48,7 +48,8 @@ struct turbo_trellis {
 template <class F>
 struct turbo_limits {
     static constexpr float llr = 1e4f, extrinsic = 1e4f; /* magnitudes */
-    static constexpr float unreachable = no_metric;      /* a state's metric, less this */
+    static constexpr float unreachable = no_metric;      /* subtracted from a state's
+                                                          * metric */
     static constexpr int steps = 32;
 };
 
@@ -141,8 +142,8 @@ struct turbo_steps {
             metric[s] = arrived[s];
     }
 
-    /* What the code says about a bit and its parity bit beyond their own LLRs, times the
-     * factor. It follows from the metrics before and behind the branches. */
+    /* Extrinsic LLRs of a bit and its parity bit, times the factor, from the metrics
+     * before and behind the branches */
     struct findings {
         F bit, parity;
     };

@@ -11,7 +11,7 @@
  * with four times the overlap, in the end without a cut. So the result never depends on
  * the cuts. Below a bit error rate of about 1 % nearly no block is decoded twice; noise
  * alone takes two to three times as long. */
-#include "codes/viterbi/plan.h"
+#include "codes/viterbi/builds.h"
 #include "common/aligned_memory.h"
 #include "cpu/builds.h"
 #include <algorithm>
@@ -39,8 +39,8 @@ const viterbi_build& find_viterbi(const isa_build& isa)
 
 namespace {
 
-/* Steps before and after a piece, by rate, and the factor that a retry multiplies them
- * with */
+/* Steps before and after a piece, by rate, and the factor by which a retry multiplies
+ * them */
 constexpr std::int64_t overlaps[] = { 120, 120, 120, 240 };
 constexpr int longer = 4;
 constexpr std::int64_t shortest_piece = viterbi_chunk, longest_piece = 40 * viterbi_chunk;

@@ -5,7 +5,7 @@
  * and read together.
  *
  * What comes before this file in a program is in python/mimopack/cuda/viterbi.py:
- * namespace asked, with the code. */
+ * namespace program, with the code. */
 #pragma once
 #include "codes/convolutional/cuda_punctured.h"
 
@@ -15,7 +15,7 @@ namespace MIMOPACK_ISA {
 class viterbi_word
 {
     using steps = convolutional_steps<lane>;
-    static constexpr int window = 32, length = asked::num_info + viterbi_code::memory;
+    static constexpr int window = 32, length = program::num_info + viterbi_code::memory;
 
 public:
     static constexpr int windows = (length + window - 1) / window;
@@ -94,7 +94,7 @@ private:
                 const unsigned odd = (s >> 5 ? votes_high : votes_low) >> (s % 32) & 1;
                 s = 2 * (s % 32) + static_cast<int>(odd);
             }
-            if (t < asked::num_info)
+            if (t < program::num_info)
                 bits[t] = static_cast<unsigned char>(entered);
         }
     }
@@ -121,13 +121,13 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     const int slot = threadIdx.x / 32, own = threadIdx.x % 32;
     for (unsigned long long w = blockIdx.x * words + slot; w < n;
          w += static_cast<unsigned long long>(gridDim.x) * words) {
-        const float* const in = llr + w * asked::num_bits;
-        unsigned char* const out = bits + w * asked::num_info;
-        const bool usable = punctured::usable(in, asked::num_bits);
+        const float* const in = llr + w * program::num_bits;
+        unsigned char* const out = bits + w * program::num_info;
+        const bool usable = punctured::usable(in, program::num_bits);
         if (usable) {
             viterbi_word::decode(in, out, decided + w * viterbi_word::decisions);
         } else {
-            for (int i = own; i < asked::num_info; i += 32)
+            for (int i = own; i < program::num_info; i += 32)
                 out[i] = 0;
         }
         if (own == 0) {
@@ -149,15 +149,15 @@ extern "C" __global__ void encode(unsigned long long n,
     using namespace mimopack::MIMOPACK_ISA;
     for (unsigned long long i =
              blockIdx.x * static_cast<unsigned long long>(blockDim.x) + threadIdx.x;
-         i < n * asked::num_bits;
+         i < n * program::num_bits;
          i += static_cast<unsigned long long>(gridDim.x) * blockDim.x) {
-        const unsigned long long w = i / asked::num_bits;
-        const int at = punctured::sent_at(static_cast<int>(i % asked::num_bits)),
+        const unsigned long long w = i / program::num_bits;
+        const int at = punctured::sent_at(static_cast<int>(i % program::num_bits)),
                   t = at / 2;
         int out = 0;
         for (int delay = 0; delay <= viterbi_code::memory; ++delay) {
             const int from = t - delay;
-            if (from >= 0 && from < asked::num_info && bits[w * asked::num_info + from])
+            if (from >= 0 && from < program::num_info && bits[w * program::num_info + from])
                 out ^= viterbi_code::toggles[delay];
         }
         const bool one = at % 2 ? out & 1 : out & 2;

@@ -17,12 +17,12 @@
  * group of eight, and each group of a register is another lane (another block). Half of
  * the phases compare registers, which needs no shuffle.
  *
- * A metric is 255 less what its path has to pay, a penalty |LLR| for each sent bit that
- * it contradicts; after every normalise_every steps the best metric becomes 255 again.
- * No metric falls below 0: a path that leaves the best one differs from it in the bits of
- * a path that leaves state 0, and the lightest path from state 0 to any state sends 8
- * ones at most (5, 4 and 4 at rates 2/3, 3/4 and 5/6). From there, and from a block's
- * start, no candidate pays more than 12 (8, 7, 6) penalties until the next normalisation,
+ * A metric is 255 minus the penalties of its path: |LLR| for each sent bit that the path
+ * contradicts. After every normalise_every steps the best metric becomes 255 again. No
+ * metric falls below 0: a path that leaves the best one differs from it in the bits of a
+ * path that leaves state 0, and the lightest path from state 0 to any state sends 8 ones
+ * at most (5, 4 and 4 at rates 2/3, 3/4 and 5/6). From there, and from a block's start,
+ * no candidate pays more than 12 (8, 7, 6) penalties until the next normalisation,
  * whatever the LLRs' signs; tests/coding/test_viterbi_decoder.py tries them all. LLRs of
  * at most 21 (31, 36, 42) therefore fit. */
 #pragma once

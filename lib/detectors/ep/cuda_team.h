@@ -16,16 +16,16 @@ class team_ep
 public:
     static constexpr int axes = 2;
     using storage = typename team_cavity<axes, Real>::storage;
-    static constexpr ep_options options = asked::options();
+    static constexpr ep_options options = program::options();
 
     MP_FN team_ep(const team_gram_of<Real>& gram, storage& s)
-        : d_axis(asked::points, options), d_cavity(gram, s)
+        : d_axis(program::points, options), d_cavity(gram, s)
     {
     }
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
-        return ep<lane, 0, 0, WIDTH>(a, asked::points, layers(), antennas(), options);
+        return ep<lane, 0, 0, WIDTH>(a, program::points, layers(), antennas(), options);
     }
 
     MP_FN bool begin() { return true; }

@@ -69,9 +69,9 @@ public:
         }
     }
 
-    /* Update the Gaussian with the moments of the PAM symbol under the cavity (eq. 33),
-     * and the Gaussian that would give them if it is a proper one (eq. 35-38). Means are
-     * relative to the cavity's mean, because only differences of the two follow. */
+    /* Update the Gaussian so that, together with the cavity, it has the moments of the
+     * PAM symbol under the cavity (eq. 33, 35-38), if its variance is positive. Means are
+     * relative to the cavity's mean, because only their difference matters. */
     MP_FN void update(F x, F of_cavity, const F* cost, F& lambda, F& gamma) const
     {
         F p[side];
@@ -98,9 +98,9 @@ public:
         const F precision = bounded(of_cavity);
         const F own_lambda = given - precision;
         const F own_gamma = fma(x, own_lambda, mean * given);
-        /* A cavity that is wider than the points' spacing and narrower than the
-         * constellation gives a PAM symbol its own moments. The difference then says
-         * nothing, and rounding must not decide whether it is proper. */
+        /* If the cavity is wider than the points' spacing and narrower than the
+         * constellation, the PAM symbol has the cavity's moments. Their difference is
+         * then rounding noise, whose sign must not decide. */
         const auto improper = own_lambda < F(-3e-5f) * precision;
         const auto nothing = own_lambda < F(3e-5f) * precision;
         const F kept(d_smoothing),

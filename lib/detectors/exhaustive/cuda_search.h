@@ -22,7 +22,7 @@ class team_sliced_search
     static constexpr int size = side * side;
     static constexpr int bits = 2 * WIDTH;
     static constexpr int top = NT - 1;
-    static constexpr bool with_prior = asked::has_prior;
+    static constexpr bool with_prior = program::has_prior;
     static constexpr bool by_axis = Sum::sums && !with_prior;
     /* A thread takes one or several symbols of the top level, or threads share a symbol.
      * The branches of axis_sums depend on the vector, so a warp should have only one. */
@@ -405,7 +405,7 @@ private:
 /* M^(nt-1): the number of slices of a search */
 constexpr long parents(int layers)
 {
-    return layers > 1 ? parents(layers - 1) << asked::bits : 1;
+    return layers > 1 ? parents(layers - 1) << program::bits : 1;
 }
 
 /* Whether registers hold a search */

@@ -6,8 +6,8 @@
  * bit. Instead, a node passes the combination of its leaves (the smallest metric for MLA,
  * the log-sum for OMAP) to its parent and to the entry of its own symbol. A leaf costs
  * one distance and two combinations, whatever the number of bits, and for any
- * constellation. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 less the sum of
- * the prior LLRs of the ones. */
+ * constellation. Metrics are in units of the noise: |y - Hs|^2 / sigma^2 minus the sum of
+ * the prior LLRs of the bits that are 1. */
 #pragma once
 #include "common/combination.h"
 #include "common/options.h"
@@ -102,7 +102,7 @@ private:
     buffer<F, 0> d_entry, d_combined;
     int d_path[16];
 
-    /* b is the level's y_tilde less the layers above (eq. 6). */
+    /* b is the level's y_tilde minus the layers above (eq. 6). */
     struct node {
         F metric, b_re, b_im;
     };
@@ -117,7 +117,7 @@ private:
         return reinterpret_cast<combination*>(&d_combined[0])[level];
     }
 
-    /* Set d_prior[i*M + s] to what symbol s of layer i adds to the metric. */
+    /* Set d_prior[i*M + s] to the a-priori cost of symbol s of layer i. */
     MP_FN void set_prior(const F* prior)
     {
         for (int i = 0; i < d_nt; ++i) {

@@ -82,7 +82,7 @@ struct level_model {
                 sum_re = sum_re + r[ij];
                 sum_im = sum_im + r[ij + 1];
             }
-            /* less (1 + j)(sum_re + j sum_im) start */
+            /* minus (1 + j)(sum_re + j sum_im) start */
             b[2 * i] = fnma(sum_re - sum_im, start, b[2 * i] * unit);
             b[2 * i + 1] = fnma(sum_re + sum_im, start, b[2 * i + 1] * unit);
         }
@@ -153,14 +153,14 @@ private:
 
     const extent<NT> d_nt;
     const extent<NR> d_nr;
-    const bool d_any_rank; /* or else an H that lacks rank is an erasure */
+    const bool d_any_rank; /* otherwise an H without full rank is an erasure */
     const float d_scale, d_clip;
     const bool d_knows; /* a prior has known bits */
     qr<F, NT, NR> d_upper, d_lower;
     level_model<F, NT, NR, WIDTH> d_model;
     buffer<F, 2 * NR> d_y;
-    /* For a node at level i: b less the layers above, its metric, and the least metric of
-     * its leaves */
+    /* For a node at level i: b minus the layers above, its metric, and the least metric
+     * of its leaves */
     buffer<F, 2 * NT * NT> d_left;
     buffer<F, NT> d_metric, d_least;
     buffer<F, 2 * NT * side> d_cost; /* cost of each level, for each axis of a layer */

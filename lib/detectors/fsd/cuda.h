@@ -56,7 +56,7 @@ public:
             for (int path = 0; path < bits; ++path)
                 extend(s, best.take().v, m);
             m.llrs(reciprocal(noise_var).v,
-                   fsd_options(asked::options()).llr_clip,
+                   fsd_options(program::options()).llr_clip,
                    by_column);
         } else {
             decide(s, best.take().v, by_column);
@@ -213,8 +213,8 @@ private:
 template <bool SOFT>
 constexpr bool is_usual()
 {
-    constexpr fsd_options o = asked::options();
-    return o.levels == 1 && (!SOFT || o.num_paths == asked::bits);
+    constexpr fsd_options o = program::options();
+    return o.levels == 1 && (!SOFT || o.num_paths == program::bits);
 }
 
 /* Whether a team follows the paths. Measured on an H200, it is 1.1 to 2.3 times as fast
@@ -224,7 +224,7 @@ template <bool SOFT>
 constexpr bool team_fits()
 {
     if constexpr (fits_team_from(is_usual<SOFT>() ? 6 : 4))
-        return team_fixed_sphere<asked::width, SOFT>::possible;
+        return team_fixed_sphere<program::width, SOFT>::possible;
     else
         return false;
 }
@@ -233,16 +233,16 @@ constexpr bool team_fits()
 template <bool SOFT>
 MP_FN auto make_fixed_sphere(arena<lane>& a)
 {
-    constexpr fsd_options o = asked::options();
+    constexpr fsd_options o = program::options();
     constexpr bool usual = is_usual<SOFT>();
-    constexpr int nt = usual ? asked::fixed_tx : 0, nr = usual ? asked::fixed_rx : 0;
+    constexpr int nt = usual ? program::fixed_tx : 0, nr = usual ? program::fixed_rx : 0;
     if constexpr (usual && fits_registers)
-        return fixed_sphere_in_registers<nt, nr, asked::width, SOFT>(a, asked::points);
+        return fixed_sphere_in_registers<nt, nr, program::width, SOFT>(a, program::points);
     else if constexpr (team_fits<SOFT>())
-        return team_kernel<team_fixed_sphere<asked::width, SOFT>>();
+        return team_kernel<team_fixed_sphere<program::width, SOFT>>();
     else
-        return sized<fixed_sphere<lane, nt, nr, asked::width>, nt>(a,
-                                                                   asked::points,
+        return sized<fixed_sphere<lane, nt, nr, program::width>, nt>(a,
+                                                                   program::points,
                                                                    layers<nt>(),
                                                                    antennas<nr>(),
                                                                    o.levels,

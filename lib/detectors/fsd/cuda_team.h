@@ -26,12 +26,12 @@ struct path_key {
 template <int WIDTH, bool SOFT>
 class team_fixed_sphere
 {
-    static constexpr int nt = asked::num_tx, top = nt - 1, threads = team_gram::threads;
+    static constexpr int nt = program::num_tx, top = nt - 1, threads = team_gram::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
-    static constexpr int levels = fsd_options(asked::options()).levels;
+    static constexpr int levels = fsd_options(program::options()).levels;
     static constexpr int lowest = nt - levels; /* of the expanded levels */
-    static constexpr int num_paths = SOFT ? fsd_options(asked::options()).num_paths : 1;
-    static constexpr float clip = fsd_options(asked::options()).llr_clip;
+    static constexpr int num_paths = SOFT ? fsd_options(program::options()).num_paths : 1;
+    static constexpr float clip = fsd_options(program::options()).llr_clip;
     static constexpr unsigned expanded = 1u << bits * levels; /* paths */
 
     /* Candidates in shared memory, and paths of the expansion at a time */
@@ -66,7 +66,7 @@ public:
         float2 residual[together][nt + 1];
         unsigned best[path_list::size]; /* numbers of the best paths */
         /* What a prior adds to the metrics of a level's axes */
-        float cost[asked::has_prior ? nt : 1][asked::has_prior ? 2 : 1][side];
+        float cost[program::has_prior ? nt : 1][program::has_prior ? 2 : 1][side];
     };
 
     static constexpr bool possible = teams_fit_shared<storage, float>();
@@ -79,24 +79,24 @@ public:
     MP_FN static auto make_serial(arena<lane>& a)
     {
         return sized<fixed_sphere<lane, 0, 0, WIDTH>, 0>(
-            a, asked::points, layers(), antennas(), levels, num_paths, clip, SOFT);
+            a, program::points, layers(), antennas(), levels, num_paths, clip, SOFT);
     }
 
     MP_FN bool begin()
     {
         const bool good = d_system.sort_by_amplification(levels, d_column);
-        if (!asked::matrix_each)
+        if (!program::matrix_each)
             d_system.factorise(in_order(), float2{ 0.0f, 0.0f });
         return good;
     }
 
     MP_FN bool detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
-        if (asked::matrix_each)
+        if (program::matrix_each)
             d_system.factorise(in_order(), matched);
         else
             d_system.solve(in_order(), matched);
-        if constexpr (asked::has_prior)
+        if constexpr (program::has_prior)
             set_costs(prior, noise);
         __syncwarp();
         d_found.clear();
@@ -178,7 +178,7 @@ private:
     {
         const float re = u.x - x.at.x, im = u.y - x.at.y;
         metric = fmaf(d_at.system.w[level], fmaf(re, re, im * im), metric);
-        if constexpr (asked::has_prior)
+        if constexpr (program::has_prior)
             metric += d_at.cost[level][0][x.word & (side - 1)] +
                       d_at.cost[level][1][x.word >> WIDTH];
     }

@@ -63,7 +63,7 @@ public:
     MP_FN int length() const { return LENGTH; }
     MP_FN auto number(int i) const { return d_metric[i].as_word() & mask; }
 
-    /* The best one's number; it leaves the list. */
+    /* Remove the best candidate from the list, and return its number. */
     MP_FN auto take()
     {
         const auto best = number(0);

@@ -77,7 +77,7 @@ public:
         for (int i = 0; i < NT; ++i)
             s.system.w[i] *= unit;
         lane known[NT * bits], by_column[NT * bits];
-        if constexpr (asked::has_prior) {
+        if constexpr (program::has_prior) {
             d_columns.to_columns(prior, bits, known);
             s.set_costs(known);
         }
@@ -157,7 +157,7 @@ private:
         part(const float (&left)[2], int axis, int k, float unit, float start) const
         {
             const float e = left[axis] - axis_level<WIDTH>(k);
-            if constexpr (asked::has_prior)
+            if constexpr (program::has_prior)
                 start = fmaf(cost[LEVEL][axis][k], unit, start);
             return fmaf(e * (system.w[LEVEL] * unit), e, start);
         }
@@ -244,7 +244,7 @@ private:
         /* Sorts the keys of an axis and notes the step from each to the next one, at the
          * place of the key's level. Returns the first key. */
         MP_FN static unsigned
-        make_table(key_value (&key)[side], unsigned (*to)[threads], int stride, int shift)
+        make_table(sort_key (&key)[side], unsigned (*to)[threads], int stride, int shift)
         {
             sort_runs<side, 1>(key);
             MP_UNROLL
@@ -263,7 +263,7 @@ private:
             const int own = threadIdx.x;
             const float worst = bound<LEVEL>();
             const float unit = bound_key * reciprocal(lane(worst)).v;
-            key_value queue[K];
+            sort_key queue[K];
             MP_UNROLL
             for (int i = 0; i < K; ++i)
                 queue[i].v = ~0u;
@@ -279,7 +279,7 @@ private:
                 MP_UNROLL
                 for (int axis = 0; axis < 2; ++axis) {
                     const int shift = axis ? 0 : WIDTH + index_bits;
-                    key_value key[side];
+                    sort_key key[side];
                     MP_UNROLL
                     for (int k = 0; k < side; ++k)
                         key[k].v = fixed(part<LEVEL>(left, axis, k, unit, magic))
@@ -288,7 +288,7 @@ private:
                     first[axis] = axis ? make_table(key, t.im + p * side, 1, shift)
                                        : make_table(key, t.re + p, capacity, shift);
                 }
-                const key_value row = { metric + first[0] }, limit = { never };
+                const sort_key row = { metric + first[0] }, limit = { never };
                 const unsigned head = min(row, limit).v + first[1];
                 MP_UNROLL
                 for (int i = 1; i < K; ++i)
@@ -305,7 +305,7 @@ private:
          * each.
          */
         template <int COUNT>
-        MP_FN void take(key_value (&queue)[K], unsigned (&taken)[COUNT]) const
+        MP_FN void take(sort_key (&queue)[K], unsigned (&taken)[COUNT]) const
         {
             const int own = threadIdx.x;
             MP_UNROLL
@@ -316,13 +316,13 @@ private:
                     break;
                 const unsigned step_im = t.im[key & (side * capacity - 1)][own],
                                step_re = t.re[key >> WIDTH & (side * capacity - 1)][own];
-                key_value low = { key + step_im | not_first },
+                sort_key low = { key + step_im | not_first },
                           high = { key & not_first ? ~0u : key + step_re };
                 exchange(low, high);
-                key_value before[2] = { { 0 }, { 0 } };
+                sort_key before[2] = { { 0 }, { 0 } };
                 MP_UNROLL
                 for (int i = 0; i + n + 1 < COUNT; ++i) {
-                    const key_value at = queue[i + 1];
+                    const sort_key at = queue[i + 1];
                     queue[i] = min(at, max(before[0], low));
                     if (i > 0)
                         queue[i] = min(queue[i], max(before[1], high));
@@ -384,7 +384,7 @@ private:
             for (int c = 0; c < count; ++c) {
                 const unsigned path = t.path[c][own], codes = gray(path);
                 float metric = distance(path);
-                if constexpr (asked::has_prior) {
+                if constexpr (program::has_prior) {
                     MP_UNROLL
                     for (int b = 0; b < NT * bits; ++b)
                         metric -= bit(codes, b) ? known[b].v : 0.0f;
@@ -410,7 +410,7 @@ private:
             }
             MP_UNROLL
             for (int b = 0; b < NT * bits; ++b) {
-                const lane before = asked::has_prior ? known[b] : lane(0.0f);
+                const lane before = program::has_prior ? known[b] : lane(0.0f);
                 const lane moved(bit(chosen, b) ? other[b] - best : best - other[b]);
                 llr[b] = clipped(before, moved, clip);
             }
@@ -428,7 +428,7 @@ private:
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool queue_fits()
 {
-    if constexpr (!asked::has_layers && NT > 1 && NT <= 4 && WIDTH > 0 && WIDTH <= 3 &&
+    if constexpr (!program::has_layers && NT > 1 && NT <= 4 && WIDTH > 0 && WIDTH <= 3 &&
                   K <= 16)
         return queue_kbest<NT, NR, WIDTH, K>::possible;
     else
@@ -440,14 +440,14 @@ constexpr bool queue_fits()
  * (16-QAM) but 0.8 times (64-QAM). */
 constexpr int team_size(int k)
 {
-    return k <= 16 ? 16 : k <= 32 ? 8 : k <= 64 && asked::width <= 2 ? 16 : 32;
+    return k <= 16 ? 16 : k <= 32 ? 8 : k <= 64 && program::width <= 2 ? 16 : 32;
 }
 
 /* Whether a team searches; not measured with the few children of QPSK and k <= 16 */
 template <int NT, int NR, int WIDTH, int K>
 constexpr bool team_fits()
 {
-    if constexpr (!asked::has_layers && WIDTH > 0 && K >= 8 && (WIDTH > 1 || K > 16))
+    if constexpr (!program::has_layers && WIDTH > 0 && K >= 8 && (WIDTH > 1 || K > 16))
         return team_kbest<NT, NR, WIDTH, K, team_size(K)>::possible;
     else
         return false;
@@ -466,7 +466,7 @@ template <int WIDTH, int K>
 constexpr bool array_team_fits()
 {
     if constexpr (fits_team_from(layers_for_array_team<WIDTH, K>()) &&
-                  asked::num_tx > 4 && WIDTH > 0 && K >= 8)
+                  program::num_tx > 4 && WIDTH > 0 && K >= 8)
         return array_kbest<WIDTH, K, float>::possible;
     else
         return false;
@@ -480,21 +480,21 @@ struct array_again : again_if<often_dependent && array_kbest<WIDTH, K, double>::
 
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
  * are template parameters, so that only the chosen form is compiled. */
-template <int NT = asked::fixed_tx, int NR = asked::fixed_rx, int WIDTH = asked::width>
+template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
 MP_FN auto make_kbest(arena<lane>& a)
 {
-    constexpr kbest_options o = asked::options();
+    constexpr kbest_options o = program::options();
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
-        return queue_kbest<NT, NR, WIDTH, o.k>(a, asked::points, o.llr_clip);
+        return queue_kbest<NT, NR, WIDTH, o.k>(a, program::points, o.llr_clip);
     else if constexpr (array_team_fits<WIDTH, o.k>())
         return team_kernel<array_kbest<WIDTH, o.k, float>,
                            typename array_again<WIDTH, o.k>::type>();
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
         return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
-                        (NT > 4)>(a, asked::points, layers(), antennas(), o.llr_clip);
+                        (NT > 4)>(a, program::points, layers(), antennas(), o.llr_clip);
     else
         return prepared<sized<kbest<lane, NT, NR, WIDTH>, NT>, (NT > 4)>(
-            a, asked::points, layers(), antennas(), o.k, o.llr_clip);
+            a, program::points, layers(), antennas(), o.k, o.llr_clip);
 }
 
 } // namespace MIMOPACK_ISA

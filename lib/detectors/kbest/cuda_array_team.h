@@ -18,7 +18,7 @@ class array_kbest
     using factor = team_factor<Real>;
     using gram_of_h = team_gram_of<Real>;
     using search = team_search<WIDTH, K, gram_of_h::threads>;
-    static constexpr int nt = asked::num_tx;
+    static constexpr int nt = program::num_tx;
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
 
 public:
@@ -39,9 +39,9 @@ public:
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
-        constexpr kbest_options o = asked::options();
+        constexpr kbest_options o = program::options();
         return sized<kbest<lane, 0, 0, WIDTH>, 0>(
-            a, asked::points, layers(), antennas(), o.k, o.llr_clip);
+            a, program::points, layers(), antennas(), o.k, o.llr_clip);
     }
 
     MP_FN bool begin()
@@ -53,7 +53,7 @@ public:
 
     MP_FN bool detect(complex matched, lane noise, const lane* prior, lane* llr)
     {
-        constexpr kbest_options o = asked::options();
+        constexpr kbest_options o = program::options();
         d_system.solve(in_order(), matched);
         set_row(reciprocal(noise.v), prior);
         __syncwarp();
@@ -66,7 +66,7 @@ public:
             const int place =
                 d_column % search::fields * bits + symbol_bits<WIDTH>::place(b);
             const float above = d_at.row[at] - d_at.row[nt * bits];
-            const lane known = asked::has_prior ? prior[b] : lane(0.0f);
+            const lane known = program::has_prior ? prior[b] : lane(0.0f);
             const lane moved(value >> place & 1 ? above : -above);
             llr[b] = clipped(known, moved, o.llr_clip);
         }
@@ -104,7 +104,7 @@ private:
         to[1] = as_lane(multiply_add(half, sum_re + sum_im, v.y)).v;
         to[2] = as_lane(d_at.system.w[i]).v * inverse_noise;
         MP_UNROLL
-        for (int axis = 0; asked::has_prior && axis < 2; ++axis) {
+        for (int axis = 0; program::has_prior && axis < 2; ++axis) {
             lane cost[side];
             axis_penalties<WIDTH>(prior + axis * WIDTH, cost);
             MP_UNROLL

@@ -13,7 +13,7 @@ template <int NT, int NR, int WIDTH, int K, int TEAM>
 class team_kbest
 {
     using search = team_search<WIDTH, K, TEAM>;
-    static constexpr int nt = asked::num_tx;
+    static constexpr int nt = program::num_tx;
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
     static constexpr int warps = MIMOPACK_THREADS / 32, teams = 32 / TEAM;
     static constexpr int unrolled = search::unrolled, fields = search::fields;
@@ -61,7 +61,7 @@ public:
         __shared__ storage s;
         const int warp = threadIdx.x / 32, in_warp = threadIdx.x % 32;
         const mask usable = d_tree.receive(y, noise_var);
-        if constexpr (asked::has_prior)
+        if constexpr (program::has_prior)
             d_columns.to_columns(prior, bits, &d_prior[0]);
         float* const own = s.row[warp][in_warp % at_once];
 #pragma unroll 1
@@ -105,7 +105,7 @@ private:
             }
         }
 #pragma unroll(2 * unrolled)
-        for (int axis = 0; asked::has_prior && axis < 2 * nt; ++axis) {
+        for (int axis = 0; program::has_prior && axis < 2 * nt; ++axis) {
             lane cost[side];
             axis_penalties<WIDTH>(&d_prior[axis * WIDTH], cost);
             MP_UNROLL
@@ -122,7 +122,7 @@ private:
             const int field = b / bits % fields, w = b / (fields * bits);
             const unsigned value = __float_as_uint(row[nt * bits + 1 + w]);
             const float above = row[b] - row[nt * bits];
-            const lane known = asked::has_prior ? d_prior[b] : lane(0.0f);
+            const lane known = program::has_prior ? d_prior[b] : lane(0.0f);
             const lane moved(
                 value >> (field * bits + symbol_bits<WIDTH>::place(b % bits)) & 1
                     ? above

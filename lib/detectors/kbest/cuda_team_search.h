@@ -12,7 +12,7 @@
  *
  * Keys are those of the CPU's form, so that ties fall as they do there. */
 #pragma once
-#include "cuda/keys.h"
+#include "cuda/sort_key.h"
 #include "cuda/sizes.h"
 #include "cuda/team.h"
 #include "detectors/kbest/kernel.h"
@@ -23,7 +23,7 @@ namespace MIMOPACK_ISA {
 template <int WIDTH, int K, int TEAM>
 class team_search
 {
-    static constexpr int nt = asked::num_tx;
+    static constexpr int nt = program::num_tx;
     static constexpr int least_of(int a, int b) { return a < b ? a : b; }
     static constexpr int most_of(int a, int b) { return a < b ? b : a; }
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
@@ -33,7 +33,7 @@ class team_search
     static constexpr int index_bits = bits_for(K);
     static constexpr int count = (1 << index_bits) < TEAM ? 1 : (1 << index_bits) / TEAM;
     static constexpr int list_size = TEAM * count;
-    using key_list = team_list<TEAM, count, key_value>;
+    using key_list = team_list<TEAM, count, sort_key>;
 
     /* Children of the team's present parents that are sorted */
     static constexpr int room = 2 * list_size;
@@ -64,7 +64,7 @@ public:
      * in different banks. */
     static constexpr int costs_at = nt * (nt + 2);
     static constexpr int row_size =
-        most_of(costs_at + (asked::has_prior ? 2 * nt * side : 0),
+        most_of(costs_at + (program::has_prior ? 2 * nt * side : 0),
                 1 + words + nt * bits) |
         1;
 
@@ -137,7 +137,7 @@ private:
     MP_FN float axis_metric(int level, int axis, int k, float left) const
     {
         const float e = left - k, weighted = e * row[place(level) + 2];
-        return asked::has_prior
+        return program::has_prior
                    ? fmaf(weighted, e, row[costs_at + (2 * level + axis) * side + k])
                    : weighted * e;
     }
@@ -210,7 +210,7 @@ private:
     /* The children of a parent: a child's key is the sum of a row's key, with the
      * parent's in it, and a column's. Both are sorted. */
     struct children {
-        key_value row[side], column[side];
+        sort_key row[side], column[side];
 
         /* Calls visit(is below the limit, key) for all children below the limit, and for
          * some others. */
@@ -417,7 +417,7 @@ private:
             sum = fmaf(
                 fmaf(left[0], left[0], left[1] * left[1]), row[place(level) + 2], sum);
             MP_UNROLL
-            for (int axis = 0; asked::has_prior && axis < 2; ++axis)
+            for (int axis = 0; program::has_prior && axis < 2; ++axis)
                 sum += row[costs_at + (2 * level + axis) * side +
                            (s.path[level / fields][path] >>
                                 (level % fields * bits + axis * WIDTH) &
@@ -456,12 +456,12 @@ private:
             MP_UNROLL
             for (int b = 0; b < fields * bits && first + b < nt * bits; ++b) {
                 const unsigned at = 1u << symbol_bits<WIDTH>::place(b);
-                key_value other = { __float_as_uint(no_metric) };
+                sort_key other = { __float_as_uint(no_metric) };
                 MP_UNROLL
                 for (int i = 0; i < count; ++i)
                     other =
                         min(other,
-                            key_value{ differs[i] & at ? metric[i]
+                            sort_key{ differs[i] & at ? metric[i]
                                                        : __float_as_uint(no_metric) });
                 const unsigned nearest_other = team_least<TEAM>(other.v);
                 if (rank() == 0)

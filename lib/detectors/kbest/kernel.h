@@ -117,8 +117,7 @@ private:
     const float d_clip;
     ordered_columns<F, NT, NR> d_columns;
     path_tree<F, NT, NR, WIDTH> d_tree;
-    /* d_cost: what a prior adds to the metric, at least 0; d_metric, d_path: the
-     * parents */
+    /* d_cost: a-priori costs, at least 0; d_metric, d_path: the parents */
     buffer<F, 0> d_cost, d_metric, d_list, d_chunk, d_path, d_next, d_prior, d_llr;
     bool d_has_prior = false;
     int d_parents = 0;
@@ -164,8 +163,8 @@ private:
         }
     }
 
-    /* Compute what the levels of both axes add to the metric at this place of the tree,
-     * times unit. */
+    /* Compute the metrics of the levels of both axes at this place of the tree, times
+     * unit. */
     MP_FN void axis_metrics(int parent, int level, F unit, F* metric)
     {
         F centre[2];
@@ -205,7 +204,7 @@ private:
         return select(is_possible, sum, F(0.0f));
     }
 
-    /* Return what a point adds to the metric. */
+    /* Return the metric of a point. */
     MP_FN F point_metric(F re, F im, int level, int s) const
     {
         const F e_re = re - F(d_constellation.re[s]),

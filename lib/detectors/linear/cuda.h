@@ -10,16 +10,16 @@ namespace MIMOPACK_ISA {
 template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
-    using in_double = team_linear<asked::width, MMSE, double>;
+    using in_double = team_linear<program::width, MMSE, double>;
     if constexpr (fits_team)
-        return team_kernel<team_linear<asked::width, MMSE, float>,
+        return team_kernel<team_linear<program::width, MMSE, float>,
                            typename again_if<often_dependent, in_double>::type>();
-    else if constexpr (asked::fixed_tx > 0)
-        return linear<lane, asked::fixed_tx, asked::fixed_rx, asked::width, MMSE>(
-            a, asked::points, layers(), antennas());
+    else if constexpr (program::fixed_tx > 0)
+        return linear<lane, program::fixed_tx, program::fixed_rx, program::width, MMSE>(
+            a, program::points, layers(), antennas());
     else
-        return large_linear<lane, asked::width, MMSE>(
-            a, asked::points, layers(), antennas());
+        return large_linear<lane, program::width, MMSE>(
+            a, program::points, layers(), antennas());
 }
 
 template <class Lane>

@@ -20,7 +20,7 @@ public:
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
-        return large_linear<lane, WIDTH, MMSE>(a, asked::points, layers(), antennas());
+        return large_linear<lane, WIDTH, MMSE>(a, program::points, layers(), antennas());
     }
 
     MP_FN bool begin()
@@ -35,7 +35,7 @@ public:
 
     MP_FN bool detect(complex_of<Real> matched, lane noise, const lane*, lane* llr)
     {
-        if (MMSE && (asked::matrix_each || __any_sync(~0u, noise.v != d_noise))) {
+        if (MMSE && (program::matrix_each || __any_sync(~0u, noise.v != d_noise))) {
             const Real one = 1;
             d_cavity.prepare(&one, noise.v, noise.v);
             d_noise = noise.v;
@@ -45,9 +45,9 @@ public:
         const lane precision = as_lane(d_cavity.precision[0]);
         const lane inverse_noise = MMSE ? precision : precision / noise;
         if constexpr (WIDTH > 0)
-            demap_axes<WIDTH>(x, inverse_noise, asked::points.scale, llr);
+            demap_axes<WIDTH>(x, inverse_noise, program::points.scale, llr);
         else
-            demap_points(x, inverse_noise, asked::points, llr);
+            demap_points(x, inverse_noise, program::points, llr);
         return d_cavity.enough;
     }
 

@@ -41,7 +41,7 @@ MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
     }
 }
 
-/* The same for a layer with fewer levels, see grid_layer */
+/* The same for a layer with fewer levels (see grid_layer) */
 template <int WIDTH, class F>
 MP_FN void demap_layer(const F* x, F inverse_noise, const grid_layer& own, F* llr)
 {

@@ -93,7 +93,8 @@ private:
     }
 };
 
-/* Unbiased, from [R; sigma I]. Vectors of a matrix that have the same noise share it. */
+/* Unbiased, from [R; sigma I]. Vectors with the same matrix and noise share the
+ * decomposition. */
 template <class F>
 class minimum_error
 {

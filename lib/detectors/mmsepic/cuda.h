@@ -10,14 +10,14 @@ namespace MIMOPACK_ISA {
 template <class Lane>
 MP_FN auto make_mmsepic(arena<Lane>& a)
 {
-    constexpr mmsepic_options o = asked::options();
-    using in_double = team_mmsepic<asked::width, double>;
+    constexpr mmsepic_options o = program::options();
+    using in_double = team_mmsepic<program::width, double>;
     if constexpr (fits_team)
-        return team_kernel<team_mmsepic<asked::width, float>,
+        return team_kernel<team_mmsepic<program::width, float>,
                            typename again_if<often_dependent, in_double>::type>();
     else
-        return mmsepic<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-            a, asked::points, layers(), antennas(), o.num_iterations);
+        return mmsepic<lane, program::fixed_tx, program::fixed_rx, program::width>(
+            a, program::points, layers(), antennas(), o.num_iterations);
 }
 
 } // namespace MIMOPACK_ISA

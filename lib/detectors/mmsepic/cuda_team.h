@@ -15,17 +15,17 @@ class team_mmsepic
 public:
     static constexpr int axes = 1;
     using storage = typename team_cavity<axes, Real>::storage;
-    static constexpr mmsepic_options options = asked::options();
+    static constexpr mmsepic_options options = program::options();
 
     MP_FN team_mmsepic(const team_gram_of<Real>& gram, storage& s)
-        : d_layer(asked::points), d_cavity(gram, s)
+        : d_layer(program::points), d_cavity(gram, s)
     {
     }
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
         return mmsepic<lane, 0, 0, WIDTH>(
-            a, asked::points, layers(), antennas(), options.num_iterations);
+            a, program::points, layers(), antennas(), options.num_iterations);
     }
 
     MP_FN bool begin()
@@ -36,12 +36,12 @@ public:
 
     MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
     {
-        lane metric[WIDTH > 0 ? 1 << WIDTH : asked::points.size];
+        lane metric[WIDTH > 0 ? 1 << WIDTH : program::points.size];
         bool enough = true;
 #pragma unroll 1
         for (int iteration = 0; iteration < options.num_iterations; ++iteration) {
             const lane* const known = iteration ? llr : prior;
-            if (known || asked::matrix_each || __any_sync(~0u, noise.v != d_noise)) {
+            if (known || program::matrix_each || __any_sync(~0u, noise.v != d_noise)) {
                 lane deviation;
                 d_layer.make_symbol(known, metric, d_mean, deviation);
                 const Real s = deviation.v;

@@ -172,8 +172,8 @@ private:
     buffer<F, 2 * NT> d_z, d_mean;
     buffer<F, NT> d_deviation;
     buffer<F, mmsepic_layer<F, WIDTH>::side> d_metric;
-    /* Of the last preparation of d_cavity, if it was made without known bits; or 0.
-     * Vectors of a matrix that have the same noise share it. */
+    /* Noise of the last preparation of d_cavity without a-priori LLRs, or 0. Vectors with
+     * the same matrix and noise share the preparation. */
     F d_noise_var;
 
     MP_FN static bool same(F a, F b) { return !any((a < b) | (b < a)); }

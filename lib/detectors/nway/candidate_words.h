@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The words that hold the symbols of a candidate of the greedy search, less the top
- * layer's, which the candidate's number tells. The layer below the top comes first in its
- * word, k_re + side * k_im of each. */
+/* The words with a candidate's symbols in the greedy search, except the top layer's
+ * symbol, which follows from the candidate's number. The layer below the top comes first
+ * in its word, k_re + side * k_im of each. */
 #pragma once
 #include "common/minima.h"
 
@@ -21,8 +21,8 @@ struct candidate_words {
         return (nt - 1 + layers_per_word - 1) / layers_per_word;
     }
 
-    /* Return what a word lacks when it has this number of layers, or is full. A word adds
-     * its first k_re, and l for the other axes, where l begins at -(side-1)/2. */
+    /* Return the bias to add to a word of this many layers, or to a full word. A word
+     * sums its first k_re, and l for the other axes, where l begins at -(side-1)/2. */
     MP_FN static float bias(int layers)
     {
         const int num = layers < layers_per_word ? layers : layers_per_word;

@@ -11,8 +11,8 @@ namespace MIMOPACK_ISA {
 template <int WIDTH, column_order ORDER>
 constexpr bool team_fits()
 {
-    constexpr nway_options o = asked::options();
-    if constexpr (fits_team && !asked::has_prior && !o.llr_method)
+    constexpr nway_options o = program::options();
+    if constexpr (fits_team && !program::has_prior && !o.llr_method)
         return team_nway<WIDTH, ORDER, float>::possible;
     else
         return false;
@@ -28,22 +28,22 @@ struct nway_again : again_if<often_dependent && team_nway<WIDTH, ORDER, double>:
 template <column_order ORDER>
 MP_FN auto make_nway_with(arena<lane>& a)
 {
-    constexpr nway_options o = asked::options();
+    constexpr nway_options o = program::options();
     const int passes = ORDER == column_order::rotate ? o.num_passes : layers();
     if constexpr (register_sizes_to(4, 8))
-        return nway_in_registers<asked::fixed_tx,
-                                 asked::fixed_rx,
-                                 asked::width,
+        return nway_in_registers<program::fixed_tx,
+                                 program::fixed_rx,
+                                 program::width,
                                  ORDER,
-                                 asked::has_prior,
-                                 o.llr_method>(a, asked::points, passes, o.llr_clip);
-    else if constexpr (team_fits<asked::width, ORDER>())
-        return team_kernel<team_nway<asked::width, ORDER, float>,
-                           typename nway_again<asked::width, ORDER>::type>();
+                                 program::has_prior,
+                                 o.llr_method>(a, program::points, passes, o.llr_clip);
+    else if constexpr (team_fits<program::width, ORDER>())
+        return team_kernel<team_nway<program::width, ORDER, float>,
+                           typename nway_again<program::width, ORDER>::type>();
     else
-        return sized<nway_detector<lane, search_tx, search_rx, asked::width>, search_tx>(
+        return sized<nway_detector<lane, search_tx, search_rx, program::width>, search_tx>(
             a,
-            asked::points,
+            program::points,
             layers<search_tx>(),
             antennas<search_rx>(),
             passes,

@@ -22,7 +22,7 @@ class team_nway
     using complex = complex_of<Real>;
     using factor = team_factor<Real>;
     using gram_of_h = team_gram_of<Real>;
-    static constexpr int nt = asked::num_tx, top = nt - 1, threads = gram_of_h::threads;
+    static constexpr int nt = program::num_tx, top = nt - 1, threads = gram_of_h::threads;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     /* Candidates of a vector in shared memory at a time */
     static constexpr int batch = size <= 256 ? size : 128;
@@ -67,9 +67,9 @@ public:
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
-        constexpr nway_options o = asked::options();
+        constexpr nway_options o = program::options();
         return sized<nway_detector<lane, 0, 0, WIDTH>, 0>(
-            a, asked::points, layers(), antennas(), passes(), o.llr_clip, ORDER, false);
+            a, program::points, layers(), antennas(), passes(), o.llr_clip, ORDER, false);
     }
 
     MP_FN bool begin()
@@ -82,7 +82,7 @@ public:
 
     MP_FN bool detect(complex, lane noise, const lane*, lane* llr)
     {
-        constexpr nway_options o = asked::options();
+        constexpr nway_options o = program::options();
         const int place = d_system.gram.vector % group;
         if (place == 0)
             search();
@@ -103,7 +103,7 @@ private:
 
     MP_FN static constexpr int passes()
     {
-        constexpr nway_options o = asked::options();
+        constexpr nway_options o = program::options();
         return ORDER == column_order::rotate ? o.num_passes : nt;
     }
 

@@ -78,8 +78,8 @@ public:
 
     /* Return the nearest candidates of the last detect, in canonical order: [2*b + value]
      * is the least metric of the candidates with this value of bit b (1e30 without a
-     * candidate), in units of y^2. The metric is |y - Hx|^2 less what no x changes, plus
-     * noise_var times the prior's cost (see axis_penalties). */
+     * candidate), in units of y^2. The metric is |y - Hx|^2 minus a constant independent
+     * of x, plus noise_var times the prior's cost (see axis_penalties). */
     MP_FN const F* nearest() const { return &d_nearest[0]; }
 
 private:
@@ -152,7 +152,7 @@ private:
         return &d_cost[(2 * column_source(d_order, column, pass, d_nt) + axis) * side];
     }
 
-    /* Return what a level of the top layer's axis adds to the distance. */
+    /* Return the distance that a level of the top layer's axis adds. */
     template <bool KNOWN>
     MP_FN F top_part(int pass, int axis, int k) const
     {

@@ -121,7 +121,7 @@ private:
         int together; /* exp: nodes expanded at once */
         int left;     /* nodes in the buffer that were not chosen yet */
         F* metric;    /* metrics of the parents */
-        F* base;      /* for parent p: y_l less its symbols' share, levels 0..top */
+        F* base;      /* for parent p: y_l minus its symbols' share, levels 0..top */
         F* node;      /* metrics of the children, parent by parent */
         F* chosen;    /* indices of the nodes being expanded */
         F* best;      /* index on the way to the best leaf so far */
@@ -357,7 +357,7 @@ private:
         }
     }
 
-    /* Return the metric plus the least that a level can add to it. */
+    /* Return a metric plus the least contribution of a level. */
     template <bool Prior>
     MP_FN F nearest(int l, F rest, F metric) const
     {

@@ -10,13 +10,13 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-/* Driver hooks that give the kernel a group's hard solutions, as words of symbols. */
+/* The driver's hook that gives the kernel the hard solutions, as words of symbols */
 struct hard_solutions {
     const plan& p;
     const batch& b;
 
     template <class Kernel>
-    MP_FN void before(Kernel& kernel, const std::size_t* vector, int count) const
+    MP_FN void operator()(Kernel& kernel, const std::size_t* vector, int count) const
     {
         for (std::size_t start = 0; start < b.num_hard; ++start) {
             for (int i = 0; i < p.num_tx; ++i) {
@@ -30,11 +30,6 @@ struct hard_solutions {
                 kernel.starts()[start * p.num_tx + i] = simd::load(words);
             }
         }
-    }
-
-    template <class Kernel>
-    MP_FN void after(Kernel&, const std::size_t*, int) const
-    {
     }
 };
 

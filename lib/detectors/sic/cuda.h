@@ -19,16 +19,16 @@ struct constant {
 template <bool SOFT>
 MP_FN auto make_with_sic(arena<lane>& a)
 {
-    constexpr sic_options o = asked::options();
+    constexpr sic_options o = program::options();
     using detector = flip_detector<lane,
-                                   asked::fixed_tx,
-                                   asked::fixed_rx,
-                                   asked::width,
+                                   program::fixed_tx,
+                                   program::fixed_rx,
+                                   program::width,
                                    constant<bool, SOFT>,
-                                   constant<int, asked::num_hard>>;
-    constexpr bool large = SOFT && asked::fixed_tx > 4;
+                                   constant<int, program::num_hard>>;
+    constexpr bool large = SOFT && program::fixed_tx > 4;
     return prepared<detector, large>(a,
-                                     asked::points,
+                                     program::points,
                                      layers(),
                                      antennas(),
                                      static_cast<sic_ordering>(o.ordering),

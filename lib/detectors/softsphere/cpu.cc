@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "common/tall.h"
+#include "common/qr_reduced_search.h"
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
@@ -19,14 +19,6 @@ namespace {
  * The number is larger for four symbols, because they do not fill a search's lanes. */
 long small_search(int width) { return width == 1 ? 4096 : 1024; }
 
-struct live_lanes : no_extras {
-    template <class Kernel>
-    MP_FN void before(Kernel& kernel, const std::size_t*, int count) const
-    {
-        kernel.set_live(count);
-    }
-};
-
 template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, float llr_clip)
 {
@@ -35,10 +27,10 @@ std::size_t run_size(const plan& p, const batch& b, float llr_clip)
         p,
         b,
         [&](arena<simd>& a) {
-            return typename tall_if<simd, kernel, NT == 0>::type(
+            return typename qr_reduced_if<simd, kernel, NT == 0>::type(
                 a, p.points, p.num_tx, p.num_rx, llr_clip);
         },
-        live_lanes());
+        [](auto& kernel, const std::size_t*, int count) { kernel.set_live(count); });
 }
 
 } // namespace

@@ -28,7 +28,7 @@ template <int NT, int NR, int WIDTH>
 class team_soft_search
 {
     static_assert(NT == 4 && WIDTH > 2 && WIDTH <= 4);
-    static constexpr bool with_prior = asked::has_prior;
+    static constexpr bool with_prior = program::has_prior;
     static constexpr int side = 1 << WIDTH, size = side * side, bits = 2 * WIDTH;
     static constexpr int searches = 2, wanted = NT / searches; /* levels of a search */
     static constexpr int warps = MIMOPACK_THREADS / 32;
@@ -541,7 +541,7 @@ private:
 
 /* Whether a warp takes this size */
 constexpr bool soft_team_fits =
-    register_sizes_to(4, 4) && asked::fixed_tx == 4 && asked::width > 2;
+    register_sizes_to(4, 4) && program::fixed_tx == 4 && program::width > 2;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

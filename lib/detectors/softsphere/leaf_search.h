@@ -12,8 +12,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A lane of nodes at level 2: their metrics, the metrics from which on they are of no
- * use, and b of the levels below */
+/* A lane of nodes at level 2: their metrics, the metrics from which they are of no use,
+ * and b of the levels below */
 template <class F>
 struct last_node {
     F metric, limit, b0_re, b0_im, b1_re, b1_im;
@@ -79,8 +79,8 @@ struct leaf_search {
     }
 
 private:
-    /* The two nearest levels on an axis of level 1, what each adds to the metric, and the
-     * least that any other level adds */
+    /* The two nearest levels on an axis of level 1, the metric of each, and the least
+     * metric of the other levels */
     struct axis {
         F level[2], adds[2], third;
         MP_FN axis(F b, F step, F inverse)

@@ -120,7 +120,7 @@ private:
         const auto exists = d_table.index.load(0).as_word().to_float() < F(count - 0.5f);
         node.metric = select(exists, F::load(d_list.metric() + from), F(no_metric));
         node.limit = select(exists, F::load(d_list.limit() + from), F(0.0f));
-        /* b, less the symbols at levels 3 and 2 */
+        /* b minus the symbols at levels 3 and 2 */
         F b[4];
         for (int i = 0; i < 4; ++i)
             b[i] = d_nt > 4 ? F::load(d_list.left(i) + from) : d_p.b.spread(i);

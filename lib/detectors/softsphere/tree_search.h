@@ -85,7 +85,7 @@ public:
 private:
     const int d_nt;
     symbol_tables* const d_table;
-    tree_level* const d_level; /* by level; levels 4 and nt have no children but limits */
+    tree_level* const d_level; /* by level; levels 4 and nt have limits but no children */
     symbol_row* const d_left;  /* see left() */
     problem d_p;
     node_list d_list;
@@ -244,7 +244,7 @@ private:
         return level >= d_p.first ? larger(above, d_level[level].below) : above;
     }
 
-    /* What the children at a level leave of b: row 2 i + part for level i < `level` */
+    /* b minus the children at a level: row 2 i + part for level i < `level` */
     MP_FN symbol_row* left(int level) const { return d_left + level * (level - 1); }
 
     /* Compute the children at a level above 2, and open the ones that survive. */
@@ -304,7 +304,8 @@ private:
         }
     }
 
-    /* What a lane of level 2's symbols adds, the same for all children at level 3 */
+    /* The contribution of a lane of level 2's symbols, the same for all children at level
+     * 3 */
     struct symbol_lane {
         F own_re, own_im, b1_re, b1_im, cost;
     };

@@ -88,7 +88,8 @@ struct tree_storage {
         symbol_row limit;             /* U of each symbol */
         symbol_row cost;              /* cost of each symbol's priors */
         symbol_row metric;            /* metric of each child */
-        symbol_row lower;             /* metric plus the least that the next level adds */
+        symbol_row lower;             /* metric plus the least contribution of the next
+                                       * level */
         int open[symbols + F::width]; /* children that survived */
         int count, next;              /* open children, and the next one to visit */
         int chosen;                   /* symbol of the path */
@@ -105,14 +106,14 @@ struct tree_storage {
 
         MP_FN static int num_rows(int nt) { return appended + 4 + nt; }
 
-        /* The rows that append writes: metrics, metrics from which on a node is of no
-         * use, and the symbols s3 and s2 at levels 3 and 2 as the integer s3 * M + s2 */
+        /* The rows that append writes: metrics, metrics from which a node is of no use,
+         * and the symbols s3 and s2 at levels 3 and 2 as the integer s3 * M + s2 */
         MP_FN float* metric() const { return rows[0]; }
         MP_FN float* limit() const { return rows[1]; }
         MP_FN int* last_symbols() const { return reinterpret_cast<int*>(rows[2]); }
 
-        /* With more than four layers: b of levels 0 and 1 less the symbols above level 3,
-         * and the symbol at a level above 3 */
+        /* With more than four layers: b of levels 0 and 1 minus the symbols above level
+         * 3, and the symbol at a level above 3 */
         MP_FN float* left(int i) const { return rows[appended + i]; }
         MP_FN float* path(int level) const { return rows[appended + 4 + level]; }
     };
@@ -129,8 +130,8 @@ struct tree_problem {
     lane_element<F> inverse; /* 1 / diagonal */
     const axis_costs* cost;  /* null without priors */
     hypotheses* hypothesis;  /* improved by the search */
-    const hypotheses* slack; /* distances above the least metric from which on hypotheses
-                                do not matter; null without a limit */
+    const hypotheses* slack; /* distances above the least metric at which hypotheses
+                              * stop to matter; null without a limit */
     int shift;               /* level i is column (i + shift) mod nt */
     int first;               /* lowest level whose hypotheses are wanted, >= 2 */
 

@@ -10,18 +10,18 @@ namespace MIMOPACK_ISA {
 /* SD, or best first: ASD. Sizes are template parameters, so that only the chosen form is
  * compiled. */
 template <bool BEST_FIRST,
-          int NT = asked::fixed_tx,
-          int NR = asked::fixed_rx,
-          int WIDTH = asked::width>
+          int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_sphere(arena<lane>& a)
 {
-    constexpr sphere_options o = asked::options();
+    constexpr sphere_options o = program::options();
     if constexpr (!BEST_FIRST && !o.enumeration && sphere_fits<NT, NR, WIDTH>() &&
-                  !asked::counts)
-        return shared_sphere<NT, NR, WIDTH>(a, asked::points);
+                  !program::counts)
+        return shared_sphere<NT, NR, WIDTH>(a, program::points);
     else
-        return sphere<lane, asked::width>(
-            a, asked::points, layers(), antennas(), o, BEST_FIRST);
+        return sphere<lane, program::width>(
+            a, program::points, layers(), antennas(), o, BEST_FIRST);
 }
 
 template <class Lane>

@@ -258,7 +258,7 @@ class shared_sphere
 public:
     using mask = lane::mask;
     static constexpr int shared_bytes = sizeof(storage);
-    static constexpr int least_blocks = asked::matrix_each ? 8 : 1; /* in registers */
+    static constexpr int least_blocks = program::matrix_each ? 8 : 1; /* in registers */
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
         : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR), d_columns(a, NT)
@@ -271,7 +271,7 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    /* A search in steps (see cuda/in_steps.h): puts a vector where any thread of the warp
+    /* A search in steps (see cuda/refilled_search.h): puts a vector where any thread of the warp
      * may take it. */
     MP_FN void put(const lane* y, lane, int place)
     {

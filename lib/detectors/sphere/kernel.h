@@ -67,8 +67,8 @@ struct scalar_tree {
                 sum -= r[l * size + j] * x[j];
             x[l] = sum / r[l * size + l];
         }
-        /* Sum in the order of the search, which must not find the same point better by
-         * rounding. */
+        /* Sum in the order of the search, so that rounding does not make the search find
+         * the same point better. */
         for (int l = size - 1; l >= 0; --l) {
             int k = 0;
             while (k < side - 1 && x[l] > symbol(k) + 1.0f)

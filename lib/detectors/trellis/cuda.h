@@ -9,8 +9,8 @@ namespace MIMOPACK_ISA {
 
 MP_FN auto make_trellis(arena<lane>& a)
 {
-    return trellis<lane, asked::fixed_tx, asked::fixed_rx, asked::width>(
-        a, asked::points, layers(), antennas());
+    return trellis<lane, program::fixed_tx, program::fixed_rx, program::width>(
+        a, program::points, layers(), antennas());
 }
 
 } // namespace MIMOPACK_ISA

@@ -73,8 +73,8 @@ private:
     const int d_group; /* survivors whose table stays in the cache */
     ordered_columns<F, NT, NR> d_columns;
     path_tree<F, NT, NR, WIDTH> d_tree;
-    /* d_cost: what a prior adds to a column's metrics; d_metric, d_path: the survivors;
-     * d_table: metrics of a stage, for each path of a group that reaches it */
+    /* d_cost: a-priori costs of each column; d_metric, d_path: the survivors; d_table:
+     * metrics of a stage, for each path of a group that reaches it */
     buffer<F, 0> d_cost, d_metric, d_table, d_best, d_from, d_path, d_next, d_prior,
         d_llr;
     bool d_has_prior = false;
@@ -106,8 +106,8 @@ private:
         }
     }
 
-    /* Set d_table to what the children of survivors from `first` on add to their metrics.
-     * The entries of the real axis include the survivor's own metric. */
+    /* Set d_table to the metrics that the children of survivors from `first` on add. The
+     * entries of the real axis include the survivor's own metric. */
     MP_FN void set_table(int level, int first, int paths, int last)
     {
         const F weight = d_tree.weight(level);

@@ -23,7 +23,7 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
         num_info, num_bits: number of information bits and of all bits in a codeword.
         kept: which of the output bits A1 B1 A2 B2 ... of the encoder are sent; the pattern
             repeats.
-        more: further constants, which the headers expect in the namespace ``asked``.
+        more: further constants, which the headers expect in the namespace ``program``.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
     return f"""// {source.headers()}
@@ -31,7 +31,7 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
 #define MIMOPACK_THREADS {32 * words}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
-namespace asked {{
+namespace program {{
 constexpr int num_info = {num_info}, num_bits = {num_bits};
 constexpr int period = {len(kept) // 2};
 constexpr unsigned kept = {mask};

@@ -50,7 +50,7 @@ def text(code, factor, offset, early_stop, in_shared):
         first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(code.shifts)))])
         circulants = f"""\
 #define MIMOPACK_CIRCULANTS
-namespace asked {{
+namespace program {{
 constexpr int size = {code.size}, block_rows = {len(code.shifts)}, edges = {len(row)};
 __device__ constexpr int first[] = {source.numbers(first)};
 __device__ constexpr int column[] = {source.numbers(column)};
@@ -62,7 +62,7 @@ __device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};
 #define MIMOPACK_THREADS {threads(code)}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
-namespace asked {{
+namespace program {{
 constexpr int num_bits = {code.num_bits}, ones = {len(rows)}, largest = {degrees.max()};
 constexpr ldpc_rule rule{{ {source.number(factor)}, {source.number(offset)} }};
 constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.number(in_shared)};

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The text of a detector's CUDA program, for NVRTC; needs neither CuPy nor a GPU.
 
-lib/cuda/asked.h describes the names that a program defines for the headers.
+lib/cuda/program.h describes the names that a program defines for the headers.
 """
 
 import hashlib
@@ -89,14 +89,14 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     members = (len(points), len(plan["bit_source"]), plan["width"])
     return f"""// {headers()} {_outside(plan["folder"])}
 #include "{plan["folder"]}/kernel.h"
-#define MIMOPACK_ASKED
+#define MIMOPACK_PROGRAM
 #define MIMOPACK_THREADS {plan["gpu_threads"]}
 #define MIMOPACK_BLOCKS {BLOCKS}
 {"#define MIMOPACK_SIZE_ONLY" if arena is None else f"#define MIMOPACK_ARENA {arena}"}
 #define MIMOPACK_LARGEST_LOCAL_ARENA {LARGEST_LOCAL_ARENA}
 namespace mimopack {{
 namespace {NAMESPACE} {{
-namespace asked {{
+namespace program {{
 constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
 constexpr int bits = {bits}, width = {plan["width"]}, num_llr = {num_llr};

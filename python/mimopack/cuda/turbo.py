@@ -43,7 +43,7 @@ def text(size, coefficients, scale, early_stop):
 #define MIMOPACK_THREADS {threads(size)}
 namespace mimopack {{
 namespace {source.NAMESPACE} {{
-namespace asked {{
+namespace program {{
 constexpr int size = {size}, windows = {windows(size)}, words = {words(size)};
 constexpr unsigned f1 = {coefficients[0]}, f2 = {coefficients[1]};
 constexpr int train = {TRAIN}, warm = {WARM};

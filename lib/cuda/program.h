@@ -1,54 +1,53 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a program asks of the headers: namespace asked, and macros. A program for one
- * detector and one kind of call begins with its own, written by
- * python/mimopack/cuda/source.py, and defines MIMOPACK_ASKED. Without it this file stands
- * in, with 4x4 QPSK and default options, so that an editor or a compiler can parse each
- * header by itself:
+/* The constants of a CUDA program: namespace program, and macros. The program for one
+ * detector and one kind of call begins with its own constants, which
+ * python/mimopack/cuda/source.py writes, and defines MIMOPACK_PROGRAM. Otherwise this file
+ * defines an example, 4x4 QPSK with default options, so that an editor or a compiler can
+ * parse each header by itself:
  *
  *     g++ -std=c++17 -fsyntax-only -Ilib -include tests/support/without_gpu.h \
  *         -x c++ lib/cuda/detect.h */
 #pragma once
 #include "common/config.h"
 
-#ifndef MIMOPACK_ASKED
+#ifndef MIMOPACK_PROGRAM
 
-#define MIMOPACK_THREADS 64 /* of a block */
-#define MIMOPACK_BLOCKS 1   /* of a multiprocessor at least, which limits registers */
-#define MIMOPACK_ARENA 0 /* of a thread, in floats; MIMOPACK_SIZE_ONLY: still unknown */
-#define MIMOPACK_LARGEST_LOCAL_ARENA 2048 /* that is in local memory */
-/* MIMOPACK_MAKE: the detector's make_NAME() (see detect.h) */
+#define MIMOPACK_THREADS 64 /* threads per block */
+#define MIMOPACK_BLOCKS 1 /* least blocks per multiprocessor, which limits registers */
+#define MIMOPACK_ARENA 0  /* floats per thread; MIMOPACK_SIZE_ONLY: not known yet */
+#define MIMOPACK_LARGEST_LOCAL_ARENA 2048 /* a larger arena is in global memory */
+/* MIMOPACK_MAKE: the detector's function make_NAME() (see detect.h) */
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-namespace asked {
+namespace program {
 
-/* The size of H; fixed_tx and fixed_rx are 0 where it is too large for loops to be
- * unrolled. */
+/* The size of H; fixed_tx and fixed_rx are 0 if it is too large to unroll loops. */
 constexpr int num_tx = 4, num_rx = 4;
 constexpr int fixed_tx = 4, fixed_rx = 4;
-/* Bits of a symbol; Gray bits of an axis, 0 for other constellations than square QAM */
+/* Bits per symbol; Gray bits per axis, 0 for a constellation that is not square QAM */
 constexpr int bits = 2, width = 1;
-/* LLRs of a vector */
+/* LLRs per vector */
 constexpr int num_llr = 8;
-/* Hard solutions that a call gives */
+/* Number of hard solutions in a call */
 constexpr int num_hard = 0;
-/* Whether a call gives a-priori LLRs; whether layers have known bits (see grid_layer);
- * whether the kernel gets a-priori LLRs; whether a call gives a matrix for each vector;
- * whether it wants 8-bit LLRs, and the number of nodes. */
+/* prior_given: the call has a-priori LLRs. has_layers: layers have known bits (see
+ * grid_layer). has_prior: the kernel gets a-priori LLRs. matrix_each: each vector has its
+ * own matrix. as_int8: LLRs have 8 bits. counts: nodes are counted. */
 constexpr bool prior_given = false, has_layers = false;
 constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false, counts = false;
-/* Whether vectors take unequal time, so that threads take the next one when they are
- * done; whether LLRs are without the a-priori LLRs. */
+/* dynamic: vectors take unequal time, so threads take the next vectors when they are
+ * ready. extrinsic: the a-priori LLRs are subtracted from the result. */
 constexpr bool dynamic = false, extrinsic = false;
-/* Threads of a warp that wait before they take the next vectors */
+/* Number of idle threads in a warp at which these get the next vectors */
 constexpr int idle = 16;
 
 /* An option that is a list, as an array that threads can index */
 __device__ constexpr int levels[] = { 1 }, expansions[] = { 1 };
 
-/* The detector's options; here those of any family, with default values */
+/* The detector's options; in this example those of any family, with default values */
 struct default_options {
     template <class Options>
     constexpr operator Options() const
@@ -68,7 +67,7 @@ __device__ constexpr constellation points = { 4,
                                               { -0.7f, 0.7f, -0.7f, 0.7f },
                                               nullptr };
 
-} // namespace asked
+} // namespace program
 } // namespace MIMOPACK_ISA
 } // namespace mimopack
 

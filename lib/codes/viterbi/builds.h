@@ -70,7 +70,7 @@ struct viterbi_job {
     std::uint8_t state[2];
 };
 
-/* The plan of a decoder with soft output; place as in codes/convolutional/kernel.h */
+/* The plan of a decoder with soft output; `place` as in codes/convolutional/kernel.h */
 struct convolutional_plan {
     int num_info, num_bits;
     const int* place;

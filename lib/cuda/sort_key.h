@@ -9,9 +9,9 @@ namespace MIMOPACK_ISA {
 
 /* A key to be sorted. Its min and max are opaque to the compiler's first stage, which
  * would take minutes to see through long chains of them. */
-struct key_value {
+struct sort_key {
     unsigned v;
-    MP_FN friend key_value min(key_value a, key_value b)
+    MP_FN friend sort_key min(sort_key a, sort_key b)
     {
 #ifdef __CUDA_ARCH__
         asm("min.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));
@@ -20,7 +20,7 @@ struct key_value {
         return a.v < b.v ? a : b;
 #endif
     }
-    MP_FN friend key_value max(key_value a, key_value b)
+    MP_FN friend sort_key max(sort_key a, sort_key b)
     {
 #ifdef __CUDA_ARCH__
         asm("max.u32 %0, %0, %1;" : "+r"(a.v) : "r"(b.v));

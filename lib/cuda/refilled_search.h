@@ -1,43 +1,43 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Searches of unequal length, with one thread for each vector. A warp prepares vectors
- * together; each of its threads takes the next one when it is done. */
+/* Searches of unequal length, one vector per thread. A warp prepares vectors together;
+ * each of its threads takes the next vector when its search ends. */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/batch.h"
-#include "cuda/hooks.h"
+#include "cuda/kernel_traits.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Detects a batch; returns how many of this thread's vectors were erased. */
+/* Detect a batch; return the number of this thread's vectors that were erased. */
 template <class Kernel>
-MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& arrays)
+MP_FN unsigned detect_refilled(Kernel& kernel, const batch& all, vector_arrays& arrays)
 {
-    static_assert(comes_in_steps<Kernel>(0) && !asked::has_prior && !asked::counts);
+    static_assert(has_steps<Kernel>(0) && !program::has_prior && !program::counts);
     const int own = threadIdx.x % 32, warp = threadIdx.x - own;
-    const unsigned chunk = asked::matrix_each ? 1 : all.chunk;
-    /* next: the chunks that are prepared next; t: the vector of each */
+    const unsigned chunk = program::matrix_each ? 1 : all.chunk;
+    /* next: the first chunk to be prepared next; t: the vector of each chunk */
     const unsigned long long step =
         gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS);
     unsigned long long next =
         blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + warp;
     unsigned long long first = 0, vector = 0;
-    unsigned t = 0, first_t = 0, lost = 0;
-    int rows = 0, waiting = 0; /* vectors that were prepared, and that nobody took */
+    unsigned t = 0, first_t = 0, erased = 0;
+    int rows = 0, waiting = 0; /* vectors prepared; those that no thread has taken */
     bool searches = false, has_result = false;
     for (;;) {
         if (has_result && !searches) {
             const lane noise = all.load_noise(vector);
             const auto usable =
                 kernel.finish(noise, &arrays.found[0]) & batch::allowed(noise);
-            order_llr(asked::points,
+            order_llr(program::points,
                       layers(),
                       usable,
                       &arrays.found[0],
                       static_cast<const lane*>(nullptr),
                       &arrays.ordered[0]);
-            lost += !usable.m;
+            erased += !usable.m;
             all.store(vector, &arrays.ordered[0]);
             has_result = false;
         }
@@ -49,7 +49,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
                 rows = all.chunks - next < 32 ? static_cast<int>(all.chunks - next) : 32;
                 waiting = rows;
                 const unsigned long long at = next + (own < rows ? own : rows - 1);
-                if (asked::matrix_each || t == 0) {
+                if (program::matrix_each || t == 0) {
                     all.load_matrix(at, &arrays.matrix[0]);
                     kernel.prepare(&arrays.matrix[0]);
                 }
@@ -60,7 +60,7 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
                 __syncwarp();
                 if (++t == chunk) {
                     t = 0;
-                    next = step + all.take<32>();
+                    next = step + all.take();
                 }
             }
             const int place = rows - waiting + __popc(idle & ((1u << own) - 1));
@@ -74,9 +74,9 @@ MP_FN unsigned detect_in_steps(Kernel& kernel, const batch& all, vector_arrays& 
             idle = __ballot_sync(~0u, !searches);
         }
         if (idle == ~0u)
-            return lost;
-        /* Some wait for others, so that a turn is worth while. */
-        const int enough = waiting || next < all.chunks ? asked::idle : 32;
+            return erased;
+        /* Threads wait until there are enough of them to fetch vectors together. */
+        const int enough = waiting || next < all.chunks ? program::idle : 32;
         do {
             if (searches)
                 searches = kernel.advance();

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Searches for many more antennas than layers: with H = Q R, the metrics |Q^H y - R x|^2
- * and |y - H x|^2 differ by what no x changes. */
+ * and |y - H x|^2 differ by a constant independent of x. */
 #pragma once
 #include "common/large_qr.h"
 
@@ -12,14 +12,14 @@ namespace MIMOPACK_ISA {
  * orders, metrics and candidates then cost what they cost for a square H. With less than
  * twice as many rows, the further decomposition of H costs more than this saves. */
 template <class F, class Kernel>
-class tall : public Kernel
+class qr_reduced_search : public Kernel
 {
 public:
     using mask = decltype(F() < F());
 
-    /* more: what Kernel's constructor takes behind the sizes */
+    /* more: further arguments of Kernel's constructor */
     template <class... More>
-    MP_FN tall(arena<F>& a, const constellation& c, int nt, int nr, More... more)
+    MP_FN qr_reduced_search(arena<F>& a, const constellation& c, int nt, int nr, More... more)
         : Kernel(a, c, nt, large_qr<F>::is_tall(nt, nr) ? nt : nr, more...),
           d_nt(nt),
           d_is_tall(large_qr<F>::is_tall(nt, nr)),
@@ -67,15 +67,15 @@ private:
     }
 };
 
-/* tall, or the kernel itself where H never has many more rows than columns */
+/* qr_reduced_search, or the kernel itself where H never has many more rows than columns */
 template <class F, class Kernel, bool POSSIBLE>
-struct tall_if {
+struct qr_reduced_if {
     using type = Kernel;
 };
 
 template <class F, class Kernel>
-struct tall_if<F, Kernel, true> {
-    using type = tall<F, Kernel>;
+struct qr_reduced_if<F, Kernel, true> {
+    using type = qr_reduced_search<F, Kernel>;
 };
 
 } // namespace MIMOPACK_ISA
