@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The decoders of codes */
 #include "bindings/common.h"
-#include "codes/viterbi/plan.h"
+#include "codes/viterbi/builds.h"
 #include <stdexcept>
 #include <vector>
 

@@ -118,7 +118,9 @@ private:
             F* const v = column(c);
             const F sum = unscaled_qr<F, 0, 0>::energy(v, qr.d_nr);
             qr.set_diagonal(
-                c, sum, unscaled_qr<F, 0, 0>::is_independent(sum, qr.d_norm2[c], qr.d_nr));
+                c,
+                sum,
+                unscaled_qr<F, 0, 0>::is_independent(sum, qr.d_norm2[c], qr.d_nr));
             MP_ROLLED
             for (int i = 0; i < 2 * qr.d_nr; ++i)
                 v[i] = v[i] * qr.d_inverse[c];

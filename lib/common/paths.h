@@ -54,8 +54,9 @@ public:
     MP_STEP void prepare(const F* h, int last = 0)
     {
         const int nt = d_nt;
-        d_qr.decompose_from(
-            h, [=](int i) { return i == 0 ? last : i <= last ? i - 1 : i; });
+        d_qr.decompose_from(h, [=](int i) {
+            return i == 0 ? last : i <= last ? i - 1 : i;
+        });
         MP_UNROLL_UP_TO(4)
         for (int i = 0; i < nt; ++i)
             d_qr.divide_row(i, side, &d_c[0], &d_offset[0]);

@@ -50,11 +50,11 @@ struct unscaled_qr {
     const extent<NR> d_nr;
     buffer<F, 2 * NT * NR> q; /* column-major: column c at 2*nr*c */
     buffer<F, 2 * NT * NT> r; /* r_ij at 2*(i*nt + j), j > i */
-    buffer<F, NT> length2;    /* |q_i|^2, r_ii^2 of the usual R; 0 for a dependent column */
-    buffer<F, NT> inverse2;   /* 1 / |q_i|^2; 0 for a dependent column */
-    buffer<F, NT> norm2;      /* |h_i|^2 */
-    mask finite;              /* no NaN, no Inf, and no column is too large */
-    mask usable;              /* finite and of full column rank */
+    buffer<F, NT> length2;  /* |q_i|^2, r_ii^2 of the usual R; 0 for a dependent column */
+    buffer<F, NT> inverse2; /* 1 / |q_i|^2; 0 for a dependent column */
+    buffer<F, NT> norm2;    /* |h_i|^2 */
+    mask finite;            /* no NaN, no Inf, and no column is too large */
+    mask usable;            /* finite and of full column rank */
 
     MP_FN unscaled_qr(arena<F>& a, int nt_, int nr_)
         : d_nt(nt_),
@@ -198,8 +198,8 @@ struct unscaled_qr {
     }
 };
 
-/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal. A dependent column
- * has zeros in Q, and in its row of R. */
+/* The usual h = Q R: orthonormal columns, and r_ii > 0 on the diagonal. A dependent
+ * column has zeros in Q, and in its row of R. */
 template <class F, int NT, int NR>
 struct qr : unscaled_qr<F, NT, NR> {
     using base = unscaled_qr<F, NT, NR>;

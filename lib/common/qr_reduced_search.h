@@ -19,7 +19,8 @@ public:
 
     /* more: further arguments of Kernel's constructor */
     template <class... More>
-    MP_FN qr_reduced_search(arena<F>& a, const constellation& c, int nt, int nr, More... more)
+    MP_FN
+    qr_reduced_search(arena<F>& a, const constellation& c, int nt, int nr, More... more)
         : Kernel(a, c, nt, large_qr<F>::is_tall(nt, nr) ? nt : nr, more...),
           d_nt(nt),
           d_is_tall(large_qr<F>::is_tall(nt, nr)),
@@ -67,7 +68,8 @@ private:
     }
 };
 
-/* qr_reduced_search, or the kernel itself where H never has many more rows than columns */
+/* qr_reduced_search, or the kernel itself where H never has many more rows than columns
+ */
 template <class F, class Kernel, bool POSSIBLE>
 struct qr_reduced_if {
     using type = Kernel;

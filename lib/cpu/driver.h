@@ -248,10 +248,9 @@ struct lane_data {
         for (int i = 0; p.points.layers && i < size.y(); ++i)
             y[i] = y[i] - shift[i];
         if (known())
-            usable = usable & order_prior(p.points,
-                                          size.nt,
-                                          b.prior ? prior : nullptr,
-                                          canonical_prior);
+            usable = usable &
+                     order_prior(
+                         p.points, size.nt, b.prior ? prior : nullptr, canonical_prior);
         return usable;
     }
 
@@ -296,8 +295,8 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
         for (int l = 0; l < simd::width; ++l)
             vector[l] = at.vector(l) + t;
         hook(kernel, vector, at.count);
-        usable = usable &
-                 kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
+        usable =
+            usable & kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
         lanes.store_llrs(at, t, usable);
         erased += at.count - usable.count(at.count);
     }

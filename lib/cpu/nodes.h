@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The driver's hook that tells a kernel which lanes are in use and where to count nodes */
+/* The driver's hook that tells a kernel which lanes are in use and where to count nodes
+ */
 #pragma once
 #include "cpu/plan.h"
 #include "cpu/simd.h"

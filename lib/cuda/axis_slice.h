@@ -10,7 +10,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* As copysignf() sees it: also of zeros */
+/* Whether the sign bit is set, as it may be for zero */
 MP_FN bool negative(float u) { return __float_as_int(u) < 0; }
 
 /* The level of an axis that is nearest to u, in steps of 1 round 0, and its Gray bits */
@@ -34,8 +34,8 @@ struct axis_slice<2> {
     }
 };
 
-/* The Gray bits of an axis' level after the first, from its distance to 0: each tells the
- * inner half of the levels from the outer one, then again in the half that is left. */
+/* Set the Gray bits of an axis' level after the first, from its distance to 0. Each tells
+ * the inner half of the remaining levels from the outer half. */
 template <int WIDTH>
 MP_FN void amplitude_bits(float away, bool* bit)
 {
@@ -47,8 +47,8 @@ MP_FN void amplitude_bits(float away, bool* bit)
     }
 }
 
-/* Wider axes round a sum. This takes more instructions, but fewer that compare and
- * select: a GPU does half as many of these at a time. */
+/* Wider axes round a sum. This takes more instructions, but fewer comparisons and
+ * selections, which a GPU executes at half the rate. */
 template <int WIDTH>
 struct axis_slice {
     float level;
@@ -63,9 +63,9 @@ struct axis_slice {
     }
 };
 
-/* The metric of a bit's value by its a-priori LLR: |LLR| or exactly 0, so that large LLRs
- * take no digits from other numbers. half: half the LLR, in units of the metrics. Two
- * additions; a GPU does half as many maxima at a time. */
+/* Return the cost of a bit's value by its a-priori LLR: |LLR| or exactly 0, so that large
+ * LLRs take no digits from other numbers. half: half the LLR, in units of the metrics.
+ * Two additions, because a GPU computes maxima at half the rate. */
 MP_FN float bit_penalty(bool value, float half)
 {
     return fabsf(half) + (value ? -half : half);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* A batch by teams of threads: a team takes a matrix and its vectors, a thread a layer. A
- * matrix whose columns are nearly dependent is repeated in double precision, if there is
- * such a form. What fails there too, or has none, is left to the team's first thread,
- * which runs the CPU's form. */
+/* A batch by teams of threads: a team takes a matrix and its vectors, a thread a layer.
+ * Matrices with nearly dependent columns are detected again in double precision, if there
+ * is such a form. The team's first thread detects the remaining ones by the CPU's
+ * form. */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/lockstep.h"
@@ -13,9 +13,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Whether a team takes this size. It takes sizes that are too large for a thread's
- * registers, and others from so many layers on, where a detector's teams are faster. It
- * knows no known bits. */
+/* Whether a team takes this size: one that is too large for a thread's registers, or has
+ * at least `layers` layers, from which the detector's teams are faster. Layers with known
+ * bits are not supported. */
 constexpr bool fits_team_from(int layers)
 {
     return !program::has_layers && program::num_tx > 1 && program::num_tx <= 32 &&
@@ -53,7 +53,7 @@ struct again_if<false, Again> {
 };
 
 /* Method: the steps of a detector. Again: the same in double precision, or void. Both
- * have, but for make_serial(), which Again does not need:
+ * have the following members, Again without make_serial():
  *
  *   axes                  columns of a thread, as in team_cavity.h; 0: it has none
  *   storage               what they keep in shared memory
@@ -79,8 +79,8 @@ public:
     static constexpr int teams = MIMOPACK_THREADS / team_threads;
     static constexpr int shared_bytes = teams * sizeof(storage);
 
-    /* Detect the batch; return how many of this thread's vectors were erased. memory:
-     * that of the team for the CPU's form */
+    /* Detect the batch; return how many of this thread's vectors were erased. memory: the
+     * team's arena for the CPU's form */
     MP_FN static unsigned detect(const batch& all, lane* memory)
     {
         constexpr int in_warp = 32 / team_threads;
@@ -247,20 +247,20 @@ private:
     }
 };
 
-/* What takes the place of a kernel where teams detect the batch */
+/* The kernel's place holder if teams detect the batch */
 template <class Method, class Again = void>
 struct team_kernel {
     using teams = by_teams<Method, Again>;
     static constexpr int team_threads = teams::team_threads;
-    /* Blocks of a multiprocessor, which limit registers. With several vectors to a
-     * matrix, a thread has more of them where an inverse stays in them, and where shared
-     * memory has no room for eight blocks anyway. Else what spills is mostly the CPU's
-     * form. */
+    /* Least number of blocks per multiprocessor, which limits registers. If vectors share
+     * a matrix, a thread gets more registers to keep an inverse in them, or if shared
+     * memory has no room for eight blocks anyway. Otherwise mostly the CPU's form
+     * spills. */
     static constexpr bool takes_many =
         !program::matrix_each &&
         (Method::axes == 2 || (Method::axes == 1 && often_dependent) ||
          8 * (teams::shared_bytes + 1024) > 228 * 1024);
-    /* with 64 threads to a block; as many registers of a thread with fewer */
+    /* for 64 threads per block; with fewer threads, as many registers per thread */
     static constexpr int large = (Method::axes == 2 ? 4 : 6) * 64 / MIMOPACK_THREADS;
     static constexpr int least_blocks = program::num_tx > 16 ? large : takes_many ? 6 : 8;
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The entry points of a detector's program. A program includes this file after namespace
- * program (see cuda/program.h) and the detector's cuda.h. MIMOPACK_MAKE is the name of the
- * function make_NAME(arena) that chooses the detector's form and constructs it. */
+ * program (see cuda/program.h) and the detector's cuda.h. MIMOPACK_MAKE is the name of
+ * the function make_NAME(arena) that chooses the detector's form and constructs it. */
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/lockstep.h"
@@ -78,8 +78,9 @@ extern "C" __global__ void arena_size(unsigned long long* sizes)
 #else
 
 /* Detect a batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
- * threads, if they are not in local memory. counters: zeros, to which the number of erased
- * vectors is added, and the number of chunks taken after each warp's first ones. */
+ * threads, if they are not in local memory. counters: zeros, to which the number of
+ * erased vectors is added, and the number of chunks taken after each warp's first ones.
+ */
 extern "C" __global__ void __launch_bounds__(
     MIMOPACK_THREADS,
     mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0))

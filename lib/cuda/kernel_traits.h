@@ -12,7 +12,8 @@
  *   team_threads        threads of a team that takes a matrix (see by_teams.h), in place
  *                       of all other members
  *   put() take() advance() finish()
- *                       a search in steps (see refilled_search.h), in place of detect() */
+ *                       a search in steps (see refilled_search.h), in place of detect()
+ */
 #pragma once
 #include "common/bit_order.h"
 #include "cuda/batch.h"

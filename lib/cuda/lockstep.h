@@ -35,8 +35,7 @@ struct division {
     MP_FN int chunks_at_once() const
     {
         if constexpr (team_blocks<Kernel>(0) > 0)
-            return static_cast<int>(
-                divided(chunks, divided(chunks, 32 * warps) * warps));
+            return static_cast<int>(divided(chunks, divided(chunks, 32 * warps) * warps));
         else
             return 32;
     }

@@ -6,9 +6,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A kernel whose prepare() is a function of its own where it is LARGE, too large for
- * registers. NVRTC then compiles bit flipping for 8x8 in a quarter of the time
- * (CUDA 12.4) or a tenth (13.0). */
+/* A kernel whose prepare() is not inlined if LARGE, too large for registers. NVRTC then
+ * compiles bit flipping for 8x8 in a quarter of the time (CUDA 12.4) or a tenth
+ * (13.0). */
 template <class Kernel, bool LARGE>
 struct prepared : Kernel {
     using Kernel::Kernel;

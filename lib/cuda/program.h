@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The constants of a CUDA program: namespace program, and macros. The program for one
  * detector and one kind of call begins with its own constants, which
- * python/mimopack/cuda/source.py writes, and defines MIMOPACK_PROGRAM. Otherwise this file
- * defines an example, 4x4 QPSK with default options, so that an editor or a compiler can
- * parse each header by itself:
+ * python/mimopack/cuda/source.py writes, and defines MIMOPACK_PROGRAM. Otherwise this
+ * file defines an example, 4x4 QPSK with default options, so that an editor or a compiler
+ * can parse each header by itself:
  *
  *     g++ -std=c++17 -fsyntax-only -Ilib -include tests/support/without_gpu.h \
  *         -x c++ lib/cuda/detect.h */
@@ -14,8 +14,8 @@
 #ifndef MIMOPACK_PROGRAM
 
 #define MIMOPACK_THREADS 64 /* threads per block */
-#define MIMOPACK_BLOCKS 1 /* least blocks per multiprocessor, which limits registers */
-#define MIMOPACK_ARENA 0  /* floats per thread; MIMOPACK_SIZE_ONLY: not known yet */
+#define MIMOPACK_BLOCKS 1   /* least blocks per multiprocessor, which limits registers */
+#define MIMOPACK_ARENA 0    /* floats per thread; MIMOPACK_SIZE_ONLY: not known yet */
 #define MIMOPACK_LARGEST_LOCAL_ARENA 2048 /* a larger arena is in global memory */
 /* MIMOPACK_MAKE: the detector's function make_NAME() (see detect.h) */
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* float and double under the same names, for steps that a team of threads does again in
+/* Functions of float and double with the same names, for steps that teams repeat in
  * double precision */
 #pragma once
 #include "cuda/lane.h"
@@ -21,7 +21,7 @@ struct complex_numbers<double> {
 template <class Real>
 using complex_of = typename complex_numbers<Real>::type;
 
-/* What one instruction loads from shared memory */
+/* Numbers that one instruction loads from shared memory */
 template <class Real>
 struct alignas(16) loaded_together {
     static constexpr int size = 16 / sizeof(Real);

@@ -20,7 +20,7 @@ template <int N>
 struct constant_column {
 };
 
-/* The column's row comes on top, and the rows above it step down. */
+/* Move a column's row to the top; the rows above it move down. */
 template <int COLUMN, int NT, int SIZE>
 MP_FN void raise_row(float (&rows)[NT][SIZE])
 {
@@ -68,7 +68,7 @@ struct register_system {
     float c[NT][NT][2], w[NT], v[2 * NT];
     float half[KNOWN ? NT : 1][bits];
 
-    /* Sets the system of decomposed columns and a vector; returns whether the vector is
+    /* Set the system of decomposed columns and a vector; return whether the vector is
      * finite. */
     template <int NR>
     MP_FN lane::mask set(const unscaled_qr<lane, NT, NR>& qr, const lane* y, float scale)
@@ -109,7 +109,7 @@ struct register_system {
         return sum;
     }
 
-    /* The column comes on top, and those above it step down. Its row loses its entries
+    /* Move a column to the top; the columns above it move down. Its row loses its entries
      * one after another to the rows below. */
     template <int COLUMN>
     MP_FN void raise(constant_column<COLUMN>)
@@ -153,7 +153,7 @@ struct register_system {
     }
 };
 
-/* A number for both values of each bit, by column */
+/* A number for each value of each bit, by column */
 template <int NT, int WIDTH>
 struct bit_pairs {
     static constexpr int bits = 2 * WIDTH;
@@ -228,7 +228,7 @@ struct register_candidate {
     bool bit[NT][2 * WIDTH];
     int number;
 
-    /* Sets row i, where the rows above leave u, to the best level of each axis. */
+    /* Set row i, where the rows above leave u, to the best level of each axis. */
     template <bool KNOWN>
     MP_FN void
     slice(const register_system<NT, WIDTH, KNOWN>& s, int i, float u_re, float u_im)
@@ -246,7 +246,7 @@ struct register_candidate {
             metric += bit_penalty(bit[i][b], s.half[KNOWN ? i : 0][b]);
     }
 
-    /* Sets all rows below the top, where the real part of the top symbol leaves u. */
+    /* Set all rows below the top, where the real part of the top symbol leaves u. */
     template <bool KNOWN>
     MP_FN void slice_below_top(const register_system<NT, WIDTH, KNOWN>& s, const float* u)
     {
@@ -292,10 +292,10 @@ MP_FN float sliced_metric(const register_system<NT, WIDTH, KNOWN>& s)
     return x.metric;
 }
 
-/* Takes each symbol of the top column with the best symbols of the columns below. Updates
- * the bits' minima where Bits, and calls visit(candidate). LARGE: visits take so many
- * registers that fewer candidates have room at a time; so do a-priori LLRs of many
- * columns. */
+/* Complete each symbol of the top column by the best symbols of the columns below. Update
+ * the bits' minima if Bits, and call visit(candidate). LARGE: visit() needs so many
+ * registers that fewer candidates fit at a time. A-priori LLRs of many columns do so
+ * too. */
 template <bool Bits, bool LARGE = false, int NT, int WIDTH, bool KNOWN, class Visit>
 MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
                       bit_minima<NT, WIDTH>& m,
@@ -362,8 +362,8 @@ MP_FN void expand_top(const register_system<NT, WIDTH, KNOWN>& s,
     }
 }
 
-/* Whether this is square QAM with at most so many bits per axis, and layers; beyond that
- * there is the CPU's form. */
+/* Whether this is square QAM with at most this number of bits per axis and of layers.
+ * Larger sizes use the CPU's form. */
 constexpr bool register_sizes_to(int width, int antennas)
 {
     return program::width > 0 && program::width <= width && program::fixed_tx > 1 &&

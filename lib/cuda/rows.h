@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Moves rows of arrays to the registers of threads and back, 16 bytes at a time. Each
+/* Move rows of arrays to the registers of threads and back, 16 bytes at a time. Each
  * thread moves its own row, or a warp moves its rows together through shared memory. */
 #pragma once
 #include "cuda/lane.h"
@@ -60,7 +60,7 @@ MP_FN int quantised(lane x, float scale)
     return __float2int_rn(fmaxf(fminf(x.v * scale, 127.0f), -127.0f));
 }
 
-/* Stores saturated integers, 16 or 4 at a time where rows allow. */
+/* Store saturated integers, 16 or 4 at a time where rows allow. */
 template <int COUNT>
 MP_FN void store_int8(const lane* from, float scale, signed char* to)
 {
@@ -89,7 +89,7 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
     }
 }
 
-/* Copies 16 bytes from global to shared memory, without waiting where the GPU can. */
+/* Copy 16 bytes from global to shared memory, without waiting where the GPU can. */
 MP_FN void copy_part(const float4* from, float4* shared)
 {
 #if __CUDA_ARCH__ >= 800
@@ -108,7 +108,7 @@ MP_FN void rows_are_under_way()
 #endif
 }
 
-/* Waits for all rows but those that got under way last. */
+/* Wait for all rows except those begun last. */
 MP_FN void wait_for_rows()
 {
 #if __CUDA_ARCH__ >= 800
@@ -122,11 +122,12 @@ MP_FN void wait_for_rows()
  * Rows are an odd number of 16 bytes apart, so that neither access meets a bank twice. */
 template <int FLOATS>
 struct warp_rows {
-    static constexpr bool possible = program::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
+    static constexpr bool possible =
+        program::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
     static constexpr int parts = FLOATS / 4, stride = parts | 1;
     static constexpr int size = possible ? 32 * stride : 0; /* of float4 */
 
-    /* Begins to copy; wait_for_rows() says when it is done. */
+    /* Begin to copy; wait_for_rows() says when it is done. */
     MP_FN static void load(const float* from, int rows, float4* shared)
     {
         MP_UNROLL

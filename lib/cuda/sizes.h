@@ -3,13 +3,13 @@
 /* The size of H as constructors take it */
 #pragma once
 #include "common/qr_reduced_search.h"
-#include "cuda/program.h"
 #include "cuda/lane.h"
+#include "cuda/program.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Hides a size from the compiler where NT = 0, so that it does not unroll loops. */
+/* Hide a size from the compiler where NT = 0, so that it does not unroll loops. */
 MP_FN int any_size(int n)
 {
     asm("" : "+r"(n));
@@ -28,18 +28,19 @@ MP_FN int antennas()
     return NR ? program::num_rx : any_size(program::num_rx);
 }
 
-/* The size of H in a thread's search that tries each point: not fixed for 1024-QAM, for
- * which a compiler that unrolls the layers, too, takes minutes. */
+/* The size of H for a thread's search that tries each point. It is not fixed for
+ * 1024-QAM, because a compiler that also unrolls the layers takes minutes. */
 constexpr bool points_fit = program::width <= 4;
 constexpr int search_tx = points_fit ? program::fixed_tx : 0;
 constexpr int search_rx = points_fit ? program::fixed_rx : 0;
 
 /* A kernel for the size of H; NT as in extent */
 template <class Kernel, int NT>
-using sized = typename qr_reduced_if<lane,
-                               Kernel,
-                               NT == 0 && large_qr<lane>::is_tall(program::num_tx,
-                                                                  program::num_rx)>::type;
+using sized =
+    typename qr_reduced_if<lane,
+                           Kernel,
+                           NT == 0 && large_qr<lane>::is_tall(program::num_tx,
+                                                              program::num_rx)>::type;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of a warp's vectors on their way through shared memory. The next turn's rows
- * come while the warp works on the present ones; LLRs take the place of the rows that
- * were read. */
+/* The rows of a warp's vectors in shared memory. The next round's rows are loaded while
+ * the warp works on the present rows. LLRs replace the rows that were read. */
 #pragma once
 #include "cuda/batch.h"
 #include "cuda/kernel_traits.h"
@@ -30,14 +29,14 @@ class staged_rows
 
 public:
     /* Each vector has a matrix, each thread a vector, and shared memory has room for two
-     * turns. */
+     * rounds. */
     static constexpr bool used =
         program::matrix_each && matrix_rows::possible && y_rows::possible &&
         llr_rows::possible && team_blocks<Kernel>(0) == 0 &&
         2 * room * warps * 16 <= 48 * 1024 - shared_bytes<Kernel>(0);
     static constexpr bool takes_llr = used && !program::as_int8;
 
-    /* Begins to copy the rows of the chunks from first on. */
+    /* Begin to copy the rows of the chunks from first on. */
     MP_FN static void
     bring(const batch& all, unsigned long long first, int rows, int turn)
     {
@@ -53,7 +52,7 @@ public:
         }
     }
 
-    /* A thread without a vector reads the first one's rows. */
+    /* A thread without a vector reads the first thread's rows. */
     MP_FN static void load_matrix(int turn, bool exists, lane* to)
     {
         load_row<nr * nt>(own<matrix_rows>(tile(turn), exists), to);
@@ -69,7 +68,7 @@ public:
         return own<llr_rows>(tile(turn) + prior_at, exists);
     }
 
-    /* Stores the LLRs of the chunks from first on. A warp's threads come here together.
+    /* Store the LLRs of the chunks from first on. A warp's threads come here together.
      */
     MP_FN static void store(const batch& all,
                             const lane* ordered,

@@ -99,7 +99,7 @@ struct team_list {
         }
     }
 
-    /* Keeps the first half of this list and another one, both sorted. */
+    /* Keep the first half of this list and another one, both sorted. */
     MP_FN void keep_least(const team_list& more)
     {
         MP_UNROLL

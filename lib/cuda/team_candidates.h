@@ -28,7 +28,7 @@ public:
         unsigned symbols[words][ROOM + 1]; /* Gray codes; words in different banks */
     };
 
-    /* Numbers that collect() has found for a thread */
+    /* Numbers that collect() keeps for a thread */
     static constexpr int record_size = 2 * bits;
 
     MP_FN explicit team_candidates(storage& s) : d_at(s) {}

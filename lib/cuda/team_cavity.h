@@ -38,7 +38,7 @@ public:
 
     MP_FN team_cavity(const gram_of_h& gram, storage& s) : d_gram(gram), d_at(s) {}
 
-    /* Compute what does not depend on f and the means. s: the layer's standard
+    /* Compute everything that does not depend on f and the means. s: the layer's standard
      * deviations; noise: sigma^2 in B; scaling: the sigma^2 that scales the variances. */
     MP_FN void prepare(const Real* s, Real noise, Real scaling)
     {
@@ -106,7 +106,7 @@ public:
         for (int i = 0; i < nt; ++i) {
             const complex z = d_at.target[i];
             if constexpr (is_complex) {
-                /* minus the conjugate of what is left of B */
+                /* minus the conjugate of the inverse of B */
                 const Real re = -d_matrix.entry[i][0], im = -d_matrix.entry[i][1];
                 sum[0] = multiply_add(re, z.x, multiply_add(im, z.y, sum[0]));
                 sum[1] = multiply_add(re, z.y, multiply_add(-im, z.x, sum[1]));
@@ -126,9 +126,10 @@ public:
     }
 
 private:
-    /* The share of a column's energy that others leave: below it, float would keep fewer
-     * than three digits, and double fewer than five. Without noise it is below the former
-     * in about 14 of a thousand 16x16 Rayleigh channels. */
+    /* The least share of a column's energy that the other columns may leave. Below it,
+     * float would keep fewer than three digits, and double fewer than five. Without
+     * noise, about 14 in a thousand 16x16 Rayleigh channels are below the limit of
+     * float. */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
     static constexpr Real least_pivot = is_float ? 1e-3 : 1e-10;
     const gram_of_h& d_gram;

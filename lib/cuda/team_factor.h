@@ -22,7 +22,7 @@ class team_factor
     using complex = complex_of<Real>;
     using gram_of_h = team_gram_of<Real>;
     static constexpr int nt = program::num_tx, threads = gram_of_h::threads;
-    /* A column of which less than this share of its energy is left is too much for Real.
+    /* Real is not accurate enough if less than this share of a column's energy is left.
      * Tensor cores cost two bits. */
     static constexpr bool is_float = sizeof(Real) == sizeof(float);
     static constexpr Real unit = gram_of_h::tiled ? 4 : 1;
@@ -217,8 +217,8 @@ private:
         }
     }
 
-    /* Return whether the thread's column, which has the inverse of this energy left, has
-     * a share of its own left. */
+    /* Return whether at least this share of the thread's column is left. inverse: of the
+     * energy that is left */
     MP_FN bool has_energy(Real inverse, Real share) const
     {
         return inverse * gram.diagonal() < Real(1) / share;
@@ -264,7 +264,7 @@ private:
     }
 };
 
-/* Whether shared memory has room for what the teams of a block keep */
+/* Whether shared memory has room for the data of a block's teams */
 template <class Storage, class Real>
 constexpr bool teams_fit_shared()
 {

@@ -3,8 +3,8 @@
 /* H^H H and H^H y by a team of threads, one for each column of H (layer). */
 #pragma once
 #include "common/config.h"
-#include "cuda/program.h"
 #include "cuda/batch.h"
+#include "cuda/program.h"
 #include "cuda/real.h"
 #include "cuda/team.h"
 #include "cuda/tiles.h"
@@ -15,8 +15,8 @@ namespace MIMOPACK_ISA {
 /* The least power of two that is not less than n */
 constexpr int power_of_two(int n) { return n <= 1 ? 1 : 2 * power_of_two((n + 1) / 2); }
 
-/* Whether i.i.d. matrices often have nearly dependent columns. If they have not, the form
- * in double precision would only make the rest spill more. */
+/* Whether i.i.d. matrices often have nearly dependent columns. Otherwise the form in
+ * double precision would only cause more spills. */
 constexpr bool often_dependent = program::num_rx < 2 * program::num_tx;
 
 /* Whether the warp computes for its teams in turn on tensor cores. They cost two bits of
@@ -95,7 +95,7 @@ struct team_gram_of {
 private:
     complex d_column[shares ? 1 : nt]; /* the thread's column of H^H H */
 
-    /* Threads that take the entries of a vector in some rows, and each one's entries */
+    /* Threads that load a vector's entries of a block of rows, and entries per thread */
     static constexpr int takers = threads < rows ? threads : rows;
     static constexpr int entries = (rows * vectors + threads - 1) / threads;
     static constexpr int energies = threads < rows ? vectors : entries; /* of a thread */

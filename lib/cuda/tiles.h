@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* H^H H and H^H y on tensor cores, which multiply tiles of TF32 numbers (11 bits) and
- * ignore further bits. A float is the sum of two of them, within 2^-23; of the product of
- * two floats, only that of the lesser parts is left out. Tensor cores truncate sums
+ * ignore further bits. A float is the sum of two of them, within 2^-23. The product of
+ * two floats leaves out only the product of the smaller parts. Tensor cores truncate sums
  * instead of rounding them. */
 #pragma once
 #include "common/config.h"
-#include "cuda/program.h"
 #include "cuda/batch.h"
+#include "cuda/program.h"
 
 /* From compute capability 8.0 on */
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -107,7 +107,7 @@ public:
           d_storages(storages),
           d_apart(apart)
     {
-        /* Hides the thread's number, so that the compiler does not keep all that follows
+        /* Hide the thread's number, so that the compiler does not keep all that follows
          * from it in registers. */
         int thread = threadIdx.x % 32;
         asm volatile("" : "+r"(thread));

@@ -29,7 +29,8 @@ def test_each_header_parses_by_itself(header, tmp_path):
 
 
 def test_an_unknown_name_is_noticed(tmp_path):
-    done = parse('#include "cuda/program.h"\nint n = mimopack::device::program::unknown;\n', tmp_path)
+    text = '#include "cuda/program.h"\nint n = mimopack::device::program::unknown;\n'
+    done = parse(text, tmp_path)
     assert done.returncode and "unknown" in done.stderr
 
 

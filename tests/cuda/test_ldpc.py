@@ -50,9 +50,8 @@ extern "C" void launch(unsigned blocks, unsigned long long n, int iterations, co
 """
 
 
-@pytest.mark.parametrize("code, in_shared", [
-    (ldpc.wimax(2304, "1/2"), True), (ldpc.nr(2, 16), True), (CODES["wifi"], False),
-    (CODES["list"], False)])
+@pytest.mark.parametrize("code, in_shared", [(ldpc.wimax(2304, "1/2"), True),
+                                             (CODES["list"], False)])
 def test_compiles_with_messages_in_registers(code, in_shared):
     program = Program(cuda_ldpc.text(code, 0.8, 0.0, True, in_shared), "sm_75", source.OPTIONS)
     assert program.error is None
@@ -72,8 +71,7 @@ def test_steps_have_no_bit_in_common():
 
 
 @pytest.mark.parametrize("name, in_shared, offset, early_stop", [
-    ("wifi", True, 0, True), ("wifi", False, 0.5, False), ("hamming", True, 0, True),
-    ("nr", True, 0, False), ("list", False, 0, True)])
+    ("wifi", False, 0.5, False), ("nr", True, 0, True), ("list", False, 0, True)])
 def test_without_a_gpu(name, in_shared, offset, early_stop, tmp_path):
     code = CODES[name]
     _, _, llr = transmitted(code, 7, 1.5)
@@ -107,10 +105,9 @@ class TestOnAGpu:
     def module(self):
         self.cupy = pytest.importorskip("cupy")
 
-    @pytest.mark.parametrize("early_stop", [True, False])
-    @pytest.mark.parametrize("code", [
-        ldpc.wimax(2304, "1/2"), SMALL, ldpc.nr(1, 384), ldpc.nr(2, 3), HAMMING, CODES["list"]],
-        ids=lambda code: f"{type(code).__name__}-{code.num_bits}-{code.num_checks}")
+    @pytest.mark.parametrize("code, early_stop", [
+        (ldpc.wimax(2304, "1/2"), True), (ldpc.wifi(1944, "5/6"), False), (ldpc.nr(1, 384), True),
+        (HAMMING, True), (CODES["list"], False)])
     def test_same_as_the_cpu(self, code, early_stop):
         _, _, llr = transmitted(code, 300, 1.5)
         llr[7] = np.nan

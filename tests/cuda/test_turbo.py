@@ -48,9 +48,8 @@ def program(size, early_stop):
     return cuda_turbo.text(size, qpp_coefficients(size), 0.75, early_stop)
 
 
-@pytest.mark.parametrize("size, architecture", [(6144, "sm_90"), (40, "sm_75")])
-def test_compiles_without_spills(size, architecture):
-    compiled = Program(program(size, True), architecture, source.OPTIONS)
+def test_compiles_without_spills():
+    compiled = Program(program(6144, True), "sm_90", source.OPTIONS)
     assert compiled.error is None and compiled.spills["decode"] == 0
 
 
@@ -62,8 +61,8 @@ def test_windows_of_every_size():
 
 
 # One window, with several codewords per block, as on the CPU; windows whose length is not a
-# multiple of a group's; many windows.
-@pytest.mark.parametrize("size, n, early_stop", [(40, 37, True), (376, 5, False), (1024, 2, True)])
+# multiple of a group's.
+@pytest.mark.parametrize("size, n, early_stop", [(40, 37, True), (376, 5, False)])
 def test_without_a_gpu(size, n, early_stop, tmp_path):
     _, _, llr = transmitted(size, n, 1.5)
     llr[1, 5] = np.inf
@@ -95,7 +94,7 @@ class TestOnAGpu:
     def module(self):
         self.cupy = pytest.importorskip("cupy")
 
-    @pytest.mark.parametrize("size, ebn0_db", [(40, 1.5), (376, 1.0), (1056, 0.8), (6144, 0.6)])
+    @pytest.mark.parametrize("size, ebn0_db", [(40, 1.5), (376, 1.0), (6144, 0.6)])
     def test_as_good_as_the_cpu(self, size, ebn0_db):
         """With noise that loses about half of the codewords, the GPU loses as many as the CPU."""
         bits, _, llr = transmitted(size, 400, ebn0_db)
@@ -107,12 +106,11 @@ class TestOnAGpu:
             assert np.all(np.isfinite(posterior)) and decoder.erasures == 0
         assert 0.02 < lost[0] < 0.98 and abs(lost[1] - lost[0]) < 0.08
 
-    @pytest.mark.parametrize("early_stop", [True, False])
-    def test_arrays_of_the_device(self, early_stop):
+    def test_arrays_of_the_device(self):
         _, _, llr = transmitted(512, 300, 1.5)
         llr[7] = np.nan
-        there, from_host = (turbo.TurboDecoder(512, 4, early_stop=early_stop, keep_messages=True,
-                                               backend=backend) for backend in ("auto", "cuda"))
+        there, from_host = (turbo.TurboDecoder(512, 4, keep_messages=True, backend=backend)
+                            for backend in ("auto", "cuda"))
         for _ in range(2):
             llr_there = self.cupy.asarray(llr)
             posterior = there.decode(llr_there)
@@ -122,10 +120,3 @@ class TestOnAGpu:
             assert there.erasures == from_host.erasures == 1
         there.reset(), from_host.reset()
         np.testing.assert_array_equal(there.decode(llr_there).get(), from_host.decode(llr))
-
-    def test_any_batch_gives_the_same(self):
-        _, _, llr = transmitted(40, 200, 2)
-        decoder = turbo.TurboDecoder(40, backend="cuda")
-        whole = decoder.decode(llr)
-        for n in (0, 1, 33):
-            np.testing.assert_array_equal(decoder.decode(llr[:n]), whole[:n])

@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* A-posteriori LLRs of the convolutional code on a GPU: a warp has a codeword. In the
  * recursions a thread has two states, and metrics go from step to step through shared
- * memory; what is found of a window's steps is found by a thread for each step. The
- * operations on each metric are the CPU's, and so are the results.
+ * memory; a thread computes the results of one step of a window. The operations on each
+ * metric are the CPU's, and so are the results.
  *
- * What comes before this file in a program is in python/mimopack/cuda/convolutional.py:
- * namespace program, with the code and what is wanted. */
+ * A program includes this file after namespace program, which
+ * python/mimopack/cuda/convolutional.py writes. */
 #pragma once
 #include "codes/convolutional/cuda_punctured.h"
 
@@ -45,7 +45,7 @@ public:
     {
     }
 
-    /* Returns the least a-posteriori |LLR| of an information bit. */
+    /* Return the least a-posteriori |LLR| of an information bit. */
     MP_FN float decode()
     {
         begin_in_state_0(d_shared.before[0]);

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which of a convolutional code's output bits are sent. A program says before, in
- * namespace program: the period of the pattern in steps, and kept, a bit for each of A1 B1
- * A2 B2 ... */
+/* Which of a convolutional code's output bits are sent. Namespace program has the period
+ * of the pattern in steps, and kept, a bit for each of A1 B1 A2 B2 ... */
 #pragma once
 #include "codes/convolutional/kernel.h"
 #include "cuda/lane.h"

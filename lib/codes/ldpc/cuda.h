@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layered decoding of LDPC codes on a GPU: a block of threads has a codeword. Checks that
- * have no bit in common go at the same time, those that have in their order, so that the
- * result is that of one check after the other.
+/* Layered decoding of LDPC codes on a GPU: a block of threads has a codeword. Checks
+ * without a common bit are computed at the same time, other checks in their order, so
+ * that the result is that of one check after another.
  *
- * What comes before this file in a program is in python/mimopack/cuda/ldpc.py: namespace
- * asked, with the code and what is wanted. */
+ * A program includes this file after namespace program, which
+ * python/mimopack/cuda/ldpc.py writes. */
 #pragma once
 #include "codes/ldpc/kernel.h"
 #include "cuda/lane.h"

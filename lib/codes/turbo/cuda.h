@@ -5,8 +5,8 @@
  * through its neighbours, and these begin with what the neighbours had there one
  * iteration ago (S. Yoon, Y. Bar-Ness, IEEE Commun. Lett. 6(7), 2002).
  *
- * What comes before this file in a program is in python/mimopack/cuda/turbo.py: namespace
- * asked, with the code and what is wanted. */
+ * A program includes this file after namespace program, which
+ * python/mimopack/cuda/turbo.py writes. */
 #pragma once
 #include "codes/turbo/kernel.h"
 #include "cuda/lane.h"
@@ -45,7 +45,7 @@ public:
 
     /* One constituent code, once; all of a block's threads take part, those that are not
      * active only in waiting. FIRST: others have left no metrics yet. With OUTPUT
-     * posterior LLRs are written. Returns whether the second code's decisions are the
+     * posterior LLRs are written. Return whether the second code's decisions are the
      * first's. */
     template <int CODE, bool OUTPUT>
     MP_FN bool decode(bool active, bool is_first)

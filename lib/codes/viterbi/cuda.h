@@ -4,8 +4,8 @@
  * registers. A step's decisions are two votes of the warp; those of 32 steps are written
  * and read together.
  *
- * What comes before this file in a program is in python/mimopack/cuda/viterbi.py:
- * namespace program, with the code. */
+ * A program includes this file after namespace program, which
+ * python/mimopack/cuda/viterbi.py writes. */
 #pragma once
 #include "codes/convolutional/cuda_punctured.h"
 
@@ -157,7 +157,8 @@ extern "C" __global__ void encode(unsigned long long n,
         int out = 0;
         for (int delay = 0; delay <= viterbi_code::memory; ++delay) {
             const int from = t - delay;
-            if (from >= 0 && from < program::num_info && bits[w * program::num_info + from])
+            if (from >= 0 && from < program::num_info &&
+                bits[w * program::num_info + from])
                 out ^= viterbi_code::toggles[delay];
         }
         const bool one = at % 2 ? out & 1 : out & 2;

@@ -13,7 +13,8 @@ MP_FN auto make_ep(arena<Lane>& a)
     constexpr ep_options o = program::options();
     /* Measured with 8x8 on an H200: as fast with QPSK, otherwise 3 times */
     if constexpr (fits_team_from(8))
-        return team_kernel<team_ep<program::width, float>, team_ep<program::width, double>>();
+        return team_kernel<team_ep<program::width, float>,
+                           team_ep<program::width, double>>();
     else
         return ep<lane, program::fixed_tx, program::fixed_rx, program::width>(
             a, program::points, layers(), antennas(), o);

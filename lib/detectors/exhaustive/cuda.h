@@ -11,7 +11,9 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* Sizes are template parameters, so that only the chosen form is compiled. */
-template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
+template <int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_mla(arena<lane>& a)
 {
     constexpr exhaustive_options o = program::options();
@@ -37,7 +39,9 @@ MP_FN auto make_mla(arena<lane>& a)
             a, program::points, layers(), antennas(), infinity, true);
 }
 
-template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
+template <int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_omap(arena<lane>& a)
 {
     if constexpr (team_slices_fit)

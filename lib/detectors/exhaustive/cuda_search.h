@@ -107,7 +107,7 @@ public:
 
 private:
     const float d_scale, d_clip;
-    const bool d_any_rank; /* or else an H that lacks rank is an erasure */
+    const bool d_any_rank; /* otherwise an H without full rank is an erasure */
     unscaled_qr<lane, NT, NR> d_qr;
     int d_rows = 32;
 
@@ -140,7 +140,7 @@ private:
             }
         }
 
-        /* Takes the symbol of a level out of the levels below. */
+        /* Take the symbol of a level out of the levels below. */
         MP_FN void cancel(int level, float k_re, float k_im)
         {
             MP_UNROLL
@@ -148,7 +148,7 @@ private:
                 subtract_product(r[i][level], k_re, k_im, b[2 * i], b[2 * i + 1]);
         }
 
-        /* What the symbol of a level adds to the metric */
+        /* The metric that the symbol of a level adds */
         MP_FN float metric(int level, float k_re, float k_im) const
         {
             const float e_re = fmaf(-diagonal[level], k_re, b[2 * level]),
@@ -213,7 +213,7 @@ private:
         }
     };
 
-    /* Searches one of the team's vectors for the bits of the covered levels. */
+    /* Search one of the team's vectors for the bits of the covered levels. */
     MP_FN static void find(int search, float* row, int member)
     {
         float* const own = row + search * model_size;
@@ -374,7 +374,7 @@ private:
         return Sum::of(m, weight);
     }
 
-    /* All symbols of level 0, where u is left. Adds the reference to the metric and
+    /* All symbols of level 0, where u is left. Add the reference to the metric and
      * returns the sum of weights relative to it. */
     template <bool CLOSE>
     MP_FN static float

@@ -117,7 +117,7 @@ struct axis_sums {
     {
     }
 
-    /* Returns the sum of 2^-(metric - reference) over all levels. The reference is the
+    /* Return the sum of 2^-(metric - reference) over all levels. The reference is the
      * metric of one of the levels, whose distance it finds, with either sign. */
     MP_FN float all(float u, float& distance) const
     {
@@ -167,7 +167,7 @@ private:
 };
 
 /* The same for levels with a-priori costs, in units where a level's metric is d^2 + cost.
- * Adds the least one to the metric, which is the reference. */
+ * Add the least one to the metric, which is the reference. */
 template <int WIDTH, class Sum>
 MP_FN float axis_sum(float u, float step, const float* cost, float& metric)
 {

@@ -243,7 +243,8 @@ private:
             const int below = level - 1;
             F* const to = &d_left[2 * nt * below];
             F least;
-            if (Prior && s < size && skips(costs + 2 * side * layer(level, shift, nt), s)) {
+            if (Prior && s < size &&
+                skips(costs + 2 * side * layer(level, shift, nt), s)) {
                 ++d_index[level];
                 continue;
             }

@@ -156,7 +156,7 @@ private:
             m.add(top, b, top_bit(number, b), best);
     }
 
-    /* Completes a branch by SIC at the levels below one, and adds their bits. */
+    /* Complete a branch by SIC below a level, and add its bits. */
     MP_FN static void
     complete(const system& s, branch& next, int level, bit_minima<NT, WIDTH>& m)
     {
@@ -181,8 +181,8 @@ private:
         }
     }
 
-    /* Adds the branches to the bits of the levels where they leave the path and above,
-     * which they share with it. Returns the best branch's metric. */
+    /* Add the branches to the bits of the levels where they leave the path and above,
+     * which they share with it. Return the best branch's metric. */
     MP_FN static float add_flipped(const bool (&bit)[NT][bits],
                                    const float (&flipped)[NT][bits],
                                    bit_minima<NT, WIDTH>& m)
@@ -237,18 +237,20 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     constexpr bool usual = is_usual<SOFT>();
     constexpr int nt = usual ? program::fixed_tx : 0, nr = usual ? program::fixed_rx : 0;
     if constexpr (usual && fits_registers)
-        return fixed_sphere_in_registers<nt, nr, program::width, SOFT>(a, program::points);
+        return fixed_sphere_in_registers<nt, nr, program::width, SOFT>(a,
+                                                                       program::points);
     else if constexpr (team_fits<SOFT>())
         return team_kernel<team_fixed_sphere<program::width, SOFT>>();
     else
         return sized<fixed_sphere<lane, nt, nr, program::width>, nt>(a,
-                                                                   program::points,
-                                                                   layers<nt>(),
-                                                                   antennas<nr>(),
-                                                                   o.levels,
-                                                                   SOFT ? o.num_paths : 1,
-                                                                   o.llr_clip,
-                                                                   SOFT);
+                                                                     program::points,
+                                                                     layers<nt>(),
+                                                                     antennas<nr>(),
+                                                                     o.levels,
+                                                                     SOFT ? o.num_paths
+                                                                          : 1,
+                                                                     o.llr_clip,
+                                                                     SOFT);
 }
 
 template <class Lane>

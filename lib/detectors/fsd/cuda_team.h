@@ -112,10 +112,9 @@ public:
         MP_UNROLL
         for (int b = 0; b < bits; ++b) {
             const bool one = own >> symbol_bits<WIDTH>::place(b) & 1;
-            llr[b] = SOFT ? clipped(prior ? prior[b] : lane(0.0f),
-                                    d_found.llr(b, unit),
-                                    clip)
-                          : lane(one ? 1.0f : -1.0f);
+            llr[b] =
+                SOFT ? clipped(prior ? prior[b] : lane(0.0f), d_found.llr(b, unit), clip)
+                     : lane(one ? 1.0f : -1.0f);
         }
         return true;
     }

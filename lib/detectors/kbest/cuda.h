@@ -46,7 +46,7 @@ class queue_kbest
         unsigned im[side * capacity][threads], re[side * capacity][threads];
         unsigned path[capacity][threads];
 
-        /* A survivor's metric; its table takes the place later. */
+        /* The metric of a survivor, whose table replaces it later */
         MP_FN unsigned& metric(int survivor) { return re[survivor][threadIdx.x]; }
     };
 
@@ -241,8 +241,8 @@ private:
             return __float_as_uint(fminf(with_magic, magic + metric_steps)) - magic_word;
         }
 
-        /* Sorts the keys of an axis and notes the step from each to the next one, at the
-         * place of the key's level. Returns the first key. */
+        /* Sort the keys of an axis and note the step from each to the next one, at the
+         * place of the key's level. Return the first key. */
         MP_FN static unsigned
         make_table(sort_key (&key)[side], unsigned (*to)[threads], int stride, int shift)
         {
@@ -301,7 +301,7 @@ private:
             adopt<LEVEL>(taken, worst * (1.0f / bound_key));
         }
 
-        /* Takes the queue's heads, one after another, and puts in the children after
+        /* Take the queue's heads, one after another, and put in the children after
          * each.
          */
         template <int COUNT>
@@ -317,7 +317,7 @@ private:
                 const unsigned step_im = t.im[key & (side * capacity - 1)][own],
                                step_re = t.re[key >> WIDTH & (side * capacity - 1)][own];
                 sort_key low = { key + step_im | not_first },
-                          high = { key & not_first ? ~0u : key + step_re };
+                         high = { key & not_first ? ~0u : key + step_re };
                 exchange(low, high);
                 sort_key before[2] = { { 0 }, { 0 } };
                 MP_UNROLL
@@ -453,8 +453,8 @@ constexpr bool team_fits()
         return false;
 }
 
-/* The layers from which on such teams are faster than those that get R from a thread;
- * measured on an H200, where they are 1.1 to 5.9 times as fast */
+/* The number of layers from which such teams are faster than teams that get R from a
+ * thread (H200: 1.1 to 5.9 times) */
 template <int WIDTH, int K>
 constexpr int layers_for_array_team()
 {
@@ -480,7 +480,9 @@ struct array_again : again_if<often_dependent && array_kbest<WIDTH, K, double>::
 
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
  * are template parameters, so that only the chosen form is compiled. */
-template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
+template <int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_kbest(arena<lane>& a)
 {
     constexpr kbest_options o = program::options();

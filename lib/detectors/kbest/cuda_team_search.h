@@ -12,8 +12,8 @@
  *
  * Keys are those of the CPU's form, so that ties fall as they do there. */
 #pragma once
-#include "cuda/sort_key.h"
 #include "cuda/sizes.h"
+#include "cuda/sort_key.h"
 #include "cuda/team.h"
 #include "detectors/kbest/kernel.h"
 
@@ -80,7 +80,7 @@ public:
 
     MP_FN team_search(float* row_, workspace& shared) : row(row_), s(shared) {}
 
-    /* Leaves the results in the row. */
+    /* Leave the results in the row. */
     MP_FN void run()
     {
         int level = nt - 1, parents = 1;
@@ -212,7 +212,7 @@ private:
     struct children {
         sort_key row[side], column[side];
 
-        /* Calls visit(is below the limit, key) for all children below the limit, and for
+        /* Call visit(is below the limit, key) for all children below the limit, and for
          * some others. */
         template <class Visit>
         MP_FN void below(unsigned limit, Visit visit) const
@@ -253,7 +253,7 @@ private:
         return c;
     }
 
-    /* Lowers the limit by the children at one place of each of the best parents: the best
+    /* Lower the limit by the children at one place of each of the best parents: the best
      * parents have enough children that are no worse. */
     MP_FN void tighten(const children& c, int parents)
     {
@@ -268,8 +268,8 @@ private:
         }
     }
 
-    /* Lowers the limit until there is room for all children below it, but no further than
-     * need be. As keys differ, there is such a limit. Returns how many of the thread's
+    /* Lower the limit until there is room for all children below it, but no further than
+     * need be. As keys differ, there is such a limit. Return how many of the thread's
      * children are below it; all: of the team's. */
     MP_FN int settle(const children& c, int& all)
     {
@@ -349,7 +349,7 @@ private:
         adopt(level, worst);
     }
 
-    /* Merges the children that wait into the list. */
+    /* Merge the children that wait into the list. */
     MP_FN void merge()
     {
         __syncwarp();
@@ -459,10 +459,9 @@ private:
                 sort_key other = { __float_as_uint(no_metric) };
                 MP_UNROLL
                 for (int i = 0; i < count; ++i)
-                    other =
-                        min(other,
-                            sort_key{ differs[i] & at ? metric[i]
-                                                       : __float_as_uint(no_metric) });
+                    other = min(other,
+                                sort_key{ differs[i] & at ? metric[i]
+                                                          : __float_as_uint(no_metric) });
                 const unsigned nearest_other = team_least<TEAM>(other.v);
                 if (rank() == 0)
                     row[first + b] = __uint_as_float(nearest_other);

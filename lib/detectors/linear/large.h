@@ -178,8 +178,7 @@ public:
 
     MP_FN mask detect(const F* y, F noise_var, const F*, F* llr)
     {
-        const mask usable =
-            (MMSE ? d_qr.finite : d_qr.usable) & d_qr.rotate(y, &d_z[0]);
+        const mask usable = (MMSE ? d_qr.finite : d_qr.usable) & d_qr.rotate(y, &d_z[0]);
         d_estimate.detect(&d_z[0], MMSE ? d_qr.floored(noise_var) : noise_var);
         MP_ROLLED
         for (int i = 0; i < d_nt; ++i) {

@@ -9,9 +9,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The candidates of all passes: by them a later pass knows the candidates that an earlier
- * one has found. A pass has a candidate for each symbol on top of its tree. The lists are
- * in shared memory where it has room, as threads look up different entries. A number that
+/* The candidates of all passes, by which a later pass recognises those of earlier passes.
+ * A pass has a candidate for each symbol on top of its tree. The lists are in shared
+ * memory where it has room, as threads look up different entries. A number that
  * identifies the candidate takes one or more words, each of as many columns as a float
  * has digits for. */
 template <int NT, int WIDTH, column_order ORDER, bool USED>
@@ -42,7 +42,7 @@ public:
         }
     }
 
-    /* Puts the candidate into the pass's list; returns whether an earlier one has it. */
+    /* Put the candidate into the pass's list; return whether an earlier one has it. */
     MP_FN bool add(const register_candidate<NT, WIDTH>& x)
     {
         int own[words];
@@ -129,9 +129,9 @@ public:
         }
     }
 
-    /* Makes weights relative to this metric, if it is better. Returns whether this pass
+    /* Make weights relative to this metric, if it is better. Return whether this pass
      * has to come again: the metric is so much better that its weight was too large for
-     * the sums. Then they become 0, as earlier passes count for nothing beside it. */
+     * the sums. Then they become 0, because earlier passes are negligible beside it. */
     MP_FN bool relate_to(float metric)
     {
         const float exponent = fminf((metric - d_relative_to) * d_unit, 0.0f);
@@ -170,7 +170,7 @@ public:
     static constexpr int shared_bytes =
         candidate_lists<NT, WIDTH, ORDER, LOG_SUM>::shared_bytes;
 
-    /* any_rank: or else an H that lacks rank is an erasure */
+    /* any_rank: otherwise an H without full rank is an erasure */
     MP_FN nway_in_registers(arena<lane>& a,
                             const constellation& c,
                             int passes,
@@ -283,7 +283,7 @@ private:
     unscaled_qr<lane, NT, NR> d_qr;
     candidates d_lists;
 
-    /* Makes all passes. */
+    /* Make all passes. */
     MP_FN void search(system& base, bits_found& found)
     {
         if constexpr (!sorted) {
@@ -313,7 +313,7 @@ private:
         }
     }
 
-    /* Calls body(constant_column) for a column below the top. */
+    /* Call body(constant_column) for a column below the top. */
     template <int N = 0, class Body>
     MP_FN static void at_column(int column, Body body)
     {

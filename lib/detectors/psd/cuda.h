@@ -13,7 +13,9 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* Sizes are template parameters, so that only the chosen form is compiled. */
-template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
+template <int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_psd(arena<lane>& a)
 {
     constexpr psd_options o = program::options();

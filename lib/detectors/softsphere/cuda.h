@@ -13,13 +13,16 @@ namespace MIMOPACK_ISA {
 /* The size of H in a thread's tree search: fixed only where NVRTC 12 and 13.0 compile it
  * within half a minute. For 8x8 QPSK they take more than nine minutes. 5x5 64-QAM is
  * slower with a fixed size. */
-constexpr bool soft_size_fits = !program::has_prior && program::fixed_tx * program::fixed_rx <=
-                                                         (program::width > 2 ? 16 : 25);
+constexpr bool soft_size_fits =
+    !program::has_prior &&
+    program::fixed_tx * program::fixed_rx <= (program::width > 2 ? 16 : 25);
 constexpr int soft_tx = soft_size_fits ? search_tx : 0;
 constexpr int soft_rx = soft_size_fits ? search_rx : 0;
 
 /* Sizes are template parameters, so that only the chosen form is compiled. */
-template <int NT = program::fixed_tx, int NR = program::fixed_rx, int WIDTH = program::width>
+template <int NT = program::fixed_tx,
+          int NR = program::fixed_rx,
+          int WIDTH = program::width>
 MP_FN auto make_softsphere(arena<lane>& a)
 {
     constexpr softsphere_options o = program::options();

@@ -5,9 +5,9 @@
  * loop. It starts from N-way's candidates.
  *
  * A hypothesis is a bit and its value; its metric is the best candidate's so far. A node
- * is worth while if its metric is below the metric of a hypothesis that a leaf under it
- * could improve: the hypotheses of its path, and both of each bit below. Bounds that the
- * way down has noted may have fallen since; this costs nodes, but no accuracy.
+ * is worth visiting if its metric is below the metric of a hypothesis that a leaf under
+ * it could improve: the hypotheses of its path, and both of each bit below. Bounds that
+ * the way down has noted may have fallen since; this costs nodes, but no accuracy.
  *
  * Square QAM of up to three bits per axis, no a-priori LLRs. */
 #pragma once
@@ -94,7 +94,7 @@ public:
         d_walk.begin(s.tree);
     }
 
-    /* Visits a node; returns whether there is another. */
+    /* Visit a node; return whether there is another. */
     MP_FN bool advance()
     {
         storage& s = shared();
@@ -197,7 +197,7 @@ private:
         note(hypothesis);
     }
 
-    /* Notes all hypotheses, and the largest one below each level. */
+    /* Note all hypotheses, and the largest one below each level. */
     MP_FN static void note(const column<depth * WIDTH * 2>& hypothesis)
     {
         storage& s = shared();

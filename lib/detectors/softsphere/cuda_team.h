@@ -149,7 +149,7 @@ private:
         return s;
     }
 
-    /* Sets the row of a vector. Its hypotheses are those of N-way with all passes, or 0
+    /* Set the row of a vector. Its hypotheses are those of N-way with all passes, or 0
      * where the vector is not usable, so that nothing can improve them. */
     MP_FN mask seed(const lane* y, lane noise_var, const lane* known, row& to) const
     {
@@ -229,7 +229,7 @@ private:
             }
         };
 
-        /* What the symbols above a level leave of y there */
+        /* The part of y at a level that the symbols above leave */
         struct remainder {
             float re, im;
         };
@@ -244,7 +244,7 @@ private:
             subtract_product(d_model.c + model::place(level, above), re, im, u.re, u.im);
         }
 
-        /* What a symbol adds to the metric */
+        /* The metric that a symbol adds */
         MP_FN float distance(int level, remainder u, float re, float im) const
         {
             const float e_re = u.re - re, e_im = u.im - im;
@@ -298,7 +298,7 @@ private:
             }
         }
 
-        /* Computes U from the hypotheses, which clipping limits. */
+        /* Compute U from the hypotheses, which clipping limits. */
         MP_FN void refresh()
         {
             __syncwarp();
@@ -334,7 +334,7 @@ private:
             return at;
         }
 
-        /* Takes the last entries of a list, one for each thread, or all. Returns whether
+        /* Take the last entries of a list, one for each thread, or all. Return whether
          * this thread has one; its place is `count` + rank(). */
         MP_FN static bool take(int& count)
         {
@@ -344,7 +344,7 @@ private:
             return rank() < taken;
         }
 
-        /* Opens the nodes of level 3 that can improve a hypothesis. */
+        /* Open the nodes of level 3 that can improve a hypothesis. */
         MP_FN void open()
         {
             float below = 0.0f;
@@ -392,7 +392,7 @@ private:
             return node;
         }
 
-        /* Marks and lists the children of an open node. */
+        /* Mark and list the children of an open node. */
         MP_FN void expand(bool exists, int at)
         {
             constexpr int at_once = 32 / side; /* levels of the real axis */
@@ -432,7 +432,7 @@ private:
             }
         }
 
-        /* Lists marked children that are near enough to level 1. */
+        /* List marked children that are near enough to level 1. */
         MP_FN void list(const parent& own, int& marked)
         {
             const bool exists = take(marked);
@@ -455,7 +455,7 @@ private:
                 finish();
         }
 
-        /* Finishes listed nodes, and lowers the hypotheses. */
+        /* Finish listed nodes, and lower the hypotheses. */
         MP_FN void finish()
         {
             const bool exists = take(d_listed);

@@ -22,8 +22,8 @@ namespace MIMOPACK_ISA {
 template <int WIDTH>
 constexpr float largest_level = 0.5f * ((1 << WIDTH) - 1);
 
-/* Moves to the next symbol of an axis by distance, in steps +1, -2, +3 ... or -1, +2 ...
- * from the first one, past symbols that do not exist. Returns whether there is another.
+/* Move to the next symbol of an axis by distance, in steps +1, -2, +3 ... or -1, +2 ...
+ * from the first one, past symbols that do not exist. Return whether there is another.
  */
 template <int WIDTH>
 MP_FN bool move_on(float& symbol, float& step)
@@ -42,8 +42,8 @@ MP_FN float with_level(float metric, float weight, float e)
     return fmaf(weight * e, e, metric);
 }
 
-/* A column of shared memory in registers. A copy comes here first; otherwise each number
- * would wait until the one before has been written. */
+/* A column of shared memory in registers. Copies go through it; otherwise each number
+ * would wait until the previous number has been written. */
 template <int COUNT>
 struct column {
     float entry[COUNT];
@@ -117,7 +117,7 @@ public:
     int level;
     float at; /* symbol */
 
-    /* Goes to the nearest symbol of the top level; the system is there. */
+    /* Go to the nearest symbol of the top level; the system is there. */
     MP_FN void begin(storage& s)
     {
         const int own = threadIdx.x;
@@ -133,7 +133,7 @@ public:
         return with_level(above, d_weight, d_left - at);
     }
 
-    /* Goes to the nearest symbol of the level below. The first axis of a column finds
+    /* Go to the nearest symbol of the level below. The first axis of a column finds
      * what is left of y at both. */
     MP_FN void down(storage& s)
     {
@@ -161,10 +161,10 @@ public:
         enter(s, s.left[level][own]);
     }
 
-    /* Goes to the next symbol of the level; returns whether there is one. */
+    /* Go to the next symbol of the level; return whether there is one. */
     MP_FN bool on() { return move_on<WIDTH>(at, d_step); }
 
-    /* Goes to the next symbol of the nearest level above that has one; returns whether
+    /* Go to the next symbol of the nearest level above that has one; return whether
      * one has. */
     MP_FN bool up(const storage& s)
     {
@@ -271,8 +271,8 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    /* A search in steps (see cuda/refilled_search.h): puts a vector where any thread of the warp
-     * may take it. */
+    /* A search in steps (see cuda/refilled_search.h): puts a vector where any thread of
+     * the warp may take it. */
     MP_FN void put(const lane* y, lane, int place)
     {
         storage& s = shared();
@@ -305,7 +305,7 @@ public:
         d_walk.begin(s.tree);
     }
 
-    /* Visits a node; returns whether there is another. */
+    /* Visit a node; return whether there is another. */
     MP_FN bool advance()
     {
         storage& s = shared();

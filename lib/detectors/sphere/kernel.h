@@ -11,8 +11,8 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 struct sphere_options {
-    int ordering = 0; /* a level_order */
-    int radius = 0;   /* option of sd; 0: infinite, 1: zero forcing */
+    int ordering = 0;    /* a level_order */
+    int radius = 0;      /* option of sd; 0: infinite, 1: zero forcing */
     int enumeration = 0; /* option of sd; 0: Schnorr-Euchner, 1: natural */
 
     template <class Visit>
@@ -82,63 +82,38 @@ struct scalar_tree {
     }
 };
 
-/* Algorithm 1 with the children of a node in the order of the axis' levels. A node is
- * visited when its metric is compared with the radius. */
+/* Depth-first search (Algorithm 1). It visits the children of a node in the order of the
+ * axis' levels (natural), or from the nearest on (Schnorr-Euchner), where the first
+ * sibling outside the radius ends a level. A node is visited when its metric is compared
+ * with the radius. Return the number of visited nodes. */
 template <int WIDTH>
-MP_FN unsigned
-search_in_natural_order(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
+MP_FN unsigned search_depth_first(const scalar_tree<WIDTH>& t,
+                                  bool natural,
+                                  bool zero_forcing_radius,
+                                  float* best)
 {
     constexpr int side = 1 << WIDTH;
     float child[max_levels][side], path[max_levels] = {};
-    int offset[max_levels] = {};
+    int done[max_levels] = {}; /* visited children of the present node of each level */
     float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
     unsigned visited = 0;
     int l = t.size - 1;
     t.children(l, path, 0.0f, child[l]);
     while (l < t.size) {
-        if (offset[l] == side) {
-            offset[l++] = 0;
+        if (done[l] == side) {
+            done[l++] = 0;
             continue;
         }
-        const int next = offset[l]++;
-        const float metric = child[l][next];
-        ++visited;
-        if (!(metric < bound))
-            continue;
-        path[l] = t.symbol(next);
-        if (l > 0) {
-            --l;
-            t.children(l, path, metric, child[l]);
-        } else {
-            bound = metric;
-            for (int j = 0; j < t.size; ++j)
-                best[j] = path[j];
-        }
-    }
-    return visited;
-}
-
-/* The same with the children of a node from the nearest on (Schnorr-Euchner). The first
- * sibling outside the radius ends a level. */
-template <int WIDTH>
-MP_FN unsigned
-search_depth_first(const scalar_tree<WIDTH>& t, bool zero_forcing_radius, float* best)
-{
-    constexpr int side = 1 << WIDTH;
-    float child[max_levels][side], path[max_levels] = {};
-    float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
-    unsigned visited = 0;
-    int l = t.size - 1;
-    t.children(l, path, 0.0f, child[l]);
-    while (l < t.size) {
-        int next = 0;
-        for (int s = 1; s < side; ++s)
+        int next = natural ? done[l] : 0;
+        for (int s = 1; !natural && s < side; ++s)
             if (child[l][s] < child[l][next])
                 next = s;
         const float metric = child[l][next];
-        visited += metric < outside; /* the others were visited before */
+        ++done[l];
+        ++visited;
         if (!(metric < bound)) {
-            ++l;
+            if (!natural)
+                done[l++] = 0;
             continue;
         }
         child[l][next] = outside;
@@ -229,7 +204,7 @@ search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
             store.push(
                 { child[s], at, static_cast<short>(level - 1), static_cast<short>(s) });
     }
-    return store.used - 1 + search_depth_first(t, false, best);
+    return store.used - 1 + search_depth_first(t, false, false, best);
 }
 
 template <class F, int WIDTH>
@@ -329,9 +304,9 @@ private:
         };
         float best[max_levels] = {};
         const unsigned visited =
-            d_best_first            ? search_best_first(t, d_store, best)
-            : d_options.enumeration ? search_in_natural_order(t, d_options.radius, best)
-                                    : search_depth_first(t, d_options.radius, best);
+            d_best_first
+                ? search_best_first(t, d_store, best)
+                : search_depth_first(t, d_options.enumeration, d_options.radius, best);
         for (int l = 0; l < size; ++l)
             reinterpret_cast<float*>(&d_k[l])[lane] = 0.5f * (best[l] + (side - 1));
         if (d_nodes[lane])
