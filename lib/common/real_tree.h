@@ -20,14 +20,7 @@ namespace MIMOPACK_ISA {
  * given order. The imaginary parts are detected first. */
 enum class level_order { sorted, stacked };
 
-/* A level order that is known when compiling */
-template <level_order ORDER>
-struct fixed_order {
-    MP_FN constexpr operator level_order() const { return ORDER; }
-};
-
-/* Order: level_order or fixed_order */
-template <class F, int NT, int NR, int WIDTH, class Order = level_order>
+template <class F, int NT, int NR, int WIDTH>
 class real_tree
 {
 public:
@@ -39,7 +32,7 @@ public:
     mask usable;
 
     MP_FN
-    real_tree(arena<F>& a, const constellation& c, int nt, int nr, Order order)
+    real_tree(arena<F>& a, const constellation& c, int nt, int nr, level_order order)
         : size(2 * nt),
           y(a, 2 * nt),
           d_order(order),
@@ -143,7 +136,7 @@ public:
     }
 
 private:
-    const Order d_order;
+    const level_order d_order;
     const extent<NT> d_nt;
     const float d_scale;
     sorted_qr<F, NT, NR> d_qr;
