@@ -18,7 +18,6 @@ import shutil
 import statistics
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -129,7 +128,7 @@ def run(name, changed, lock):
     with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)    # one process at a time on the GPU
         for (detector, num_rx, num_tx, points, period, own), det in zip(cases, made, strict=True):
-            n = 14 * (2**22 // (num_rx * num_tx) // 14 // (16 if num_tx > 8 else 4))
+            n = 14 * (min(2**18, 2**27 // (num_rx * num_tx)) // 14)
             arguments = problem(num_rx, num_tx, points, period, n)
             rows.append({"form": name, "changed": changed, "detector": detector, "own": own,
                          "size": f"{num_rx}x{num_tx}", "constellation": points, "T": period,
@@ -143,12 +142,13 @@ def main():
     parser.add_argument("--processes", type=int, default=12)
     processes = parser.parse_args().processes
     lock = tempfile.mktemp()
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        jobs = {(name, changed): pool.submit(run, name, changed, lock)
+    with get_context("spawn").Pool(processes, maxtasksperchild=1) as pool:
+        jobs = {(name, changed): pool.apply_async(run, (name, changed, lock))
                 for name in CHANGES for changed in (True, False)}
         for name in CHANGES:
             try:
-                pairs = zip(jobs[name, True].result(), jobs[name, False].result(), strict=True)
+                pairs = zip(*(jobs[name, changed].get(240) for changed in (True, False)),
+                            strict=True)
             except Exception as error:    # the other changes go on
                 print(f"{name}: {error!r}", file=sys.stderr)
                 continue
