@@ -57,6 +57,10 @@ public:
 
     ~sample_sink() override
     {
+        if (!Py_IsInitialized()) { /* nobody can take it back */
+            d_owner.release();
+            return;
+        }
         const py::gil_scoped_acquire lock;
         d_owner = py::object();
     }
@@ -105,6 +109,8 @@ private:
     template <class... Arguments>
     bool call(const char* method, const Arguments&... arguments)
     {
+        if (!Py_IsInitialized()) /* the program ends while its flowgraph runs */
+            return false;
         const py::gil_scoped_acquire lock;
         try {
             d_owner.attr(method)(arguments...);
@@ -255,7 +261,7 @@ Args:
     control: name of a message port.
     owner: object with three methods. begin() is called when the block starts; end(done) when it
         stops, after the queue was closed, where done tells that the flowgraph has ended and was not
-        only changed; and control(message) for each message. The block keeps the object alive.)")
+        only changed; and control(message) for each message.)")
         .def(py::init([](const std::string& name,
                          std::shared_ptr<sample_queue> queue,
                          double least,

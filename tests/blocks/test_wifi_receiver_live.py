@@ -165,7 +165,7 @@ def test_threads_of_a_live_receiver_share_pythons_lock_quickly():
             receiver = mimopack.wifi_receiver(1, RATE, overload="drop")
             top.connect(blocks.vector_source_c([0j] * 10_000), receiver)
             top.run()
-            assert sys.getswitchinterval() == pytest.approx(after)
+            assert sys.getswitchinterval() == pytest.approx(after, rel=0.05)
     finally:
         sys.setswitchinterval(kept)
 
@@ -237,7 +237,8 @@ def test_messages_end_and_begin_auto():
     assert send(detector="auto") == ("auto", "nway")    # K-best is not among the choices
     assert send(detector="kbest:k=0") == send(detector="kbest:q=8") == ("auto", "nway")
     assert receiver.refused_settings() == 3
-    assert send(detector="mmse", threshold=9) == ("auto", "nway")
+    assert send(detector="best", threshold=0.5) == ("auto", "nway")
+    assert receiver.threshold() == 0.5
     assert send(detector="mmse") == ("mmse", "mmse")
     assert send(detector="auto") == ("auto", "mmse")
     with pytest.raises(ValueError, match="detector: got 'best', allowed are auto, zf, "):
@@ -289,8 +290,8 @@ def test_what_is_transmitted_is_received_back(channel):
 
 
 @pytest.mark.parametrize("port", [None, "out"])
-def test_a_receiver_that_python_forgot_drops_its_samples(port, capfd):
-    """GNU Radio does not keep Python blocks alive. The result is a log line, not a crash."""
+def test_a_receiver_that_python_forgot_does_not_start(port):
+    """GNU Radio does not keep Python blocks alive. The result is an error, not a crash."""
     top, debug = gr.top_block(), blocks.message_debug()
 
     def build():
@@ -302,8 +303,8 @@ def test_a_receiver_that_python_forgot_drops_its_samples(port, capfd):
 
     build()
     gc.collect()
-    run(top)
-    assert "its Python object is gone" in "".join(capfd.readouterr())
+    with pytest.raises(RuntimeError, match="'wifi_receiver': input 0 is not connected"):
+        top.start()
 
 
 @pytest.mark.parametrize("port", [None, "out"])
@@ -322,7 +323,7 @@ def test_a_receiver_whose_start_fails_drops_its_samples(step, port, monkeypatch,
     if port:
         top.msg_connect(receiver, port, told, "in")
     run(top)
-    assert "the start: RuntimeError: on purpose" in "".join(capfd.readouterr())
+    assert "begin(): RuntimeError: on purpose" in "".join(capfd.readouterr())
     monkeypatch.undo()
     source.rewind()
     run(top)

@@ -6,6 +6,7 @@ import atexit
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pmt
@@ -145,10 +146,11 @@ class SampleSink(Controlled):
     def make_block(self):
         """Return a GNU Radio block with num_rx inputs and the message port ``control``.
 
-        The block keeps this object alive, which must not refer to it: nothing would free a cycle.
+        The block does not keep this object alive, but a running stream does: nothing would free a
+        cycle of the two, such as by a listener that refers to the block.
         """
         return _runtime.sample_sink(self._log.name, self._queue, *_PACE,
-                                    pmt.symbol_to_string(CONTROL), self)
+                                    pmt.symbol_to_string(CONTROL), weakref.proxy(self))
 
     def frequency(self):
         """Return the centre frequency in Hz of samples without a tag rx_freq; None if unknown."""
@@ -203,7 +205,8 @@ class SampleSink(Controlled):
             done: whether the flowgraph has ended. If not, it is being changed.
         """
         try:
-            self._thread.join()
+            if self._thread is not None:
+                self._thread.join()
             if self._next is not None:
                 with self._finishing:
                     with self._guard("the end of the stream", 0), np.errstate(all="ignore"):
