@@ -86,7 +86,6 @@ template <class Batch, class Run>
 std::size_t run_unlocked(Batch& b, int threads, Run run)
 {
     b.threads = team_size(threads);
-    b.team = [](int size) { return size; };
     signal_watch signals;
     b.stop = signal_watch::ask;
     b.stop_context = &signals;

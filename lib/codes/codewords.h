@@ -76,9 +76,8 @@ std::size_t drive_codewords(const codeword_batch& b,
 {
     constexpr std::size_t lanes = PARTS * simd::width;
     const std::size_t groups = (b.n + lanes - 1) / lanes;
-    const int most =
+    const int threads =
         groups < static_cast<std::size_t>(b.threads) ? (groups ? groups : 1) : b.threads;
-    const int threads = most > 1 ? b.team(most) : 1;
     std::size_t erased = 0;
     int failed = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)

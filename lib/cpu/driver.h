@@ -309,7 +309,7 @@ template <int NT, int NR, class Make, class Hook = no_hook>
 std::size_t drive(const plan& p, const batch& b, Make make, const Hook& hook = Hook())
 {
     const batch_division division(b);
-    const int threads = division.threads > 1 ? b.team(division.threads) : 1;
+    const int threads = division.threads;
     std::size_t erased = 0;
     int failed = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)

@@ -43,9 +43,6 @@ struct batch {
     std::uint32_t* nodes; /* n x nodes_per_vector visited nodes to be counted, or null */
     std::size_t nodes_per_vector;
     int threads;
-    /* Return how many of `threads` threads a parallel region may have. Call it right
-     * before each region of two threads or more, see team_function(). It may throw. */
-    int (*team)(int threads);
     /* Return whether to end the call early. Every thread asks now and then. */
     bool (*stop)(void* context);
     void* stop_context;
@@ -80,7 +77,6 @@ struct codeword_batch {
     std::uint8_t* found;      /* n: the decoder ended with a codeword */
     std::int32_t* iterations; /* n: iterations that it took */
     int threads;
-    int (*team)(int threads); /* see batch */
     bool (*stop)(void* context);
     void* stop_context;
 };
@@ -104,7 +100,7 @@ struct detector_module {
 };
 
 /* To be raised whenever plan, batch or detector_entry changes */
-constexpr int module_version = 3;
+constexpr int module_version = 4;
 
 using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
 using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&);

@@ -462,7 +462,6 @@ private:
         detected.noise_per_vector = true;
         detected.int8_scale = 1;
         detected.threads = b.threads;
-        detected.team = b.team;
         detected.stop = b.stop;
         detected.stop_context = b.stop_context;
         if (d_chain.detector->run(detected) == out_of_memory)

@@ -167,8 +167,7 @@ bool run(const viterbi_build& build,
     });
     const std::int64_t groups = (jobs.size() + build.lanes - 1) / build.lanes;
     const std::size_t size = build.memory(order[0]->to - order[0]->from);
-    const int most = static_cast<int>(std::min<std::int64_t>(groups, b.threads));
-    const int threads = most > 1 ? b.team(most) : 1;
+    const int threads = static_cast<int>(std::min<std::int64_t>(groups, b.threads));
     int failed = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : failed) if (threads > 1)
     {

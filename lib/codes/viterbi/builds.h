@@ -106,7 +106,6 @@ struct viterbi_batch {
     float largest_mean;
     std::uint8_t* bits; /* a bit in each byte */
     int threads;
-    int (*team)(int threads); /* see batch in cpu/plan.h */
     bool (*stop)(void* context);
     void* stop_context;
 };
