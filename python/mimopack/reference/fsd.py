@@ -44,7 +44,7 @@ def hfsd_list(tree, levels):
 
 
 def extension(tree, paths, levels):
-    """Return the paths that SFSD adds: m (nt - levels) for each of the given paths.
+    """Return the paths that SFSD adds, and bit flipping with levels=0: m (nt - levels) per path.
 
     An added path has one bit flipped below the expanded levels, and lower levels completed by SIC.
     """

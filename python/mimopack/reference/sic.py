@@ -4,7 +4,8 @@
 
 import numpy as np
 
-from .fsd import fsd_order
+from .fsd import extension, fsd_order
+from .kbest import ascending_norm
 from .tree import Tree, label_bits, list_llr, spaced
 
 
@@ -18,7 +19,7 @@ def sic_order(h, ordering):
     if ordering == "sinr":
         return fsd_order(h, 0)
     if ordering == "norm":
-        return list(np.argsort(np.linalg.norm(h, axis=0), kind="stable"))
+        return ascending_norm(h)
     return list(range(h.shape[1]))
 
 
@@ -27,23 +28,6 @@ def zfsic(y, h, noise_var, constellation, ordering="sinr"):
     tree = Tree(y, h, noise_var, constellation, sic_order(spaced(h, constellation), ordering))
     path = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
     return 2.0 * label_bits(tree.labels(path), constellation)[0] - 1
-
-
-def flipped(tree, path):
-    """Return the list (1 + nt*m, nt) of 002 fig. 6: the path (nt,) and a branch for each bit.
-
-    A branch is the path with one bit flipped and the levels below completed by SIC. Branches are
-    ordered by level, from the top.
-    """
-    nt = len(tree.order)
-    paths = [path[None]]
-    for level in range(nt - 1, -1, -1):
-        m = tree.layers[level].bits_per_symbol
-        for k in range(m):
-            branch = path[None].copy()
-            branch[:, level] ^= 1 << (m - 1 - k)
-            paths.append(tree.complete(branch, level - 1))
-    return np.concatenate(paths)
 
 
 def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="sinr"):
@@ -59,5 +43,5 @@ def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="s
         paths = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
     else:
         paths = np.asarray(starts)[:, tree.order]
-    paths = np.concatenate([flipped(tree, path) for path in paths])
+    paths = np.concatenate([paths, extension(tree, paths, 0)])    # 002 fig. 6
     return list_llr(tree.labels(paths), tree.metric(paths), constellation)
