@@ -110,7 +110,7 @@ def measure(path, samples, rate, packet, seconds, threads):
     receiver = mimopack.wifi_receiver(antennas, rate, FREQUENCY, backend="cpu", threads=threads,
                                       overload="drop")
     frames = len(starts) * rate * (WARM_UP + seconds) / samples.shape[1]
-    arrivals, statuses = _runtime.arrivals(int(1.5 * frames) + 1000), []
+    arrivals, statuses = _runtime.arrivals(), []
     receiver.listen(lambda frame, when: None, statuses.append)
     for port in range(antennas):
         top.connect((source, port), (receiver, port))
