@@ -109,7 +109,6 @@ def measure(path, samples, rate, packet, seconds, threads):
     offset, uncertainty = clock_offset(source)
     receiver = mimopack.wifi_receiver(antennas, rate, FREQUENCY, backend="cpu", threads=threads,
                                       overload="drop")
-    frames = len(starts) * rate * (WARM_UP + seconds) / samples.shape[1]
     arrivals, statuses = _runtime.arrivals(), []
     receiver.listen(lambda frame, when: None, statuses.append)
     for port in range(antennas):

@@ -107,12 +107,11 @@ class DecoderRun(Run):
 
     def __init__(self, decoder, llr):
         self.decoder, self.llr = decoder, llr
-        self.out = np.zeros_like(llr)
         self.most = len(llr)
 
     def time(self, n):
         start = time.perf_counter()
-        self.decoder.decode(self.llr[:n], self.out[:n])
+        self.out = self.decoder.decode(self.llr[:n])
         return time.perf_counter() - start
 
     def decided(self):
@@ -174,11 +173,10 @@ class GpuDecoderRun(QueuedRun):
     def __init__(self, decoder, llr, copies):
         self.decoder, self._words = decoder, len(llr)
         self.llr = cupy().tile(cupy().asarray(llr), (copies, 1))
-        self.out = cupy().empty_like(self.llr)
         self.least = self.most = len(self.llr)
 
     def queue(self, n):
-        self.decoder.decode(self.llr[:n], self.out[:n])
+        self.out = self.decoder.decode(self.llr[:n])
 
     def decided(self):
         return self.out[:self._words].get() > 0

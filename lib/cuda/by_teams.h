@@ -96,7 +96,6 @@ public:
             const unsigned long long wanted = first + threadIdx.x % 32 / team_threads;
             const bool exists = wanted < all.chunks;
             const unsigned long long chunk = exists ? wanted : all.chunks - 1;
-            prefetch(all, wanted + warps * static_cast<unsigned long long>(in_warp));
             bool good;
             erased += detect_chunk<float, Method>(all, chunk, exists, own.once, good);
             if constexpr (in_double::exists)
@@ -113,24 +112,6 @@ public:
     }
 
 private:
-    /* Ask for the first rows of the next chunk. Nothing else reads them before the
-     * present one is done. */
-    MP_FN static void prefetch(const batch& all, unsigned long long chunk)
-    {
-#ifdef __CUDA_ARCH__
-        constexpr int rows = nr < 16 ? nr : 16, lines = (rows * nt * 8 + 127) / 128;
-        if (chunk >= all.chunks)
-            return;
-        const unsigned length = program::matrix_each ? 1 : all.chunk;
-        const unsigned long long place = all.place_of(chunk);
-        for (unsigned i = threadIdx.x % team_threads; i < lines + length;
-             i += team_threads)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(
-                i < lines ? all.h + place * (2 * nr * nt) + 32 * i
-                          : all.y + (chunk * length + i - lines) * (2 * nr)));
-#endif
-    }
-
     MP_CALLED static unsigned detect_again(const batch& all,
                                            unsigned long long chunk,
                                            bool stores,
