@@ -231,6 +231,7 @@ class SampleSink(Controlled):
         """Take no more samples, and wait until all threads are idle."""
         self._queue.abandon()
         self._thread.join()
+        self.ended.wait(1)    # the block ends when the next samples come, if any do
         with self._finishing, self._log.guard("frames in progress"):
             self.engine.restart()
 
