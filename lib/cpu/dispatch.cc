@@ -11,6 +11,7 @@ namespace mimopack {
     extern const isa_build build; \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#undef MIMOPACK_DECLARE
 #define MIMOPACK_ADDRESS(isa) &isa::build,
 
 const isa_build* const* available_builds(int& count)
@@ -26,5 +27,6 @@ const isa_build* const* available_builds(int& count)
     count = number;
     return found;
 }
+#undef MIMOPACK_ADDRESS
 
 } // namespace mimopack

@@ -12,6 +12,7 @@ namespace mimopack {
     extern const wifi_build wifi; \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#undef MIMOPACK_DECLARE
 #define MIMOPACK_ADDRESS(isa) &isa::wifi,
 
 const wifi_build& find_wifi(const std::string& isa)
@@ -23,6 +24,7 @@ const wifi_build& find_wifi(const std::string& isa)
             found = build;
     return *found;
 }
+#undef MIMOPACK_ADDRESS
 
 void require(bool holds, const char* function)
 {

@@ -26,6 +26,7 @@ namespace mimopack {
     extern const viterbi_build viterbi; \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#undef MIMOPACK_DECLARE
 #define MIMOPACK_ADDRESS(isa) &isa::viterbi,
 
 const viterbi_build& find_viterbi(const isa_build& isa)
@@ -36,6 +37,7 @@ const viterbi_build& find_viterbi(const isa_build& isa)
             found = build;
     return *found;
 }
+#undef MIMOPACK_ADDRESS
 
 namespace {
 
