@@ -12,11 +12,12 @@ and codes, and the explanation of the names of codes.
 --check writes nothing, lists the outdated files, and exits with 1 if there are any.
 """
 
+import argparse
 import inspect
 import re
+import sys
 from pathlib import Path
 
-import generated
 import yaml
 from gnuradio.mimopack import coding, constellation, detectors
 from gnuradio.mimopack.backends import BACKENDS
@@ -261,9 +262,30 @@ def out_of_date(write):
     """Return the names of outdated files, and rewrite them if ``write`` is set."""
     wanted = {f"mimopack_{d.name}_detector.block.yml": block_yaml(d)
               for d in detectors.REGISTRY.values()}
+    changed = [path.name for path in GRC.glob("mimopack_*_detector.block.yml")
+               if path.name not in wanted]
+    if write:
+        for name in changed:
+            (GRC / name).unlink()
     wanted |= {name: completed_yaml(name) for name in BY_HAND}
-    return generated.update(GRC, "mimopack_*_detector.block.yml", wanted, write)
+    for name, text in wanted.items():
+        path = GRC / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            changed.append(name)
+            if write:
+                path.write_text(text, encoding="utf-8")
+    return sorted(changed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, exit with 1")
+    check = parser.parse_args().check
+    changed = out_of_date(write=not check)
+    for name in changed:
+        print(f"{name}: {'out of date' if check else 'written'}")
+    return int(check and bool(changed))
 
 
 if __name__ == "__main__":
-    generated.main(__doc__.splitlines()[0], out_of_date)
+    sys.exit(main())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all decoders of codewords have in common; the GPU is a stand-in."""
+"""All decoders of codewords, with a stand-in for the GPU."""
 
 import fake_cuda
 import numpy as np

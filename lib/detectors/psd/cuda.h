@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parallel sphere detector on a GPU. The search of the sphere detector finds the same
- * solution, 4 to 9 times as fast as rounds by a team of threads for each vector, as 004
+ * solution, 3 to 8 times as fast as rounds by a team of threads for each vector, as 004
  * has them (H200, 4x4, QPSK and 16-QAM). Rounds by a single thread count nodes, and take
  * the sizes and a-priori LLRs that this search does not. */
 #pragma once

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Ctrl-C does in a command."""
+"""Handle Ctrl-C in a command."""
 
 import os
 import signal

@@ -91,8 +91,7 @@ class SoftDecoder(BackendDecoder):
     Args:
         num_bits: number of bits in a codeword.
         num_messages: number of messages that the reference keeps for a codeword.
-        algorithm: the algorithm; ``algorithms`` are the allowed ones, of which only the reference
-            has the last.
+        algorithm: one of ``algorithms``. Only the reference has the last of them.
         keep_messages: see :class:`Decoder`. Kept messages stay on the CPU or the GPU, so batches
             cannot change between the two.
         iterations, early_stop, backend, device, threads: see the decoders.

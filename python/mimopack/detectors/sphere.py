@@ -153,7 +153,7 @@ class PSD(_Sphere):
 
     On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. On a GPU each
     thread processes one vector. With two to four layers of up to 64-QAM and without a-priori LLRs
-    it searches depth first, which finds the same solution and is 3 to 9 times as fast as the teams
+    it searches depth first, which finds the same solution and is 3 to 8 times as fast as the teams
     of threads of 004 §4.3; otherwise, and to count nodes, it searches in rounds.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod

@@ -592,7 +592,7 @@ class FrameDecoder:
 
 
 class _Found(NamedTuple):
-    """What ``_core.wifi.Demodulation.report`` returns of a frame.
+    """Hold what ``_core.wifi.Demodulation.report`` returns for a frame.
 
     Attributes:
         payload: (PSDU, list of (offset, length, fcs_ok), whether it is complete, scrambled SERVICE

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the frames of ``mimopack wifi`` come from: a recording or a radio."""
+"""Base class of the sources of frames for ``mimopack wifi``: a recording or a radio."""
 
 from .summary import Summary
 from .words import duration, plural

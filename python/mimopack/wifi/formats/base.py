@@ -197,7 +197,7 @@ class FrameFormat:
 
     @cached_property
     def sizes(self):
-        """What frames of a kind differ in, as ``_core.wifi.Demodulator.begin`` takes it."""
+        """Sizes in which frames of a kind differ, for ``_core.wifi.Demodulator.begin``."""
         return (self.num_symbols, self.num_scrambled, self.tail_position, self.length,
                 self.aggregated)
 
