@@ -10,7 +10,7 @@ from .. import schemas
 
 
 @click.command("schema")
-@click.argument("name", type=click.Choice(list(schemas.NAMES)), metavar="NAME")
+@click.argument("name", type=click.Choice(schemas.NAMES), metavar="NAME")
 def schema_command(name):
     """Print the JSON Schema of a command's output.
 
