@@ -8,9 +8,9 @@ import random
 
 import numpy as np
 import pytest
+import wifi_oracle
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.coding import ldpc
-from gnuradio.mimopack.reference import wifi as reference
 from gnuradio.mimopack.wifi import csi, mac, signal_fields
 from gnuradio.mimopack.wifi.formats import Unsupported
 
@@ -146,7 +146,7 @@ def repaired(data):
     for place in range(0, len(psdu) - 3, mac.DELIMITER):
         if psdu[place + 3] == 0x4E:
             head = int.from_bytes(psdu[place:place + 2], "little")
-            psdu[place + 2] = reference.delimiter_crc(head)
+            psdu[place + 2] = wifi_oracle.delimiter_crc(head)
             begin, length = place + mac.DELIMITER, head >> 4 | (head >> 2 & 3) << 12
             if head & 2 and mac.FCS < length <= len(psdu) - begin:
                 end = begin + length
@@ -156,17 +156,23 @@ def repaired(data):
 
 def test_mpdus():
     """MPDUs are those of a plain search; wrong ones may overlap, but not without limit."""
-    mpdus = [body + mac.fcs(body) for body in (b"\xd4\0\0\0" + bytes(6), b"\x88\3" + bytes(60))]
-    seeds = [mac.aggregate(mpdus), mac.aggregate(mpdus[:1], 60), mac.delimiter(200) * 100]
-    for data in inputs(seeds, changed_bytes, 300):
+    bodies = (b"\xd4\0\0\0" + bytes(6), b"\x88\3" + bytes(60),
+              bytes(20) + mac.delimiter(0, eof=True))    # an EOF delimiter inside an MPDU
+    mpdus = [body + mac.fcs(body) for body in bodies]
+    seeds = [mac.aggregate(mpdus), mac.aggregate(mpdus, 300), mac.aggregate(mpdus[:1], 60),
+             mac.delimiter(200) * 100]
+    outcomes = []
+    for data in inputs(seeds, changed_bytes, 1000):
         for psdu, aggregated in ((data, False), (data, True), (repaired(data), True)):
             found, complete = mac.split(psdu, aggregated)
             places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in found]
-            assert (places, complete) == reference.find_mpdus(psdu, aggregated), psdu
+            assert (places, complete) == wifi_oracle.find_mpdus(psdu, aggregated), psdu
             assert sum(len(mpdu.data) for mpdu in found) <= 5 * len(psdu), psdu
             for mpdu in found:
                 header = mac.parse_header(mpdu.data)
                 assert 0 <= header.type < 4 and len(header.addresses) <= 4, psdu
+            outcomes.append(complete)
+    assert 0.1 < np.mean(outcomes) < 0.9
 
 
 def test_signal_fields():

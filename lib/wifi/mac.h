@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* MPDUs of a PSDU; reference/wifi.py has the same search in NumPy. */
+/* MPDUs of a PSDU; tests/support/wifi_oracle.py has the same search in NumPy. */
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Decoded frames as further training; reference/wifi.py has the formulas in NumPy. A
- * frame's results depend on no other frame. */
+/* Decoded frames as further training; tests/support/wifi_oracle.py has the formulas in
+ * NumPy. A frame's results depend on no other frame. */
 #include "wifi/planes.h"
 #include <algorithm>
 #include <cmath>

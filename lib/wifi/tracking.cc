@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Phase and sampling clock over a frame, from known subcarriers; reference/wifi.py has
- * the formulas in NumPy. A frame's results depend on no other frame. */
+/* Phase and sampling clock over a frame, from known subcarriers;
+ * tests/support/wifi_oracle.py has the formulas in NumPy. A frame's results depend on no
+ * other frame. */
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>

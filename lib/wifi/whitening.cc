@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whitening of received vectors by the noise of decoded frames; reference/wifi.py has the
- * formulas in NumPy. A frame's results depend on no other frame. */
+/* Whitening of received vectors by the noise of decoded frames;
+ * tests/support/wifi_oracle.py has the formulas in NumPy. A frame's results depend on no
+ * other frame. */
 #include "wifi/planes.h"
 #include <algorithm>
 #include <cmath>

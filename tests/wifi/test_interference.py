@@ -4,12 +4,6 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.reference.wifi import (
-    interpolated,
-    pilot_trust,
-    residual_correlation,
-    residual_noise,
-)
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver
 from wifi_air import air, data_mpdu, multipath
 
@@ -66,53 +60,3 @@ class TestDirections:
         for begin, end in zip(edges[:-1], edges[1:], strict=True):
             samples[:, begin:end] += level * gaussian(rng, 4, 1) * gaussian(rng, end - begin)
         assert decoded(samples, sent, whitening=whitening) >= 36
-
-    def test_correlation_of_residuals(self):
-        rng = np.random.default_rng(8)
-        direction = gaussian(rng, 3, 1, 1)
-        noise = gaussian(rng, 50, 3, 20, 52) + 2 * direction * gaussian(rng, 50, 1, 20, 52)
-        covariance = np.eye(3) + 4 * direction[:, 0] @ direction[:, 0].conj().T
-        deviation = np.sqrt(np.diagonal(covariance).real)
-        expected = covariance / np.outer(deviation, deviation)
-        assert residual_correlation(noise) == pytest.approx(
-            np.broadcast_to(expected, (50, 3, 3)), abs=0.15)
-
-class TestResidualNoise:
-    def residual(self, rng, gain, symbols, noise=1.0, wrong=0.0):
-        """Return the mean power of noise and wrong decisions over some symbols."""
-        error = gaussian(rng, *gain.shape, symbols) * np.sqrt(wrong * gain)[..., None]
-        return np.mean(np.abs(error + gaussian(rng, *gain.shape, symbols)
-                              * np.sqrt(noise * np.ones(gain.shape))[..., None])**2, axis=3)
-
-    @pytest.mark.parametrize("wrong", [0, 0.05])
-    def test_an_interferer_is_found_where_it_is(self, wrong):
-        rng = np.random.default_rng(2)
-        gain = 30 * np.abs(gaussian(rng, 20, 2, 52))**2
-        level = np.ones(gain.shape)
-        level[:, 1, 20:23] = 300
-        noise, _ = residual_noise(self.residual(rng, gain, 40, level, wrong), gain, 40)
-        hit = np.zeros(gain.shape, bool)
-        hit[:, 1, 20:23] = True
-        assert noise[hit].min() > 10 * noise[~hit].max()
-
-class TestPilotTrust:
-    def test_a_spoilt_pilot_counts_little_whatever_the_phases(self):
-        rng = np.random.default_rng(5)
-        expected = 10 * np.exp(2j * np.pi * rng.random((20, 2, 1, 4))) * np.ones((30, 1))
-        turns = np.exp(2j * np.pi * rng.random((20, 1, 30, 1)))
-        received = expected * turns + gaussian(rng, 20, 2, 30, 4)
-        assert pilot_trust(received, expected).min() > 0.8
-        received[..., 2] += 2 * expected[..., 2] * np.exp(0.7j * np.arange(30))
-        trust = pilot_trust(received, expected)[:, 0]
-        assert trust[:, 2].max() < 0.1
-        assert trust[:, [0, 1, 3]].min() > 0.8
-
-
-class TestInterpolated:
-    def test_hit_subcarriers_are_drawn_from_their_neighbours(self):
-        k = np.r_[-26:0, 1:27]
-        line = (2 + 0.1 * k + 1j * k)[None, :, None, None] * np.ones((2, 1, 2, 2))
-        hit = np.zeros((2, 52, 2), bool)
-        hit[1, [10, 25, 26, 27], 0] = True
-        channel = np.where(hit[..., None], 1e3, line).astype(np.complex64)
-        assert interpolated(channel, hit, k) == pytest.approx(line, abs=1e-4)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import wifi_oracle as oracle
 from gnuradio.mimopack import _core
-from gnuradio.mimopack.reference import wifi as oracle
 from gnuradio.mimopack.wifi import (
     HT,
     VHT,

@@ -1,12 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reference of the Wi-Fi receiver's C++ loops: the same formulas in plain NumPy."""
+"""The formulas of the Wi-Fi receiver's C++ loops in plain NumPy, with which tests compare them.
+
+Axes: n frames, R receive antennas, T symbols, K used subcarriers, C subcarriers with a channel
+estimate, N space-time streams. Received values and channels of an antenna are divided by the
+standard deviation of its noise, so all powers of noise are relative to that estimate.
+"""
 
 import zlib
 
 import numpy as np
-
-from .. import constellation as constellations
+from gnuradio.mimopack import constellation as constellations
 
 # The long training field nominally begins after ten periods of the short one. It may begin earlier
 # or later by these numbers of samples at 20 MS/s, counted from the best window.
@@ -52,7 +56,7 @@ _LEAST_WANDER = 1e-6
 
 
 def sampling_offset(pilots, carriers, distance, fft_size):
-    """Estimate the sampling clock offset of frames.
+    """Estimate the sampling clock offset (n,) of frames; 1e-6 is 1 ppm.
 
     A clock that is slower by the relative offset epsilon delays a symbol by epsilon * distance.
     This rotates subcarrier k by -2 pi k epsilon distance / fft_size. Products of pilot pairs are
@@ -60,15 +64,11 @@ def sampling_offset(pilots, carriers, distance, fft_size):
     distribution of epsilon that has a standard deviation of 25 ppm.
 
     Args:
-        pilots: (n, symbols, pilots) complex, received pilots times the conjugates of the expected
-            pilots, divided by the noise power. Mean and variance are both equal to the SNR of the
-            pilot.
+        pilots: (n, T, pilots) complex, received pilots times the conjugates of the expected ones,
+            divided by the noise power. Mean and variance are both equal to the pilot's SNR.
         carriers: (pilots,) subcarrier indices of the pilots.
-        distance: (symbols,) distances in samples from the middle of the training fields.
+        distance: (T,) distances in samples from the middle of the training fields.
         fft_size: number of samples in a symbol without guard interval.
-
-    Returns:
-        (n,) float64: epsilon; 1e-6 is 1 ppm.
     """
     k = np.asarray(carriers)
     pilots = np.asarray(pilots, complex)
@@ -95,18 +95,11 @@ def sampling_offset(pilots, carriers, distance, fft_size):
 
 
 def common_phase(total):
-    """Estimate the phase of each symbol from the sum over its pilots.
+    """Estimate the phase (n, T) of each symbol from the sum (n, T) over its pilots.
 
     The function fits a line to the phases and smooths the remainder with the exponential kernel for
-    a random walk in white noise. The remainder itself shows how large the random walk is.
-
-    Args:
-        total: (n, symbols) complex, sums over pilots and antennas of ``pilots`` in
-            :func:`sampling_offset`. Mean and variance are both equal to the SNR of all pilots of a
-            symbol together.
-
-    Returns:
-        (n, symbols) float64: phase in radians.
+    a random walk in white noise. The remainder itself shows how large the random walk is. Mean and
+    variance of a sum are both equal to the SNR of all pilots of a symbol together.
     """
     total = total.astype(complex)
     symbols = total.shape[1]
@@ -138,7 +131,7 @@ def common_phase(total):
 
 
 def _smoothed(values, ratio):
-    """Smooth random walks (n, symbols) with the steady-state smoother.
+    """Smooth random walks (n, T) with the steady-state smoother.
 
     ``ratio`` (n,) is the variance of a random walk's steps over the variance of the noise.
     """
@@ -155,7 +148,7 @@ def acquire(samples, lag16, scale, bins, sequence):
     """Find preambles as ``_core.wifi.acquire`` does, one candidate at a time.
 
     Args:
-        samples: (n, num_rx, 334 * scale) complex; a row begins with the best window of the short
+        samples: (n, R, 334 * scale) complex; a row begins with the best window of the short
             training field.
         lag16: (n,) complex, correlation of this window with itself at a lag of 16 * scale samples.
         scale: sample rate over 20 MS/s.
@@ -163,9 +156,9 @@ def acquire(samples, lag16, scale, bins, sequence):
         sequence: (52,) the long training field, in the order of the subcarriers.
 
     Returns:
-        A list with an entry for each candidate: None if it is no preamble, otherwise (parts, start,
-        window, cfo). parts is a bit mask of the 20 MHz parts. start and window are the sample
-        indices of the frame and of the first FFT window. cfo is in cycles per sample.
+        A list with None for a candidate that is no preamble, otherwise (bit mask of the 20 MHz
+        parts, first sample of the frame, first sample of the first FFT window, carrier offset in
+        cycles per sample).
     """
     return [_acquire(np.asarray(candidate, complex), lag, scale, bins, sequence)
             for candidate, lag in zip(samples, lag16, strict=True)]
@@ -255,14 +248,10 @@ def _timing(spectrum, sequence):
 
 
 def window_shift(power, guard):
-    """Return the window shift with the least interference from neighbouring symbols.
+    """Return the shift of a window with the least interference from neighbouring symbols.
 
-    Args:
-        power: (64,) powers of the paths at delays of -32..31 samples at 20 MS/s.
-        guard: length of the guard interval in samples at 20 MS/s.
-
-    Returns:
-        The shift in samples at 20 MS/s; among equally good shifts, the middle one.
+    ``power`` (64,) has the powers of the paths at delays of -32..31. Delays, the guard interval and
+    the shift are in samples at 20 MS/s. Among equally good shifts, the middle one is taken.
     """
     shifts = np.arange(-guard - 8, guard + 1)
     outside = (np.maximum(shifts - _DELAYS[:, None], 0)
@@ -285,19 +274,16 @@ _LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
 
 
 def extent(power, least, margin, delay, lobe, longest):
-    """Return the range of delays of a channel's paths, from its power delay profile.
+    """Return (first, last) delay of a channel's paths; None if longest is exceeded or none is there.
 
     Args:
         power: (delays,) power at each delay.
         least: power above which there is a path.
-        margin: length added at both ends for weaker paths, in the unit of delay.
+        margin: length added at both ends for weaker paths.
         delay: (delays,) ascending delays with equal steps, in samples at 20 MS/s.
-        lobe: resolution of the transform that gave the profile, in the unit of delay. The main lobe
-            of its Hann window reaches up to 2 * lobe from a path.
+        lobe: resolution of the transform that gave the profile. The main lobe of its Hann window
+            reaches up to 2 * lobe from a path.
         longest: largest allowed difference between last and first.
-
-    Returns:
-        (first, last) delay; None if there are no paths or their spread exceeds longest.
     """
     there = np.flatnonzero(power > least)
     if not there.size:
@@ -314,15 +300,7 @@ def extent(power, least, margin, delay, lobe, longest):
 
 
 def points(frame_format, sent):
-    """Map known bits of frames to all their points, including pilots.
-
-    Args:
-        frame_format: format of the frames.
-        sent: (n, num_symbols, bits) uint8, in the order of ``wifi.data_field.DataField.encode``.
-
-    Returns:
-        (n, num_symbols, used subcarriers, N_STS) complex64.
-    """
+    """Map known bits (n, T, bits) to the points (n, T, K, N) of a format, including pilots."""
     f, plan = frame_format, frame_format.plan
     n = len(sent)
     values = constellations.get(f.constellation).modulate(sent)
@@ -357,12 +335,8 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
            estimated, fft, weight):
     """Estimate clock, phase, noise and channels of frames from their decoded symbols.
 
-    Axes: n frames, R receive antennas, T symbols, K used subcarriers, C subcarriers with a channel
-    estimate, N space-time streams. The received values and the channel of an antenna are divided by
-    the standard deviation of its noise.
-
     Args:
-        received: (n, R, T, K) complex, received values.
+        received: (n, R, T, K) complex.
         points: (n, N, T, K) complex, decoded points.
         channel: (n, C, R, N) complex, without the phase rotations of the streams.
         least_squares: (n, C, R, N) complex, estimate from the training fields alone.
@@ -375,9 +349,8 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
         weight: weight of the training fields, in symbols.
 
     Returns:
-        (epsilon (n,), phase (n, T) in radians, received (n, R, T, K) without the phase rotations,
-        noise (n, K, R), minimum noise over the subcarriers (n, R), channel (n, C, R, N)). The noise
-        is a power, relative to the earlier estimate.
+        (epsilon (n,), phase (n, T) in radians, received without the phase rotations, noise
+        (n, K, R), minimum noise over the subcarriers (n, R), channel).
     """
     whitened = (channel * turn[:, None, :])[:, in_ltf]
     expected = np.einsum("nkri,nitk->nrtk", whitened, points)
@@ -407,17 +380,13 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
 
 
 def whiten(received, points, channel, noise, in_ltf, turn, places):
-    """Whiten received vectors and channels for a detector.
+    """Make the noise equally strong in all subcarriers and uncorrelated between antennas.
 
-    Afterwards, the noise is equally strong in all subcarriers and uncorrelated between antennas.
-
-    Args:
-        received, noise, channel: as returned by :func:`refine`.
-        points, in_ltf, turn: as for :func:`refine`.
-        places: (D,) positions of the data subcarriers among the K used ones.
+    The arguments are those of :func:`refine` and what it returned; ``places`` (D,) are the
+    positions of the data subcarriers among the K used ones.
 
     Returns:
-        (vectors (n, D, T, R), channel (n, K, R, N)). The axes are those of :func:`refine`.
+        (vectors (n, D, T, R), channel (n, K, R, N)).
     """
     scale = 1 / np.sqrt(noise)
     whitened = (channel * turn[:, None, :])[:, in_ltf] * scale[..., None]
@@ -433,14 +402,13 @@ def whiten(received, points, channel, noise, in_ltf, turn, places):
 def residual_noise(residual, gain, symbols):
     """Estimate the noise of subcarriers from the residual after subtracting decided points.
 
-    All powers are relative to the earlier estimate of the noise of the antenna. Wrong decisions
-    increase the residual by alpha * gain, in proportion to the power of the channel; alpha is the
-    median of residual / gain over antennas and subcarriers. The noise of an antenna is the median
-    of the residual over its subcarriers, but at most the earlier estimate. Without an interferer,
-    the residual is about noise + alpha * gain. Random fluctuations make it exceed a certain
-    multiple of this sum in one of a thousand subcarriers (Wilson and Hilferty's cube root of the
-    chi-squared distribution). Where the residual is above this multiple, an interferer is assumed,
-    and the noise is multiplied by the ratio of the residual to the sum.
+    Wrong decisions increase the residual by alpha * gain, in proportion to the power of the
+    channel; alpha is the median of residual / gain over antennas and subcarriers. The noise of an
+    antenna is the median of the residual over its subcarriers, but at most the earlier estimate.
+    Without an interferer, the residual is about noise + alpha * gain. Random fluctuations make it
+    exceed a certain multiple of this sum in one of a thousand subcarriers (Wilson and Hilferty's
+    cube root of the chi-squared distribution). Where the residual is above this multiple, an
+    interferer is assumed, and the noise is multiplied by the ratio of the residual to the sum.
 
     Args:
         residual: (n, R, K) mean of |y - H x|^2 over the symbols.
@@ -461,17 +429,11 @@ def residual_noise(residual, gain, symbols):
 
 
 def pilot_trust(received, expected):
-    """Return weights of pilots, to keep a pilot with interference from rotating all phases.
+    """Return weights (n, 1, pilots), 0..1, so that a pilot with interference turns no phase.
 
     The magnitude of a pilot does not depend on the unknown phase. Its distance from the expected
-    magnitude indicates the noise.
-
-    Args:
-        received, expected: (n, R, symbols, pilots) complex, divided by the standard deviation of
-            the antenna's noise.
-
-    Returns:
-        (n, 1, pilots), 0..1: 1 for pilots with the usual noise.
+    magnitude indicates the noise. The arguments are (n, R, T, pilots); pilots with the usual noise
+    have weight 1.
     """
     combined = np.abs(np.einsum("nrsp,nrsp->nsp", expected.conj(), received))
     root = np.sqrt(np.maximum(np.sum(np.abs(expected)**2, axis=1), 1e-20))
@@ -481,15 +443,9 @@ def pilot_trust(received, expected):
 
 
 def residual_correlation(residual):
-    """Estimate the noise correlation between antennas from the residual of symbols.
+    """Return the noise correlation (n, R, R) of antennas, R > 1, from residuals (n, R, ...).
 
     Elements off the diagonal are reduced by the correlation that independent noise would show.
-
-    Args:
-        residual: (n, R, ...) complex, R > 1: received values minus expected values.
-
-    Returns:
-        (n, R, R) complex128, 1 on the diagonal.
     """
     flat = residual.reshape(*residual.shape[:2], -1)
     rows, count = flat.shape[1:]
@@ -504,16 +460,10 @@ def residual_correlation(residual):
 
 
 def interpolated(channel, hit, carriers):
-    """Interpolate the channel from neighbouring subcarriers where there is interference.
+    """Interpolate the channel (n, K, R, N) over the carriers (K,) with interference.
 
-    Args:
-        channel: (n, k, R, S) complex64: frames, subcarriers, receive antennas, streams.
-        hit: (n, k, R) bool, whether a subcarrier has interference at an antenna. If at least half
-            of the subcarriers do, the channel of the antenna stays unchanged.
-        carriers: (k,) subcarrier indices.
-
-    Returns:
-        (n, k, R, S) complex64.
+    ``hit`` (n, K, R) says which those are. If at least half of the subcarriers of an antenna have
+    interference, its channel stays as it is.
     """
     few = hit.any(axis=1) & (2 * hit.sum(axis=1) < hit.shape[1])
     if not few.any():
@@ -536,9 +486,8 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
         cfo: carrier offset in cycles per sample, to be removed.
         direct: (R,) DC offset, to be removed.
         plan: dictionary of the format's constants, as ``wifi.demodulator`` passes it to C++.
-        smooth: function that smooths channel estimates over the subcarriers. Its arguments are the
-            estimates (k, R * N) and the variance of their noise. It returns (channels (C, R * N),
-            ratio of the error variance to the noise variance, powers of the paths (64,)).
+        smooth: function of estimates (k, R * N) and the variance of their noise. It returns
+            (channels (C, R * N), error variance over noise variance, powers of the paths (64,)).
         num_symbols: number of data symbols, at least 1.
 
     Returns:
@@ -629,13 +578,8 @@ def delimiter_crc(head):
 def find_mpdus(psdu, aggregated):
     """Find the MPDUs of a PSDU, see ``wifi.mac.split``.
 
-    Args:
-        psdu: bytes.
-        aggregated: whether the PSDU is an A-MPDU.
-
     Returns:
-        ([(offset, length, whether the FCS is correct), ...] with a tuple for each MPDU, whether
-        these are all MPDUs). Offsets and lengths are in bytes.
+        ([(offset, length, whether the FCS is correct), ...] in bytes, whether these are all MPDUs).
     """
     def fits(data):
         return len(data) > 4 and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
