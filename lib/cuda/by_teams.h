@@ -218,12 +218,11 @@ private:
         auto kernel = Method::make_serial(space);
         all.load_matrix(chunk, &arrays.matrix[0]);
         kernel.prepare(&arrays.matrix[0]);
-        const round now{ chunk, 0, 1, chunk, true };
         const unsigned length = program::matrix_each ? 1 : all.chunk;
         unsigned erased = 0;
         for (unsigned t = 0; t < length; ++t)
-            erased += mimopack::MIMOPACK_ISA::detect_vector<unstaged_rows>(
-                kernel, all, arrays, now, chunk * length + t);
+            erased += mimopack::MIMOPACK_ISA::detect_vector(
+                kernel, all, arrays, { 1, true }, chunk * length + t);
         return erased;
     }
 };

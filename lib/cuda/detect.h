@@ -6,7 +6,6 @@
 #pragma once
 #include "cuda/by_teams.h"
 #include "cuda/lockstep.h"
-#include "cuda/refilled_search.h"
 #ifndef MIMOPACK_PROGRAM /* an example */
 #include "detectors/linear/cuda.h"
 #define MIMOPACK_MAKE make_zf
@@ -46,10 +45,7 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
         arena<lane> space{ local ? memory : global + thread * MIMOPACK_ARENA, 0 };
         vector_arrays arrays(space);
         auto kernel = make_form<Kernel>(space);
-        if constexpr (program::dynamic && has_steps<Kernel>(0))
-            return detect_refilled(kernel, all, arrays);
-        else
-            return detect_lockstep(kernel, all, arrays);
+        return detect_lockstep(kernel, all, arrays);
     }
 }
 

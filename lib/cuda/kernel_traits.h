@@ -6,13 +6,10 @@
  *   starts()            array for the hard solutions to begin from
  *   use_lanes(1, rows)  receives the address of the vector's node counters
  *   use_rows(n)         receives the number of the warp's vectors
- *   shared_bytes        size of the kernel's own shared memory
  *   least_blocks        least number of blocks per multiprocessor
  *   team_blocks         the same, for a kernel whose warps work together on each vector
  *   team_threads        threads of a team that takes a matrix (see by_teams.h), in place
  *                       of all other members
- *   put() take() advance() finish()
- *                       a search in steps (see refilled_search.h), in place of detect()
  */
 #pragma once
 #include "common/bit_order.h"
@@ -84,7 +81,6 @@ MP_FN void begin(Kernel&, const batch&, unsigned long long, vectors_of_warp, lon
         return OTHERWISE;                            \
     }
 
-MP_TRAIT(shared_bytes, 0)
 /* 0: each thread works on its own vector. */
 MP_TRAIT(team_blocks, 0)
 /* This limits the registers of a thread. */
@@ -92,19 +88,6 @@ MP_TRAIT(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPAC
 /* 0: a thread prepares a matrix. */
 MP_TRAIT(team_threads, 0)
 #undef MP_TRAIT
-
-/* Whether the kernel is a search in steps */
-template <class Kernel>
-constexpr auto has_steps(int) -> decltype(static_cast<Kernel*>(nullptr)->advance())
-{
-    return true;
-}
-
-template <class Kernel>
-constexpr bool has_steps(long)
-{
-    return false;
-}
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

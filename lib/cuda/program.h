@@ -38,11 +38,9 @@ constexpr int num_hard = 0;
 constexpr bool prior_given = false, has_layers = false;
 constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false, counts = false;
-/* dynamic: vectors take unequal time, so threads take the next vectors when they are
- * ready. extrinsic: the a-priori LLRs are subtracted from the result. */
+/* dynamic: vectors take unequal time, so warps take the next vectors when they are ready.
+ * extrinsic: the a-priori LLRs are subtracted from the result. */
 constexpr bool dynamic = false, extrinsic = false;
-/* Number of idle threads in a warp at which these get the next vectors */
-constexpr int idle = 16;
 
 /* An option that is a list, as an array that threads can index */
 __device__ constexpr int levels[] = { 1 }, expansions[] = { 1 };

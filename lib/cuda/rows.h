@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Move rows of arrays to the registers of threads and back, 16 bytes at a time. Each
- * thread moves its own row, or a warp moves its rows together through shared memory. */
+/* Move rows of arrays to the registers of threads and back, 16 bytes at a time */
 #pragma once
 #include "cuda/lane.h"
 #include "cuda/sizes.h"
@@ -88,73 +87,6 @@ MP_FN void store_int8(const lane* from, float scale, signed char* to)
             to[i] = static_cast<signed char>(quantised(from[i], scale));
     }
 }
-
-/* Copy 16 bytes from global to shared memory, without waiting where the GPU can. */
-MP_FN void copy_part(const float4* from, float4* shared)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     static_cast<unsigned>(__cvta_generic_to_shared(shared))),
-                 "l"(from));
-#else
-    *shared = *from;
-#endif
-}
-
-MP_FN void rows_are_under_way()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-/* Wait for all rows except those begun last. */
-MP_FN void wait_for_rows()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;");
-#endif
-    __syncwarp();
-}
-
-/* 32 rows of FLOATS floats in shared memory, one for each thread of a warp. Consecutive
- * threads copy consecutive 16 bytes of global memory; then each thread reads its own row.
- * Rows are an odd number of 16 bytes apart, so that neither access meets a bank twice. */
-template <int FLOATS>
-struct warp_rows {
-    static constexpr bool possible =
-        program::fixed_tx && FLOATS % 4 == 0 && FLOATS <= 256;
-    static constexpr int parts = FLOATS / 4, stride = parts | 1;
-    static constexpr int size = possible ? 32 * stride : 0; /* of float4 */
-
-    /* Begin to copy; wait_for_rows() says when it is done. */
-    MP_FN static void load(const float* from, int rows, float4* shared)
-    {
-        MP_UNROLL
-        for (int i = 0; i < parts; ++i) {
-            const int part = 32 * i + threadIdx.x % 32;
-            if (part < rows * parts)
-                copy_part(reinterpret_cast<const float4*>(from) + part,
-                          shared + part / parts * stride + part % parts);
-        }
-    }
-
-    MP_FN static void store(const float4* shared, int rows, float* to)
-    {
-        MP_UNROLL
-        for (int i = 0; i < parts; ++i) {
-            const int part = 32 * i + threadIdx.x % 32;
-            if (part < rows * parts)
-                reinterpret_cast<float4*>(to)[part] =
-                    shared[part / parts * stride + part % parts];
-        }
-    }
-
-    MP_FN static float* own(float4* shared)
-    {
-        return reinterpret_cast<float*>(shared + threadIdx.x % 32 * stride);
-    }
-};
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -21,13 +21,6 @@ def test_forms(form, name, size, own, period, more, tmp_path):
     compare(det, launch, period, **more)
 
 
-def test_static_distribution(tmp_path, monkeypatch):
-    """A search in steps runs as a whole."""
-    monkeypatch.setattr(detectors.SD, "UNEQUAL_TIME", False)
-    det = detectors.SD(2, 2, backend="cpu")
-    compare(det, launcher(det, tmp_path), 1)
-
-
 def compare(det, launch, period, n=70, snrs_db=(15,), known=0, counts=False, ties=0):
     """Compare with the CPU, on two blocks.
 

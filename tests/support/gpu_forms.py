@@ -10,7 +10,7 @@ FEW = {"ties": 2}
 # name. more: see compare() in tests/cuda/test_detectors_without_gpu.py; with "known", calls have
 # a-priori LLRs.
 FORMS = [
-    ("linear<", "mmse", (2, 2), {}, 1, {}),    # rows go through shared memory
+    ("linear<", "mmse", (2, 2), {}, 1, {}),
     ("linear<", "zf", (3, 3), {"constellation": "bpsk,qam16,qpsk"}, 14, {}),    # known bits
     ("team_kernel", "mmse", (9, 10), {}, 14, {}),
     ("team_kernel", "mmsepic", (9, 9), {}, 1, {"known": 2}),

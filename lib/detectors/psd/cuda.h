@@ -19,7 +19,7 @@ template <int NT = program::fixed_tx,
 MP_FN auto make_psd(arena<lane>& a)
 {
     constexpr psd_options o = program::options();
-    if constexpr (sphere_fits<NT, NR, WIDTH>() && !program::counts) {
+    if constexpr (fits_registers && !program::counts) {
         return shared_sphere<NT, NR, WIDTH>(a, program::points);
     } else {
         const psd_shape shape{

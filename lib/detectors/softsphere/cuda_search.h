@@ -16,6 +16,28 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* A column of shared memory in registers. Copies go through it; otherwise each number
+ * would wait until the previous number has been written. */
+template <int COUNT>
+struct column {
+    float entry[COUNT];
+
+    column() = default;
+    MP_FN column(const float (*rows)[MIMOPACK_THREADS], int at)
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            entry[i] = rows[i][at];
+    }
+
+    MP_FN void store(float (*rows)[MIMOPACK_THREADS], int at) const
+    {
+        MP_UNROLL
+        for (int i = 0; i < COUNT; ++i)
+            rows[i][at] = entry[i];
+    }
+};
+
 template <int NT, int NR, int WIDTH>
 class shared_soft_search
 {
@@ -30,23 +52,14 @@ class shared_soft_search
         float above[depth][threads], worth[depth][threads];
         /* for each level: its bits' hypotheses, zero and one; the largest one below */
         float hypothesis[depth * WIDTH * 2][threads], below[depth + 1][threads];
-        /* The vectors that wait for a search. A hypothesis matters up to `slack` above
-         * the best candidate; it is negative where there is nothing to search. */
-        shared_systems<NT, WIDTH> waiting;
-        float seeded[depth * WIDTH * 2][threads], layer[NT][threads], slack[threads];
     };
+    static_assert(sizeof(storage) <= 48 * 1024);
 
 public:
     using mask = lane::mask;
-    static constexpr int shared_bytes = sizeof(storage);
-    static_assert(shared_bytes <= 48 * 1024);
 
     MP_FN shared_soft_search(arena<lane>& a, const constellation& c, float clip)
-        : d_scale(c.scale),
-          d_clip(clip),
-          d_order(a, NT, NR),
-          d_qr(a, NT, NR),
-          d_columns(a, NT)
+        : d_scale(c.scale), d_clip(clip), d_order(a, NT, NR), d_qr(a, NT, NR)
     {
     }
 
@@ -56,42 +69,54 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    /* A search in steps, as shared_sphere has it */
-    MP_FN void put(const lane* y, lane noise_var, int place)
+    MP_FN mask detect(const lane* y, lane noise_var, const lane*, lane* llr)
     {
         storage& s = shared();
+        const int own = threadIdx.x;
         register_system<NT, WIDTH> system;
         const mask usable = d_qr.usable & system.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
         seed(system, m);
-        s.waiting.set(system, place);
-        s.slack[place] = usable.m ? d_clip * noise_var.v : -1.0f;
+        s.tree.system.set(system);
+        column<depth * WIDTH * 2> seeded;
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
-            s.seeded[2 * b][place] = m.zero[b / bits][b % bits];
-            s.seeded[2 * b + 1][place] = m.one[b / bits][b % bits];
+            seeded.entry[2 * b] = m.zero[b / bits][b % bits];
+            seeded.entry[2 * b + 1] = m.one[b / bits][b % bits];
         }
-        MP_UNROLL
-        for (int c = 0; c < NT; ++c)
-            s.layer[c][place] = d_order.columns.layer[c].v;
-    }
-
-    MP_FN void take(int place)
-    {
-        storage& s = shared();
-        const int own = threadIdx.x;
-        s.tree.system.copy(s.waiting, place, own);
-        const column<depth * WIDTH * 2> seeded(s.seeded, place);
         s.below[0][own] = 0.0f;
         note(seeded);
-        MP_UNROLL
-        for (int c = 0; c < NT; ++c)
-            d_columns.layer[c].v = s.layer[c][place];
-        d_slack = s.slack[place];
-        d_usable.m = d_slack >= 0.0f;
-        d_best = d_usable.m ? fminf(seeded.entry[0], seeded.entry[1]) : -no_metric;
+        d_slack = d_clip * noise_var.v;
+        d_best = usable.m ? fminf(m.zero[0][0], m.one[0][0]) : -no_metric;
         d_upper = d_path = 0.0f;
         d_walk.begin(s.tree);
+        while (advance()) {
+        }
+        MP_UNROLL
+        for (int b = 0; b < NT * bits; ++b) {
+            m.zero[b / bits][b % bits] = s.hypothesis[2 * b][own];
+            m.one[b / bits][b % bits] = s.hypothesis[2 * b + 1][own];
+        }
+        lane by_column[NT * bits];
+        m.llrs(reciprocal(noise_var).v, d_clip, by_column);
+        d_order.columns.to_layers(by_column, bits, llr);
+        return usable;
+    }
+
+private:
+    const float d_scale, d_clip;
+    amplification_order<lane, NT, NR> d_order;
+    unscaled_qr<lane, NT, NR> d_qr;
+    /* the search */
+    tree_walk<NT, WIDTH> d_walk;
+    /* A hypothesis matters up to `slack` above the best candidate. */
+    float d_best, d_slack;
+    float d_upper, d_path; /* metric of the levels above, their largest hypothesis */
+
+    MP_FN static storage& shared()
+    {
+        __shared__ storage s;
+        return s;
     }
 
     /* Visit a node; return whether there is another. */
@@ -129,38 +154,6 @@ public:
         d_upper = s.above[d_walk.level][own];
         d_path = s.worth[d_walk.level][own];
         return true;
-    }
-
-    MP_FN mask finish(lane noise_var, lane* llr) const
-    {
-        const storage& s = shared();
-        bit_minima<NT, WIDTH> m;
-        MP_UNROLL
-        for (int b = 0; b < NT * bits; ++b) {
-            m.zero[b / bits][b % bits] = s.hypothesis[2 * b][threadIdx.x];
-            m.one[b / bits][b % bits] = s.hypothesis[2 * b + 1][threadIdx.x];
-        }
-        lane by_column[NT * bits];
-        m.llrs(reciprocal(noise_var).v, d_clip, by_column);
-        d_columns.to_layers(by_column, bits, llr);
-        return d_usable;
-    }
-
-private:
-    const float d_scale, d_clip;
-    amplification_order<lane, NT, NR> d_order;
-    unscaled_qr<lane, NT, NR> d_qr;
-    /* the search */
-    column_layers<lane, NT> d_columns;
-    mask d_usable;
-    tree_walk<NT, WIDTH> d_walk;
-    float d_best, d_slack;
-    float d_upper, d_path; /* metric of the levels above, their largest hypothesis */
-
-    MP_FN static storage& shared()
-    {
-        __shared__ storage s;
-        return s;
     }
 
     /* N-way with all passes; columns and minima end where they began. */

@@ -42,27 +42,6 @@ MP_FN float with_level(float metric, float weight, float e)
     return fmaf(weight * e, e, metric);
 }
 
-/* A column of shared memory in registers. Copies go through it; otherwise each number
- * would wait until the previous number has been written. */
-template <int COUNT>
-struct column {
-    float entry[COUNT];
-
-    MP_FN column(const float (*rows)[MIMOPACK_THREADS], int at)
-    {
-        MP_UNROLL
-        for (int i = 0; i < COUNT; ++i)
-            entry[i] = rows[i][at];
-    }
-
-    MP_FN void store(float (*rows)[MIMOPACK_THREADS], int at) const
-    {
-        MP_UNROLL
-        for (int i = 0; i < COUNT; ++i)
-            rows[i][at] = entry[i];
-    }
-};
-
 /* Systems in shared memory, a column for each */
 template <int NT, int WIDTH>
 struct shared_systems {
@@ -72,8 +51,9 @@ struct shared_systems {
     /* c_ij is at row(i) + 2 j. */
     MP_FN static constexpr int row(int i) { return i * (2 * NT - 3 - i) - 2; }
 
-    MP_FN void set(const register_system<NT, WIDTH>& s, int to)
+    MP_FN void set(const register_system<NT, WIDTH>& s)
     {
+        const int to = threadIdx.x;
         MP_UNROLL
         for (int i = 0; i < NT; ++i) {
             w[i][to] = s.w[i];
@@ -85,16 +65,6 @@ struct shared_systems {
                 c[row(i) + 2 * j + 1][to] = s.c[i][j][1];
             }
         }
-    }
-
-    MP_FN void copy(const shared_systems& other, int from, int to)
-    {
-        const column<NT*(NT - 1)> of_c(other.c, from);
-        const column<depth> of_v(other.v, from);
-        const column<NT> of_w(other.w, from);
-        of_c.store(c, to);
-        of_v.store(v, to);
-        of_w.store(w, to);
     }
 };
 
@@ -249,19 +219,14 @@ class shared_sphere
     struct storage {
         typename tree_walk<NT, WIDTH>::storage tree;
         float above[depth][threads]; /* metric of the levels above */
-        /* The vectors that wait for a search, and their first candidates. The bound is
-         * negative where there is nothing to search. */
-        shared_systems<NT, WIDTH> waiting;
-        float layer[NT][threads], candidate[depth][threads], bound[threads];
     };
 
 public:
     using mask = lane::mask;
-    static constexpr int shared_bytes = sizeof(storage);
     static constexpr int least_blocks = program::matrix_each ? 8 : 1; /* in registers */
 
     MP_FN shared_sphere(arena<lane>& a, const constellation& c)
-        : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR), d_columns(a, NT)
+        : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR)
     {
     }
 
@@ -271,89 +236,64 @@ public:
         d_qr.decompose(&d_order.columns.h[0]);
     }
 
-    /* A search in steps (see cuda/refilled_search.h): puts a vector where any thread of
-     * the warp may take it. */
-    MP_FN void put(const lane* y, lane, int place)
+    MP_FN mask detect(const lane* y, lane, const lane*, lane* llr)
     {
         storage& s = shared();
         register_system<NT, WIDTH> system;
         const mask usable = d_qr.usable & system.set(d_qr, y, d_scale);
-        s.waiting.set(system, place);
         const first_candidate<NT, WIDTH> first(system);
-        s.bound[place] = usable.m ? fminf(first.metric, infinity) : -1.0f;
+        s.tree.system.set(system);
+        float best[depth];
         MP_UNROLL
         for (int level = 0; level < depth; ++level)
-            s.candidate[level][place] = first.symbol[level];
-        MP_UNROLL
-        for (int c = 0; c < NT; ++c)
-            s.layer[c][place] = d_order.columns.layer[c].v;
-    }
-
-    MP_FN void take(int place)
-    {
-        storage& s = shared();
-        s.tree.system.copy(s.waiting, place, threadIdx.x);
-        MP_UNROLL
-        for (int c = 0; c < NT; ++c)
-            d_columns.layer[c].v = s.layer[c][place];
-        d_bound = s.bound[place];
-        d_usable.m = d_bound >= 0.0f;
-        MP_UNROLL
-        for (int level = 0; level < depth; ++level)
-            d_best[level] = s.candidate[level][place];
-        d_upper = 0.0f;
-        d_walk.begin(s.tree);
-    }
-
-    /* Visit a node; return whether there is another. */
-    MP_FN bool advance()
-    {
-        storage& s = shared();
-        const int own = threadIdx.x;
-        const float metric = d_walk.metric(d_upper);
-        if (metric < d_bound) {
-            if (d_walk.level > 0) {
-                s.above[d_walk.level][own] = d_upper;
-                d_walk.down(s.tree);
-                d_upper = metric;
-                return true;
-            }
-            d_bound = metric;
-            d_best[0] = d_walk.at;
-            MP_UNROLL
-            for (int l = 1; l < depth; ++l)
-                d_best[l] = s.tree.symbol[l][own];
-        }
-        /* siblings are farther */
-        const bool another = d_walk.up(s.tree);
-        d_upper = another ? s.above[d_walk.level][own] : d_upper;
-        return another;
-    }
-
-    MP_FN mask finish(lane, lane* llr) const
-    {
+            best[level] = first.symbol[level];
+        /* nothing is below a negative bound */
+        search(s, usable.m ? fminf(first.metric, infinity) : -1.0f, best);
         lane by_column[NT * bits];
         MP_UNROLL
         for (int level = 0; level < depth; ++level) {
-            const axis_slice<WIDTH> slice(d_best[level]);
+            const axis_slice<WIDTH> slice(best[level]);
             MP_UNROLL
             for (int b = 0; b < WIDTH; ++b)
                 by_column[level * WIDTH + b].v = slice.bit[b] ? 1.0f : -1.0f;
         }
-        d_columns.to_layers(by_column, bits, llr);
-        return d_usable;
+        d_order.columns.to_layers(by_column, bits, llr);
+        return usable;
     }
 
 private:
     const float d_scale;
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
-    /* the search */
-    column_layers<lane, NT> d_columns;
-    mask d_usable;
-    tree_walk<NT, WIDTH> d_walk;
-    float d_bound, d_best[depth];
-    float d_upper; /* metric of the levels above */
+
+    /* Visit a node each turn; set the symbols of the best leaf below the bound. */
+    MP_FN static void search(storage& s, float bound, float (&best)[depth])
+    {
+        const int own = threadIdx.x;
+        tree_walk<NT, WIDTH> walk;
+        walk.begin(s.tree);
+        float upper = 0.0f; /* metric of the levels above */
+        bool more = true;
+        do {
+            const float metric = walk.metric(upper);
+            const bool nearer = metric < bound;
+            if (nearer && walk.level > 0) {
+                s.above[walk.level][own] = upper;
+                walk.down(s.tree);
+                upper = metric;
+            } else {
+                if (nearer) {
+                    bound = metric;
+                    best[0] = walk.at;
+                    MP_UNROLL
+                    for (int l = 1; l < depth; ++l)
+                        best[l] = s.tree.symbol[l][own];
+                }
+                more = walk.up(s.tree); /* siblings are farther */
+                upper = more ? s.above[walk.level][own] : upper;
+            }
+        } while (more);
+    }
 
     MP_FN static storage& shared()
     {
@@ -361,16 +301,6 @@ private:
         return s;
     }
 };
-
-/* Whether registers and shared memory have room for the searches of a block */
-template <int NT, int NR, int WIDTH>
-constexpr bool sphere_fits()
-{
-    if constexpr (NT > 0 && fits_registers)
-        return shared_sphere<NT, NR, WIDTH>::shared_bytes <= 48 * 1024;
-    else
-        return false;
-}
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -17,8 +17,6 @@ BLOCKS = 1    # minimum number per multiprocessor, which limits the registers of
 # Largest number of entries in H for which loops are unrolled and arrays are kept in registers if
 # they fit.
 LARGEST_UNROLLED = 64
-# Number of threads in a warp that must be idle before they get the next vectors.
-IDLE = 16
 # Largest number of floats per thread in local memory, which a GPU reserves for the largest possible
 # number of threads. Larger arenas are in global memory.
 LARGEST_LOCAL_ARENA = 2**11
@@ -105,7 +103,6 @@ constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(laye
 constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
 constexpr bool as_int8 = {number(as_int8)}, counts = {number(counts)};
 constexpr bool dynamic = {number(plan["unequal"])}, extrinsic = {number(plan["extrinsic"])};
-constexpr int idle = {IDLE};
 {"".join(map(_array, lists.items()))}constexpr {family}_options options()
 {{
     {family}_options o;

@@ -33,8 +33,8 @@ class DetectorSettings(BackendChoice):
     MAX_TX = 16
     MAX_RX = 256
     _is_complete = False        # whether the constructor has ended
-    # Whether the time per vector varies. If it does, GPU threads that finish early take the next
-    # vectors; otherwise all threads process the same number of vectors (004 §6: dynamic and equal
+    # Whether the time per vector varies. If it does, GPU warps that finish early take the next
+    # vectors; otherwise all warps process the same number of vectors (004 §6: dynamic and equal
     # distribution).
     UNEQUAL_TIME = False
     IN_PYTHON = False           # a user's class in Python, without kernels

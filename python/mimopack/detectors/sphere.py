@@ -186,7 +186,7 @@ class PSD(_Sphere):
                   "Default: the preset's, which is 1 with auto.",
                   optional=True, least=1, most=1024, advanced=True),
         Parameter("distribution", "Distribution", "dynamic", "enum",
-                  "How a GPU distributes vectors (004 §6). dynamic: threads that are ready take "
+                  "How a GPU distributes vectors (004 §6). dynamic: warps that are ready take "
                   "the next vectors; static: all get the same number of vectors, the equal "
                   "distribution of 004. Only the cuda backend uses it.",
                   DISTRIBUTIONS, core="", in_reference=False, advanced=True),
