@@ -29,14 +29,15 @@ class Usrp(gr.sync_block):
         if name not in self.real:
             return gr.sync_block.__getattr__(self, name)
         answers = {"num_mboards": self.boards, "antennas": ["TX/RX", "RX2"], "samp_rate": RATE,
-                   "center_freq": FREQUENCY, "clock_sources": ["internal", "external"],
-                   "time_sources": ["internal", "external"],
+                   "center_freq": FREQUENCY,
                    "gain_range": SimpleNamespace(start=lambda: 0.0, stop=lambda: 76.0),
-                   "bandwidth_range": SimpleNamespace(start=lambda: 2e5, stop=lambda: 56e6),
                    "bandwidth": 18e6}
 
         def call(*arguments):
             self.calls.append((name, *arguments))
+            if name == "set_antenna" and arguments[0] not in answers["antennas"]:
+                raise RuntimeError(f"AssertionError: assertion failed:\n  {arguments[0]} is not a "
+                                   "valid antenna.\n  possible values are: [TX/RX, RX2].\n")
             return answers.get(name.removeprefix("get_"))
         return call
 
@@ -70,12 +71,9 @@ class Usrp(gr.sync_block):
         self.clock, self.behind = spec.get_real_secs(), pulse + 1 - spec.get_real_secs()
         time.sleep(1)
 
-    def set_start_time(self, spec):
-        self.begins = spec
-
     def start(self):
         # As gr-uhd does, for several channels together.
-        self.begins = self.begins or self.get_time_now() + self.uhd.time_spec(0.1)
+        self.begins = self.get_time_now() + self.uhd.time_spec(0.1)
         return gr.sync_block.start(self)
 
     def work(self, _inputs, outputs):

@@ -43,8 +43,11 @@ class RadioSettings:
     time_source: str | None = None
     correction: bool = True
 
-    def each(self, name, values):
-        """Return one value per antenna."""
+    def each(self, name):
+        """Return one value of ``gain`` or ``antenna_names`` per antenna; none for None, "auto"."""
+        values = getattr(self, name)
+        if values in (None, "auto"):
+            return ()
         if len(values) not in (1, self.num_rx):
             raise ValueError(f"{name}: got {len(values)} values, must be 1 or one for each of "
                              f"{plural(self.num_rx, 'antenna')}")
@@ -89,11 +92,6 @@ def device_parts(device):
 class _Radio:
     """Common part of both kinds of radios.
 
-    A subclass has the methods ``_sources``, ``_set_source``, ``_set_rate``, ``_antennas``,
-    ``_set_antenna``, ``_set_frequency``, ``_get_frequency``, ``_gain_range``, ``_set_gain``,
-    ``_bandwidths``, ``_set_bandwidth``, ``_set_correction`` and ``_rates``, which call the source
-    of one library for a channel.
-
     Attributes:
         settings: ``RadioSettings`` in use.
         source: GNU Radio block with one output per antenna.
@@ -103,7 +101,7 @@ class _Radio:
         bandwidth: bandwidth of the first antenna's filter in Hz, None if it was not set.
     """
 
-    boards = (0,)
+    SETTERS = {}    # {setting of a channel: method of the source}
 
     def __init__(self, settings):
         self.settings, self.notes, self.bandwidth = settings, [], None
@@ -123,35 +121,43 @@ class _Radio:
         """Centre frequency in Hz."""
         return self.settings.frequency
 
-    def change(self, **settings):
-        """Change frequency, gain or both while the radio runs.
-
-        Args:
-            frequency: in Hz.
-            gain: a tuple of values in dB, "auto", or None to leave it as it is.
+    def set_frequency(self, frequency):
+        """Tune to a frequency in Hz.
 
         Raises:
-            ValueError: the device does not have a setting. It keeps its present ones.
+            ValueError: the device does not have the frequency. It keeps its present one.
         """
-        before, self.settings = self.settings, replace(self.settings, **settings)
-        done = []
+        before, self.settings = self.settings, replace(self.settings, frequency=frequency)
         try:
-            if "gain" in settings:
-                self._check_gains()
-            # The gain comes last: a gain that the device chose itself could not be put back.
-            for name, apply in (("frequency", self._tune), ("gain", self._set_gains)):
-                if name in settings:
-                    done.append(apply)
-                    apply()
+            self._tune()
         except ValueError:
             self.settings = before
-            for apply in done:
-                with suppress(ValueError):
-                    apply()
+            with suppress(ValueError):
+                self._tune()
             raise
 
+    def set_gain(self, gain):
+        """Set the gain: a tuple of values in dB, "auto", or None to leave it as it is.
+
+        Raises:
+            ValueError: the device does not have the gain. It keeps its present one.
+        """
+        settings = replace(self.settings, gain=gain)
+        gains = settings.each("gain")
+        for channel, value in enumerate(gains):
+            low, high = self._gain_range(channel)
+            if not low <= value <= high:
+                raise ValueError(f"gain: got {value:g} dB, the device has {low:g} to {high:g} dB")
+        for channel in () if gain is None else self._channels():
+            if self._automatic or gain == "auto":
+                self._set("gain", gain == "auto", channel, "gain_mode")
+            if gains:
+                self._set("gain", gains[channel], channel)
+        self._automatic = gain == "auto" or gain is None and self._automatic
+        self.settings = settings
+
     def set_clock(self):
-        """Set the device's clock.
+        """Set the device's clock, just before the flowgraph starts.
 
         Returns:
             A warning, or "".
@@ -161,97 +167,55 @@ class _Radio:
         """
         raise NotImplementedError
 
-    def prepare(self):
-        """Set the device's clock and the start of its samples, just before the flowgraph starts.
-
-        Returns, raises:
-            As ``set_clock``.
-        """
-        return self.set_clock()
-
     def _set_up(self):
         """Apply all settings, and compare them with those of the device."""
         settings = self.settings
         for name in ("clock_source", "time_source"):
-            value = getattr(settings, name)
-            for board in () if value is None else self.boards:
-                _check_choice(name, value, self._sources(name, board))
+            if getattr(settings, name) is not None:
                 with _naming(name):
-                    self._set_source(name, value, board)
-        with _naming("sample_rate"):
-            self._set_rate()
-        names = settings.antenna_names
-        for channel, name in enumerate(() if names is None else settings.each("antenna_names",
-                                                                              names)):
-            _check_choice("antenna_names", name, self._antennas(channel))
-            with _naming("antenna_names"):
-                self._set_antenna(channel, name)
+                    self._set_reference(name, getattr(settings, name))
+        for rate in self._set_rate():
+            if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
+                raise ValueError(f"sample_rate: got {self.sample_rate / 1e6:g} MS/s, the device "
+                                 f"offers {rate / 1e6:.6g} MS/s instead")
+        for channel, name in enumerate(settings.each("antenna_names")):
+            self._set("antenna_names", name, channel)
         self._tune()
-        self._check_gains()
-        self._set_gains()
+        self.set_gain(settings.gain)
         for channel in self._channels():
             if settings.bandwidth is not None:
-                self._check_bandwidth(channel)
-                with _naming("bandwidth"):
-                    self._set_bandwidth(channel)
-            self._set_correction(channel)
+                self._set("bandwidth", settings.bandwidth, channel)
+            for name in ("dc_offset", "iq_balance"):
+                with suppress(ValueError):    # not every device has these corrections
+                    self._set("correction", settings.correction, channel, name)
         if settings.bandwidth is not None:
             self.bandwidth = self.source.get_bandwidth(0)
             if abs(self.bandwidth / settings.bandwidth - 1) > _RATE_TOLERANCE:
                 self.notes.append(f"the device's filter is {self.bandwidth / 1e6:g} MHz wide, not "
                                   f"{settings.bandwidth / 1e6:g} MHz")
-        for rate in self._rates():
-            if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
-                raise ValueError(f"sample_rate: got {self.sample_rate / 1e6:g} MS/s, the device "
-                                 f"offers {rate / 1e6:.6g} MS/s instead")
 
     def _channels(self):
         return range(self.num_channels)
 
+    def _set(self, name, value, channel, setting=None):
+        """Set a value of a channel; ``setting`` is the key of SETTERS if it is not ``name``."""
+        with _naming(name):
+            self._call(getattr(self.source, self.SETTERS[setting or name]), value, channel)
+
     def _tune(self):
         for channel in self._channels():
-            with _naming("frequency"):
-                self._set_frequency(channel)
+            self._set("frequency", self.frequency, channel)
         for channel in self._channels():
             frequency = self._get_frequency(channel)
             if abs(frequency - self.frequency) > _TUNING_TOLERANCE:
                 raise ValueError(f"frequency: got {self.frequency / 1e6:g} MHz, the device is at "
                                  f"{frequency / 1e6:.9g} MHz instead")
 
-    def _check_gains(self):
-        gain = self.settings.gain
-        for channel in () if gain in (None, "auto") else self._channels():
-            value, (low, high) = self.settings.each("gain", gain)[channel], self._gain_range(
-                channel)
-            if not low <= value <= high:
-                raise ValueError(f"gain: got {value:g} dB, the device has {low:g} to {high:g} dB")
-
-    def _set_gains(self):
-        gain = self.settings.gain
-        for channel in () if gain is None else self._channels():
-            with _naming("gain"):
-                self._set_gain(channel, gain if gain == "auto" else
-                               self.settings.each("gain", gain)[channel])
-
-    def _check_bandwidth(self, channel):
-        bandwidth, ranges = self.settings.bandwidth, self._bandwidths(channel)
-        if not any(low <= bandwidth <= high for low, high in ranges):
-            allowed = ", ".join(f"{low / 1e6:g}" if low == high else
-                                f"{low / 1e6:g} to {high / 1e6:g}" for low, high in ranges)
-            raise ValueError(f"bandwidth: got {bandwidth / 1e6:g} MHz, the device has "
-                             + (f"{allowed} MHz" if ranges else "no choice"))
-
-
-def _check_choice(name, value, allowed):
-    if value not in allowed:
-        raise ValueError(f"{name}: got {value!r}, the device has "
-                         + (", ".join(allowed) if allowed else "no choice"))
-
 
 def _reason(error):
     """Return the last line of an error's text, without the names of UHD's exceptions."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return re.sub(r"^(\w+Error: )+(?=.)", "", lines[-1])
+    return re.sub(r"^(\w+Error: )+(?=.)", "", lines[-1].strip())
 
 
 @contextmanager
@@ -272,6 +236,12 @@ class SoapyRadio(_Radio):
         arguments: device arguments of SoapySDR.
     """
 
+    SETTERS = {"sample_rate": "set_sample_rate", "antenna_names": "set_antenna",
+               "frequency": "set_frequency", "gain": "set_gain", "gain_mode": "set_gain_mode",
+               "bandwidth": "set_bandwidth",
+               "dc_offset": "set_dc_offset_mode", "iq_balance": "set_iq_balance_mode"}
+    _automatic = True    # some devices control their gain until told otherwise
+
     def __init__(self, settings, arguments):
         super().__init__(settings)
         try:
@@ -284,7 +254,7 @@ class SoapyRadio(_Radio):
         try:
             self.source = soapy.source(arguments, "fc32", self.num_channels, "", "", [""], [""])
         except (RuntimeError, ValueError) as error:
-            self._refuse_opening(arguments, _reason(error).removeprefix("source: "))
+            self._refuse_opening(_reason(error).removeprefix("source: "))
         self._set_up()
         self.has_time = self.source.has_hardware_time("")
         if not self.has_time:
@@ -306,65 +276,31 @@ class SoapyRadio(_Radio):
             _after_a_pulse(second + 1)
         return ""
 
-    def _sources(self, name, _board):
-        return getattr(self.source, f"list_{name}s")()
+    @staticmethod
+    def _call(setter, value, channel):
+        setter(channel, value)
 
-    def _set_source(self, name, value, _board):
+    def _set_reference(self, name, value):
         getattr(self.source, f"set_{name}")(value)
 
     def _set_rate(self):
         for channel in self._channels():
-            self.source.set_sample_rate(channel, self.sample_rate)
-
-    def _rates(self):
+            self._set("sample_rate", self.sample_rate, channel)
         return map(self.source.get_sample_rate, self._channels())
-
-    def _antennas(self, channel):
-        return self.source.list_antennas(channel)
-
-    def _set_antenna(self, channel, name):
-        self.source.set_antenna(channel, name)
-
-    def _set_frequency(self, channel):
-        self.source.set_frequency(channel, self.frequency)
 
     def _get_frequency(self, channel):
         return self.source.get_frequency(channel)
-
-    def _check_gains(self):
-        if self.settings.gain == "auto" and not all(map(self.source.has_gain_mode,
-                                                        self._channels())):
-            raise ValueError("gain: the device has no automatic gain, give the gain in dB")
-        super()._check_gains()
 
     def _gain_range(self, channel):
         allowed = self.source.get_gain_range(channel)
         return allowed.minimum(), allowed.maximum()
 
-    def _set_gain(self, channel, gain):
-        self.source.set_gain_mode(channel, gain == "auto")
-        if gain != "auto":
-            self.source.set_gain(channel, gain)
-
-    def _bandwidths(self, channel):
-        return [(part.minimum(), part.maximum())
-                for part in self.source.get_bandwidth_range(channel)]
-
-    def _set_bandwidth(self, channel):
-        self.source.set_bandwidth(channel, self.settings.bandwidth)
-
-    def _set_correction(self, channel):
-        if self.source.has_dc_offset_mode(channel):
-            self.source.set_dc_offset_mode(channel, self.settings.correction)
-        if self.source.has_iq_balance_mode(channel):
-            self.source.set_iq_balance_mode(channel, self.settings.correction)
-
-    def _refuse_opening(self, arguments, reason):
+    def _refuse_opening(self, reason):
         if "no match" in reason:
             hint = ("is the folder of its SoapySDR module in SOAPY_SDR_PLUGIN_PATH?"
-                    if "driver=mimopack" in arguments else
+                    if "driver=mimopack" in self.words else
                     "is it plugged in, and its SoapySDR module installed?")
-            raise ValueError(f"device: no device for {arguments!r}: {hint} SoapySDRUtil --find "
+            raise ValueError(f"device: no device for {self.words!r}: {hint} SoapySDRUtil --find "
                              "lists the devices, --info the modules")
         if "channels available" in reason:
             most = "".join(filter(str.isdigit, reason))
@@ -375,11 +311,17 @@ class SoapyRadio(_Radio):
 class UhdRadio(_Radio):
     """A device of UHD, such as a USRP.
 
+    gr-uhd starts the samples of all antennas together.
+
     Args:
         settings: ``RadioSettings``.
         arguments: device address of UHD; several devices as addr0=...,addr1=...
     """
 
+    SETTERS = {"antenna_names": "set_antenna", "frequency": "set_center_freq", "gain": "set_gain",
+               "gain_mode": "set_rx_agc", "bandwidth": "set_bandwidth",
+               "dc_offset": "set_auto_dc_offset", "iq_balance": "set_auto_iq_balance"}
+    _automatic = False
     has_time = True
 
     def __init__(self, settings, arguments):
@@ -394,76 +336,60 @@ class UhdRadio(_Radio):
             self.source = uhd.usrp_source(arguments, uhd.stream_args(
                 cpu_format="fc32", channels=list(self._channels())))
         except (RuntimeError, ValueError, IndexError) as error:
-            self._refuse_opening(arguments, _reason(error), str(error))
-        self.boards = range(self.source.get_num_mboards())
-        self._pulses = (settings.time_source not in (None, "internal", "none")
-                        or len(self.boards) > 1)
-        self._automatic = set()    # channels whose gain the device controls
-        try:
-            self._set_up()
-        except ValueError as error:
-            # gr-uhd looks at the other antennas only when their rate is set.
-            if "channel" in str(error).lower() and "out of range" in str(error).lower():
-                self._refuse_number(_reason(error.__cause__ or error))
-            raise
+            if "No devices found" in str(error):
+                raise ValueError(
+                    f"device: UHD finds no device{f' {arguments!r}' if arguments else ''}: is it "
+                    "plugged in, and are its images installed (uhd_images_downloader)? "
+                    "uhd_find_devices lists the devices") from error
+            raise ValueError(f"device: {_reason(error)}") from error
+        self._boards = range(self.source.get_num_mboards())
+        self._set_up()
         self._check_reference()
 
     def set_clock(self):
         source, uhd = self.source, self._uhd
-        if self._pulses:
-            with _naming("time_source"):
-                # UHD waits for the next pulse, and then lets the device set its clock at the one
-                # after it.
-                second = _before_a_pulse() + 2
-                source.set_time_unknown_pps(uhd.time_spec(second))
-                _after_a_pulse(second)
-        else:
+        if self.settings.time_source in (None, "internal", "none") and len(self._boards) == 1:
             source.set_time_now(uhd.time_spec(time.time()))
+            return ""
+        with _naming("time_source"):
+            # UHD waits for the next pulse, and then lets the device set its clock at the one after
+            # it.
+            second = _before_a_pulse() + 2
+            source.set_time_unknown_pps(uhd.time_spec(second))
+            _after_a_pulse(second)
         return ""
-
-    def prepare(self):
-        warning = self.set_clock()
-        # Start all channels at the same sample.
-        self.source.set_start_time(self.source.get_time_now() + self._uhd.time_spec(0.5))
-        return warning
 
     def _check_reference(self):
         """Note boards that do not lock to their reference clock within a second."""
-        clock = self.settings.clock_source
-        if clock in (None, "internal"):
-            return
-        unlocked = [board for board in self.boards
-                    if "ref_locked" in self.source.get_mboard_sensor_names(board)]
-        end = time.monotonic() + _LOCKING
-        while True:
-            unlocked = [board for board in unlocked
-                        if not self.source.get_mboard_sensor("ref_locked", board).to_bool()]
-            if not unlocked or time.monotonic() > end:
-                break
-            time.sleep(0.05)
-        self.notes += [f"board {board} is not locked to its reference clock, {clock!r}: is it "
-                       "connected?" for board in unlocked]
+        clock, end = self.settings.clock_source, time.monotonic() + _LOCKING
+        for board in () if clock in (None, "internal") else self._boards:
+            if "ref_locked" not in self.source.get_mboard_sensor_names(board):
+                continue
+            while not self.source.get_mboard_sensor("ref_locked", board).to_bool():
+                if time.monotonic() > end:
+                    self.notes.append(f"board {board} is not locked to its reference clock, "
+                                      f"{clock!r}: is it connected?")
+                    break
+                time.sleep(0.05)
 
-    def _sources(self, name, board):
-        return getattr(self.source, f"get_{name}s")(board)
+    @staticmethod
+    def _call(setter, value, channel):
+        setter(value, channel)
 
-    def _set_source(self, name, value, board):
-        getattr(self.source, f"set_{name}")(value, board)
+    def _set_reference(self, name, value):
+        for board in self._boards:
+            getattr(self.source, f"set_{name}")(value, board)
 
     def _set_rate(self):
-        self.source.set_samp_rate(self.sample_rate)
-
-    def _rates(self):
+        try:
+            self.source.set_samp_rate(self.sample_rate)
+        except (RuntimeError, IndexError) as error:
+            if "out of range" not in str(error):
+                raise ValueError(f"sample_rate: {_reason(error)}") from error
+            # gr-uhd looks at the antennas after the first only here.
+            raise ValueError(f"num_rx: got {self.num_channels}, the device has fewer: "
+                             f"{_reason(error)}") from error
         return [self.source.get_samp_rate()]
-
-    def _antennas(self, channel):
-        return self.source.get_antennas(channel)
-
-    def _set_antenna(self, channel, name):
-        self.source.set_antenna(name, channel)
-
-    def _set_frequency(self, channel):
-        self.source.set_center_freq(self.frequency, channel)
 
     def _get_frequency(self, channel):
         return self.source.get_center_freq(channel)
@@ -471,43 +397,6 @@ class UhdRadio(_Radio):
     def _gain_range(self, channel):
         allowed = self.source.get_gain_range(channel)
         return allowed.start(), allowed.stop()
-
-    def _set_gain(self, channel, gain):
-        if gain == "auto":
-            self.source.set_rx_agc(True, channel)
-            self._automatic.add(channel)
-            return
-        if channel in self._automatic:
-            self.source.set_rx_agc(False, channel)
-            self._automatic.remove(channel)
-        self.source.set_gain(gain, channel)
-
-    def _bandwidths(self, channel):
-        allowed = self.source.get_bandwidth_range(channel)
-        return [(allowed.start(), allowed.stop())]
-
-    def _set_bandwidth(self, channel):
-        self.source.set_bandwidth(self.settings.bandwidth, channel)
-
-    def _set_correction(self, channel):
-        # Not every front end has these corrections.
-        with suppress(RuntimeError):
-            self.source.set_auto_dc_offset(self.settings.correction, channel)
-        with suppress(RuntimeError):
-            self.source.set_auto_iq_balance(self.settings.correction, channel)
-
-    def _refuse_opening(self, arguments, reason, text):
-        if "No devices found" in text:
-            raise ValueError(
-                f"device: UHD finds no device{f' {arguments!r}' if arguments else ''}: is it "
-                "plugged in, and are its images installed (uhd_images_downloader)? "
-                "uhd_find_devices lists the devices")
-        if "channel" in text.lower():
-            self._refuse_number(reason)
-        raise ValueError(f"device: {reason}")
-
-    def _refuse_number(self, reason):
-        raise ValueError(f"num_rx: got {self.num_channels}, the device has fewer: {reason}")
 
 
 def _before_a_pulse():

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: receive with several antennas of a radio, through SoapySDR or UHD."""
 
-import threading
 import weakref
 
-from ..checks import flag, integer, number, positive, shown
+import numpy as np
+
+from ..checks import flag, integer, number, positive
 from .hierarchy import hierarchical_block
 from .radio import RadioSettings, device_parts, open_radio
 from .recording_stream import message_taker
@@ -74,24 +75,19 @@ class radio_source(Controlled, hierarchical_block):
     def __init__(self, device, frequency, num_rx=1, sample_rate=20e6, gain=None, bandwidth=None,
                  antenna_names=None, clock_source=None, time_source=None, correction=True):
         settings = RadioSettings(
-            device=_text("device", device),
-            frequency=positive("frequency", frequency),
-            sample_rate=positive("sample_rate", sample_rate),
-            num_rx=integer("num_rx", num_rx, 1, _MOST_ANTENNAS),
-            gain=_gains(gain),
-            bandwidth=None if bandwidth is None else positive("bandwidth", bandwidth),
-            antenna_names=None if antenna_names is None else tuple(
-                _text("antenna_names", name) for name in _each(antenna_names)),
-            clock_source=None if clock_source is None else _text("clock_source", clock_source),
-            time_source=None if time_source is None else _text("time_source", time_source),
-            correction=flag("correction", correction))
+            device, positive("frequency", frequency), positive("sample_rate", sample_rate),
+            integer("num_rx", num_rx, 1, _MOST_ANTENNAS), _gains(gain),
+            None if bandwidth is None else positive("bandwidth", bandwidth),
+            (antenna_names,) if isinstance(antenna_names, str) else
+            antenna_names and tuple(antenna_names), clock_source, time_source,
+            flag("correction", correction))
         arguments = frozenset(device_parts(settings.device))
         # With two blocks on one device, the flowgraph would hang when it starts.
         if arguments in _IN_USE:
             raise ValueError(
                 f"device: {settings.device!r} is in use by another radio_source of this program; "
                 "num_rx gives one block several antennas, and del frees a block")
-        self._radio, self._lock = open_radio(settings), threading.Lock()
+        self._radio = open_radio(settings)
         self.source = self._radio.source
         hierarchical_block.__init__(self, "radio_source", 0, (1,) * settings.num_rx)
         self.connect_outputs(self.source)
@@ -119,7 +115,7 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the frequency. It keeps its present one.
         """
-        self._change(frequency=positive("frequency", frequency))
+        self._radio.set_frequency(positive("frequency", frequency))
 
     def gain(self):
         """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""
@@ -131,28 +127,11 @@ class radio_source(Controlled, hierarchical_block):
         Raises:
             ValueError: the device does not have the gain. It keeps its present one.
         """
-        self._change(gain=_gains(gain))
-
-    def _change(self, **settings):
-        with self._lock:
-            self._radio.change(**settings)
-
-
-def _each(values):
-    """Return the values as a sequence. A single value becomes a list."""
-    return values if isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) else [values]
-
-
-def _text(name, value):
-    if not isinstance(value, str):
-        raise ValueError(f"{name}: got {shown(value)}, must be a text")
-    return value
+        self._radio.set_gain(_gains(gain))
 
 
 def _gains(gain):
     """Check gains; return a tuple, "auto" or None."""
     if gain is None or isinstance(gain, str) and gain == "auto":
         return gain
-    if isinstance(gain, str):
-        raise ValueError(f"gain: got {gain!r}, must be dB, such as 30, or 'auto'")
-    return tuple(number("gain", one) for one in _each(gain))
+    return tuple(number("gain", value) for value in np.ravel(gain))

@@ -137,7 +137,7 @@ class RadioFrames(FrameSource):
         with _triggers(self._trigger if self._keep is not None else None):
             try:
                 with naming_options():
-                    warning = self._radio.prepare()
+                    warning = self._radio.set_clock()
                 if warning:
                     self._warn(warning)
                 try:
