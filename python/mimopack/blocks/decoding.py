@@ -7,13 +7,13 @@ import time
 import pmt
 from gnuradio import gr
 
-from ..checks import shown
+from ..checks import shown, thread_count
 from ..cuda.waiting import gpu_timeout, set_gpu_timeout
-from .settings import STATUS, Threaded
+from .settings import STATUS, Controlled
 from .streams import REPORT_SECONDS, BlockLog
 
 
-class BackendBlock(Threaded):
+class BackendBlock(Controlled):
     """Base class of blocks whose ``_engine``, a ``backends.BackendChoice``, does the work.
 
     A subclass has the method ``_status()``, which returns the totals for the port ``status``, and
@@ -28,6 +28,14 @@ class BackendBlock(Threaded):
         self._log = BlockLog(self)
         self._erasures = self._failures = 0
         self._reported, self._last_report = {}, 0.0
+
+    def set_threads(self, threads):
+        """Set the number of CPU threads; 0 takes all cores."""
+        self._engine.threads = thread_count(threads)
+
+    def threads(self):
+        """Return the number of CPU threads; 0 means all cores."""
+        return self._engine.threads
 
     def last_backend(self):
         """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""

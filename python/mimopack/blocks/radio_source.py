@@ -69,8 +69,7 @@ class radio_source(Controlled, hierarchical_block):
             setting.
     """
 
-    # GNU Radio's displays and radios call the frequency freq.
-    CONTROLS, OTHER_NAMES = ("frequency", "gain"), {"freq": "frequency"}
+    CONTROLS = ("frequency", "freq", "gain")
 
     def __init__(self, device, frequency, num_rx=1, sample_rate=20e6, gain=None, bandwidth=None,
                  antenna_names=None, clock_source=None, time_source=None, correction=True):
@@ -116,6 +115,8 @@ class radio_source(Controlled, hierarchical_block):
             ValueError: the device does not have the frequency. It keeps its present one.
         """
         self._radio.set_frequency(positive("frequency", frequency))
+
+    set_freq = set_frequency    # the name in messages of GNU Radio's displays
 
     def gain(self):
         """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""

@@ -5,7 +5,8 @@
 import numpy as np
 import pmt
 
-from ..checks import LARGEST, SMALLEST, number, positive, thread_count
+from .._runtime import to_python
+from ..checks import LARGEST, SMALLEST, number, positive
 
 CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
@@ -18,56 +19,16 @@ def scalar(name, value):
     Raises:
         ValueError: the PMT is of another type.
     """
-    # Do not convert other types: a deeply nested PMT would exhaust the stack.
-    if pmt.is_bool(value):
-        return pmt.to_bool(value)
-    if pmt.is_uint64(value):
-        return pmt.to_uint64(value)
-    if pmt.is_integer(value):
-        return pmt.to_long(value)
-    if pmt.is_real(value):
-        return pmt.to_double(value)
-    if pmt.is_symbol(value):
-        return pmt.symbol_to_string(value)
-    raise ValueError(f"{name}: got another type, must be a number, flag or text")
+    value = to_python(value)
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"{name}: got another type, must be a number, flag or text")
+    return value
 
 
 def setting(name, value):
     """Return the value of :func:`scalar`; convert whole floats to int, as widgets send floats."""
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _request(message, names, others):
-    """Return the dictionary {name: value} of a control message.
-
-    Args:
-        message: the PMT.
-        names: names of the settings.
-        others: {other name of a setting: its name}.
-
-    Raises:
-        ValueError: the message is not a dictionary or pair, has too many names or an unknown one,
-            or names a setting twice.
-    """
-    if pmt.is_null(message) or not pmt.is_pair(message):    # a dict is a pair too
-        raise ValueError("the message is neither a dictionary nor a pair")
-    pairs = [message]
-    if pmt.is_dict(message):
-        items = pmt.dict_items(message)
-        if pmt.length(items) > len(names):
-            raise ValueError(f"got {pmt.length(items)} names, allowed are up to {len(names)}")
-        pairs = [pmt.nth(index, items) for index in range(pmt.length(items))]
-    request = {}
-    for pair in pairs:
-        name = scalar("name", pmt.car(pair))
-        name = others.get(name, name)
-        if name not in names:
-            raise ValueError(f"unknown name {name}")
-        if name in request:
-            raise ValueError(f"{name}: given twice")
-        request[name] = setting(name, pmt.cdr(pair))
-    return request
 
 
 class Setters:
@@ -77,9 +38,8 @@ class Setters:
         self._block = block
 
     def __getattr__(self, setter):
-        if not setter.startswith("set_") or not hasattr(self._block, setter):
-            raise AttributeError(f"the block has no method {setter}")
-        return lambda value: self._block._set(setter.removeprefix("set_"), value)
+        getattr(self._block, setter)    # AttributeError if there is none
+        return lambda value: self._block._try(setter, value)
 
 
 class Adjustable:
@@ -104,52 +64,44 @@ class Adjustable:
         """
         return Setters(self)
 
-    def _set(self, name, value):
+    def _try(self, setter, value):
         try:
-            getattr(self, f"set_{name}")(value)
+            getattr(self, setter)(value)
         except Exception as error:
-            self._refuse(f"setting refused: {error}")
+            self._refuse(error)
 
-    def _refuse(self, line):
+    def _refuse(self, reason):
         self._refused_settings += 1
-        self._log.warn("messages", line)
+        self._log.warn("settings", f"setting refused: {reason}")
 
 
 class Controlled(Adjustable):
     """Base class of blocks with the message port ``control``.
 
-    A message is a dictionary {name: value}, or a pair of one name and its value. The names are
-    those in ``CONTROLS``, or other names for them, {other: name} in ``OTHER_NAMES``. A value that
-    is refused leaves its setting as it is.
+    A message is a dictionary {name: value}, or a pair of one name and its value. ``CONTROLS`` are
+    the names; others are ignored. A value that is refused leaves its setting as it is.
     """
 
-    CONTROLS, OTHER_NAMES = (), {}
+    CONTROLS = ()
 
     def _register_control(self):
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)
 
     def _on_control(self, message):
-        try:
-            request = _request(message, self.CONTROLS, self.OTHER_NAMES)
-        except Exception as error:
-            self._refuse(f"control message refused: {error}; allowed are a dictionary or a pair "
-                         f"with {', '.join(self.CONTROLS)}")
-            return
-        for name, value in request.items():
-            self._set(name, value)
-
-
-class Threaded(Controlled):
-    """Base class of blocks with the setting ``threads``, which their ``_engine`` uses."""
-
-    def set_threads(self, threads):
-        """Set the number of CPU threads; 0 takes all cores."""
-        self._engine.threads = thread_count(threads)
-
-    def threads(self):
-        """Return the number of CPU threads; 0 means all cores."""
-        return self._engine.threads
+        values = message if pmt.is_dict(message) else pmt.make_dict()
+        if pmt.is_pair(message) and not pmt.is_dict(message):
+            values = pmt.dict_add(values, pmt.car(message), pmt.cdr(message))
+        names = [name for name in self.CONTROLS if pmt.dict_has_key(values, pmt.intern(name))]
+        if not names:
+            self._refuse(f"the message has none of {', '.join(self.CONTROLS)}")
+        for name in names:
+            try:
+                value = setting(name, pmt.dict_ref(values, pmt.intern(name), pmt.PMT_NIL))
+            except ValueError as error:
+                self._refuse(error)
+            else:
+                self._try(f"set_{name}", value)
 
 
 class NoisePower:
