@@ -160,11 +160,10 @@ class sigmf_ring_sink(hierarchical_block):
         self.trigger(text)
 
     def _write(self, snapshot, description):
-        result, writer = {}, None
+        result = {}
         try:
             texts = [text for text in (self._description, description) if text]
-            writer = self._next_writer(snapshot, ": ".join(texts))
-            snapshot.write_to(writer)
+            self._write_next(snapshot, ": ".join(texts))
             self._written += 1
         except Exception as error:
             self._failed += 1
@@ -173,20 +172,19 @@ class sigmf_ring_sink(hierarchical_block):
             snapshot.drop()
             with self._lock:
                 self._busy = False
-        if writer is not None and writer.path.exists():
-            result |= {"path": str(writer.path), "start": snapshot.start,
-                     "num_samples": writer.num_samples}
+        if snapshot.path is not None and snapshot.path.exists():
+            result |= {"path": str(snapshot.path), "start": snapshot.start,
+                       "num_samples": snapshot.num_written}
         self._say(result)
 
-    def _next_writer(self, snapshot, description):
-        options = dict(description=description, fields=self._fields, checksum=False)
+    def _write_next(self, snapshot, description):
+        """Write a snapshot with the next free number."""
         while True:
             self._number += 1
             path = self._base.with_name(f"{self._base.name}-{self._number:03d}")
-            try:
-                return snapshot.writer(path, **options)
-            except FileExistsError:
-                continue
+            with suppress(FileExistsError):
+                return snapshot.write(path, description=description, fields=self._fields,
+                                      checksum=False)
 
     def _say(self, result):
         written = "nothing written"

@@ -40,6 +40,6 @@ def annotation_text(start, count, **fields):
         raise ValueError(f"fields: got a value that JSON cannot represent: {error}") from error
 
 
-def entry(start, text):
-    """Return the annotation with a start and an ``annotation_text`` as a dictionary."""
-    return {"core:sample_start": start, **json.loads(text)}
+def annotation_line(start, text):
+    """Return an annotation with a start and an ``annotation_text`` as JSON text."""
+    return f'{{"core:sample_start": {start}, {text[1:]}'

@@ -52,6 +52,12 @@ def load_recording(path):
     return _checked(path, loaded, _recording_validator())
 
 
+def complaint_of(metadata):
+    """Return what SigMF does not allow in the metadata of a recording; None if it allows all."""
+    error = next(_recording_validator().iter_errors(metadata), None)
+    return error and _complaint(error)
+
+
 def load_collection(path):
     """Load a Collection; return (its object, list of (place, name, hash or None) of the streams).
 

@@ -6,6 +6,7 @@ import threading
 from bisect import bisect_right
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import chain
 
 from ..checks import choice, integer, number
 from .annotations import annotation_text
@@ -26,9 +27,6 @@ class Spans:
 
     def __bool__(self):
         return bool(self._spans)
-
-    def __iter__(self):
-        return iter(self._spans)
 
     def add(self, start, place, count):
         """Add count samples, at position ``start`` of the stream and ``place`` of the recording."""
@@ -102,7 +100,6 @@ class Recorder:
             raise ValueError(f"buffer_mib: got {buffer_mib}, allowed are 16 to {1 << 20}")
         self.writer, self.packing = writer, writer.packing
         self.timeline = Timeline(writer.sample_rate, writer.frequency)
-        self._first_datetime = writer.datetime
         self.clipped = self.drops = self._dropped = 0
         self.annotations_left_out = 0
         self.error, self._raised = None, False
@@ -117,9 +114,9 @@ class Recorder:
         self._dropping, self._closed = False, False
         self._place, self._next = 0, 0
         self._spans = Spans()
-        self._annotations, self._overfull = [], 0
-        # From the streams before the last restart, at positions in the recording.
-        self._old_captures, self._old_annotations, self._old_left_out = [], [], 0
+        self._annotations, self._num_annotations = [], 0
+        # What _resolve() returned for the streams before the last restart.
+        self._ended = []
 
     @property
     def num_samples(self):
@@ -195,10 +192,9 @@ class Recorder:
         # An annotated frame may have begun before the stream.
         text = annotation_text(max(0, start), count, **fields)
         with self._lock:
-            if len(self._annotations) + len(self._old_annotations) < _MOST_ANNOTATIONS:
+            self._num_annotations += 1
+            if self._num_annotations <= _MOST_ANNOTATIONS:
                 self._annotations.append((start, count, text))
-            else:
-                self._overfull += 1
 
     def restart(self):
         """Begin a new stream, whose positions restart from 0.
@@ -208,15 +204,10 @@ class Recorder:
         with self._busy:
             self.flush()
             with self._lock:
-                captures, annotations, left_out = self._resolve()
-                self._old_captures += captures
-                self._old_annotations += annotations
-                self._old_left_out += left_out
+                self._ended.append(self._resolve())
                 self._spans, self._annotations = Spans(), []
             self._next = 0
             self._dropping = False
-            if self._old_captures:
-                self._first_datetime = None
             self.timeline.restart()
 
     def flush(self):
@@ -234,11 +225,11 @@ class Recorder:
         with self._busy:
             self.flush()
             with self._lock:
-                captures, annotations, left_out = self._resolve()
-                annotations = [*self._old_annotations, *annotations]
-                self.annotations_left_out = self._old_left_out + left_out + self._overfull
-            if self._old_captures or captures:
-                self.writer.captures = [*self._old_captures, *captures]
+                captures, annotations = map(list, map(chain.from_iterable, zip(
+                    *self._ended, self._resolve(), strict=True)))
+                self.annotations_left_out = self._num_annotations - len(annotations)
+            if captures:
+                self.writer.captures = captures
             self.writer.annotate_later(annotations)
             self.writer.clipped = self.clipped
             self.writer.save()
@@ -273,21 +264,17 @@ class Recorder:
         self.close()
 
     def _resolve(self):
-        """Return captures, annotations at recording positions, and the number left out."""
+        """Return the stream's captures and annotations at recording positions."""
         stop = self.writer.num_samples
-        if self._spans and not self._old_captures:
+        if self._spans and not any(captures for captures, _ in self._ended):
             self.writer.sample_rate = self.timeline.segments[0].sample_rate
         captures = [
             capture for capture in self._spans.captures(self.timeline, self.writer.sample_rate)
             if capture["core:sample_start"] < stop]
-        if captures and "core:datetime" not in captures[0] and self._first_datetime is not None:
-            captures[0]["core:datetime"] = self._first_datetime
-        annotations = []
-        for start, count, text in self._annotations:
-            place = self._spans.place(start, count)
-            if place is not None and place + count <= stop:
-                annotations.append((place, text))
-        return captures, annotations, len(self._annotations) - len(annotations)
+        placed = [(self._spans.place(start, count), count, text)
+                  for start, count, text in self._annotations]
+        return captures, [(place, text) for place, count, text in placed
+                          if place is not None and place + count <= stop]
 
     def _has_room(self):
         """Return whether the current block has room; get a new block if there is none."""

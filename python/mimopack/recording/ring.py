@@ -9,8 +9,7 @@ from collections import deque
 from ..checks import integer, positive
 from .annotations import annotation_text
 from .packing import Packing
-from .recorder import Spans
-from .timeline import Timeline
+from .timeline import Timeline, captures_of
 from .writer import Writer
 
 # Largest size of a block in bytes, and smallest number of blocks in a ring.
@@ -19,11 +18,10 @@ _MOST_ANNOTATIONS = 100_000
 
 
 class _Block:
-    """Packed samples: ``start`` in the stream, ``used`` samples, ``holders`` snapshots."""
+    """Packed samples: ``used`` of them, from the position ``start`` of the stream on."""
 
-    def __init__(self, data):
-        self.data = data
-        self.start = self.used = self.holders = 0
+    def __init__(self, data, start):
+        self.data, self.start, self.used = data, start, 0
 
 
 class Ring:
@@ -68,9 +66,8 @@ class Ring:
                                          -(-self._length // _LEAST)))
         self.clipped = 0
         self._lock = threading.Lock()
-        self._blocks, self._free = deque(), []
-        self._annotations = deque(maxlen=_MOST_ANNOTATIONS)
-        self._next = self._stream = 0
+        self._snapshots = 0    # not dropped yet
+        self.restart()
 
     def write(self, samples, start=None):
         """Store the next samples of the stream.
@@ -121,11 +118,9 @@ class Ring:
     def restart(self):
         """Drop all samples and annotations, and begin a new stream at position 0."""
         with self._lock:
-            self._blocks.clear()
-            self._free.clear()
-            self._annotations.clear()
+            # Snapshots may hold the old ones.
+            self._blocks, self._annotations = deque(), deque(maxlen=_MOST_ANNOTATIONS)
             self._next = 0
-            self._stream += 1
             self.timeline.restart()
 
     def snapshot(self):
@@ -139,40 +134,29 @@ class Ring:
                       if block.start + block.used > first and block.used]
             if not blocks:
                 return None
-            for block, _, _ in blocks:
-                block.holders += 1
-            annotations = list(self._annotations)
+            self._snapshots += 1
             first = blocks[0][0].start + blocks[0][1]
-            segments = self.timeline.cut(first, self._next)
-            stream = self._stream
-        return Snapshot(self, blocks, segments, annotations, stream)
+            return Snapshot(self, blocks, self.timeline.cut(first, self._next), self._annotations)
 
     def _new_block(self):
         with self._lock:
-            # Reuse blocks whose samples are all too old: their pages are already in memory.
+            data = None
             while self._blocks and (self._blocks[0].start + self._blocks[0].used
                                     <= self._next - self._length):
-                self._recycle(self._blocks.popleft())
-            block = self._free.pop() if self._free else _Block(
-                self.packing.empty(self._block_samples))
-            block.start, block.used = self._next, 0
-            self._blocks.append(block)
-        return block
+                data = self._blocks.popleft().data
+            # Use the memory of an old block again, whose pages exist, if no snapshot holds it.
+            if data is None or self._snapshots:
+                data = self.packing.empty(self._block_samples)
+            self._blocks.append(_Block(data, self._next))
+            return self._blocks[-1]
 
-    def _recycle(self, block):
-        if not block.holders and len(self._free) < _LEAST:
-            self._free.append(block)
-
-    def _annotations_since(self, snapshot):
-        """Return a snapshot's annotations and the later ones of the same stream."""
+    def _annotations_of(self, snapshot):
         with self._lock:
-            since = self._annotations if snapshot.stream == self._stream else ()
-            return list(dict.fromkeys((*snapshot.annotations, *since)))
+            return list(snapshot._annotations)
 
-    def _release(self, blocks):
+    def _release(self):
         with self._lock:
-            for block, _, _ in blocks:
-                block.holders -= 1
+            self._snapshots -= 1
 
 
 class Snapshot:
@@ -182,19 +166,21 @@ class Snapshot:
         start: position in the stream of the first sample.
         num_samples: number of samples per channel.
         segments: list of ``Segment``, at positions in the stream.
-        annotations: list of (start, count, text), known when the snapshot was taken. ``write`` adds
-            the annotations that arrive before the samples are written.
-        stream: number of the stream; ``Ring.restart`` increments it.
+        path: the metadata or collection file that ``write`` writes; None before.
+        num_written: number of samples per channel that ``write`` has written.
     """
 
-    def __init__(self, ring, blocks, segments, annotations, stream):
+    def __init__(self, ring, blocks, segments, annotations):
         self._ring, self._blocks = ring, blocks
-        self.segments, self.annotations, self.stream = segments, annotations, stream
+        self.segments, self._annotations = segments, annotations
         self.start = blocks[0][0].start + blocks[0][1]
         self.num_samples = sum(stop - start for _, start, stop in blocks)
+        self.path, self.num_written = None, 0
 
     def write(self, path, **options):
         """Write the samples as a recording and release their memory.
+
+        The recording has the annotations that arrive before the samples are written.
 
         Args:
             path: see ``Writer``.
@@ -204,34 +190,26 @@ class Snapshot:
             Path of the metadata or collection file.
 
         Raises:
-            ValueError, FileExistsError, ImportError: see ``Writer``.
+            ValueError, FileExistsError, ImportError: see ``Writer``. Another path may be tried.
             OSError: the disk fails or is full. The samples written before form a valid recording.
         """
-        try:
-            return self.write_to(self.writer(path, **options))
-        finally:
-            self.drop()
-
-    def writer(self, path, **options):
-        """Open a ``Writer`` for the recording; arguments and errors as in :meth:`write`."""
         packing = self._ring.packing
-        return Writer(path, packing.num_channels, self.segments[0].sample_rate,
-                      datatype=packing.datatype.name, layout=packing.layout, **options)
-
-    def write_to(self, writer):
-        """Write the recording, as :meth:`write` does, through a ``Writer`` from :meth:`writer`."""
-        spans = Spans()
-        spans.add(self.start, 0, self.num_samples)
+        writer = Writer(path, packing.num_channels, self.segments[0].sample_rate,
+                        datatype=packing.datatype.name, layout=packing.layout, **options)
+        self.path = writer.path
         try:
             with writer:
-                writer.captures = spans.captures(self, writer.sample_rate)
+                writer.captures = captures_of(
+                    [(segment.start - self.start, segment) for segment in self.segments],
+                    writer.sample_rate)
                 try:
                     for block, start, stop in self._blocks:
                         writer.write_block(block.data, start, stop)
                 finally:
+                    self.num_written = writer.num_samples
                     writer.annotate_later([
-                        (spans.place(start, count), text)
-                        for start, count, text in self._ring._annotations_since(self)
+                        (start - self.start, text)
+                        for start, count, text in self._ring._annotations_of(self)
                         if self.start <= start
                         and start + count <= self.start + writer.num_samples])
             return writer.path
@@ -240,9 +218,6 @@ class Snapshot:
 
     def drop(self):
         """Release the memory without writing."""
-        blocks, self._blocks = self._blocks, []
-        self._ring._release(blocks)
-
-    def cut(self, start, stop):
-        """Return the segments of all samples; stands in for ``Timeline.cut``."""
-        return self.segments
+        if self._blocks:
+            self._blocks = []
+            self._ring._release()

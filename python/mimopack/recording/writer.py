@@ -5,14 +5,15 @@
 import hashlib
 import json
 import os
-import textwrap
 from pathlib import Path
 
 import numpy as np
 
+from ..checks import positive
 from ..files import replace_file
 from . import names
-from .annotations import annotation_text, entry
+from .annotations import annotation_line, annotation_text
+from .metadata import complaint_of
 from .packing import LAYOUTS, Packing
 
 __all__ = ["LAYOUTS", "Writer", "write"]
@@ -77,65 +78,35 @@ class Writer:
         self._base = names.base(path)
         if not self._base.name:
             raise ValueError(f"path: got {str(path)!r}, must end with the name of a recording")
-        self._check(self.captures)
         self._open(overwrite, checksum)
 
     @classmethod
-    def check(cls, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
-              frequency=None, description="", datetime=None, fields=None):
-        """Check the arguments of a ``Writer`` without writing anything.
+    def check(cls, *arguments, **named):
+        """Check arguments of a ``Writer``, from num_channels to fields, without writing anything.
 
         Raises:
             ValueError: an argument is invalid.
             ImportError: the package sigmf is missing.
         """
-        described = cls.__new__(cls)
-        described._describe(num_channels, sample_rate, datatype, layout, frequency, description,
-                            datetime, fields)
-        described._base = Path("checked")
-        described._check(described.captures)
+        cls.__new__(cls)._describe(*arguments, **named)
 
-    def _describe(self, num_channels, sample_rate, datatype, layout, frequency, description,
-                  datetime, fields):
-        names.library()
-        if int(num_channels) != num_channels or num_channels < 1:
-            raise ValueError(f"num_channels: got {num_channels}, must be a whole number from 1")
-        if not (np.isfinite(sample_rate) and sample_rate > 0):
-            raise ValueError(f"sample_rate: got {sample_rate}, must be positive")
-        self.packing = Packing(int(num_channels), datatype, layout)
+    def _describe(self, num_channels, sample_rate, datatype="cf32_le", layout="interleaved",
+                  frequency=None, description="", datetime=None, fields=None):
+        self.packing = Packing(num_channels, datatype, layout)
         self.num_channels, self.layout = self.packing.num_channels, layout
-        self.sample_rate = sample_rate
-        self.num_samples = self.clipped = 0
-        self._hashes = None    # checksums of the datasets
-        self._annotations, self._extra = [], []
-        self._global = {
-            "core:datatype": self.packing.datatype.name, "core:recorder": _RECORDER,
-            **(fields or {})}
-        if description:
-            self._global["core:description"] = description
-        self.captures = [{"core:sample_start": 0}]
+        self.sample_rate = positive("sample_rate", sample_rate)
         self.frequency, self.datetime = frequency, datetime
-
-    @property
-    def frequency(self):
-        return self.captures[0].get("core:frequency")
-
-    @frequency.setter
-    def frequency(self, frequency):
-        _put(self.captures[0], "core:frequency", frequency)
-
-    @property
-    def datetime(self):
-        return self.captures[0].get("core:datetime")
-
-    @datetime.setter
-    def datetime(self, datetime):
-        _put(self.captures[0], "core:datetime", datetime)
-
-    @property
-    def annotations(self):
-        """List of the annotations added with :meth:`annotate`, dictionaries as in SigMF."""
-        return [entry(start, text) for start, text in self._annotations]
+        self.num_samples = self.clipped = 0
+        self._annotations, self._extra = [], []
+        fields = dict(fields or {})
+        extensions = [each for each in fields.get("core:extensions", []) if each != _EXTENSION]
+        self._global = {
+            "core:version": names.library().__specification__,
+            "core:datatype": self.packing.datatype.name, "core:recorder": _RECORDER,
+            **({"core:description": description} if description else {}),
+            **fields, "core:extensions": [*extensions, _EXTENSION]}
+        self.captures = [{"core:sample_start": 0}]
+        self._check(self.captures)
 
     def _open(self, overwrite, checksum):
         if self.layout == "interleaved":
@@ -155,13 +126,17 @@ class Writer:
         # Delete the old metadata now: it must not describe new samples if the run is interrupted.
         for path in existing:
             path.unlink()
+        self._hashes = [hashlib.sha512() for _ in bases] if checksum else None
         self._bases, self._handles = bases, []
-        for stem in bases:
-            # A new file: not another program's, and none that a link leads to. Without a buffer,
-            # write() returns the number of bytes that a full disk accepted.
-            self._handles.append(names.with_extension(stem, names.DATA).open("xb", buffering=0))
-        if checksum:
-            self._hashes = [hashlib.sha512() for _ in bases]
+        try:
+            for stem in bases:
+                # A new file: not another program's, and none that a link leads to. Without a
+                # buffer, write() returns the number of bytes that a full disk accepted.
+                data = names.with_extension(stem, names.DATA)
+                self._handles.append(data.open("xb", buffering=0))
+        except OSError:
+            self._close()
+            raise
 
     def write(self, samples):
         """Append samples.
@@ -193,9 +168,8 @@ class Writer:
         Raises:
             OSError: as in :meth:`write`.
         """
-        step = max(1, stop - start) if self.packing.num_files == 1 else _ROW
-        for at in range(start, stop, step):
-            self._write_row([part[at:min(at + step, stop)] for part in block])
+        for at in range(start, stop, _ROW):
+            self._write_row([part[at:min(at + _ROW, stop)] for part in block])
 
     def _write_row(self, row):
         """Append stored samples, an array for each file; keep those that all files took."""
@@ -237,9 +211,8 @@ class Writer:
         Raises:
             ValueError: SigMF does not allow the segment.
         """
-        capture = {"core:sample_start": self.num_samples, **fields}
-        _put(capture, "core:frequency", frequency)
-        _put(capture, "core:datetime", datetime)
+        capture = {"core:sample_start": self.num_samples, **fields,
+                   **_known(frequency, datetime)}
         self._check([capture])
         # SigMF does not allow a segment without samples.
         self.captures = [*(segment for segment in self.captures
@@ -278,56 +251,48 @@ class Writer:
             for handle in self._handles:
                 os.fsync(handle.fileno())
         # A capture segment may have no samples yet.
-        captures = [capture for capture in self.captures
-                    if capture["core:sample_start"] < max(1, self.num_samples)]
+        metadata = self._check([capture for capture in self.captures
+                                if capture["core:sample_start"] < max(1, self.num_samples)])
         annotations = sorted([*self._annotations, *self._extra], key=lambda each: each[0])
+        if self.layout == "collection":
+            metadata["global"]["core:collection"] = self._base.name
         streams = []
         for index, stem in enumerate(self._bases):
-            metadata = self._metadata(captures)
             if self._hashes is not None:
-                metadata.set_global_field("core:sha512", self._hashes[index].hexdigest())
-            metadata.validate()
+                metadata["global"]["core:sha512"] = self._hashes[index].hexdigest()
             path = names.with_extension(stem, names.META)
-            _dump(metadata, path, annotations)
+            with replace_file(path, follow=False) as file:
+                file.write(json.dumps(metadata, indent=4).removesuffix("\n}"))
+                file.write(',\n    "annotations": [')
+                file.writelines(f"{',' * (number > 0)}\n        {annotation_line(*annotation)}"
+                                for number, annotation in enumerate(annotations))
+                file.write("\n    ]\n}\n")
             streams.append({"name": stem.name,
                             "hash": hashlib.sha512(path.read_bytes()).hexdigest()})
         if self.layout == "collection":
-            collection = names.library().SigMFCollection()
-            collection.set_collection_field("core:streams", streams)
-            for key, value in self._with_extensions(self._global).items():
-                if key in ("core:description", "core:extensions") or not key.startswith("core:"):
-                    collection.set_collection_field(key, value)
-            _dump(collection, self.path, ())
-
-    def _metadata(self, captures):
-        info = {**self._global, "core:sample_rate": self.sample_rate,
-                "core:num_channels": self.num_channels if self.layout == "interleaved" else 1}
-        if self.layout == "collection":
-            info["core:collection"] = self._base.name
-        meta = names.library().SigMFFile(global_info=self._with_extensions(info))
-        for capture in captures:
-            fields = dict(capture)
-            meta.add_capture(fields.pop("core:sample_start"), metadata=fields)
-        return meta
+            shared = {key: value for key, value in self._global.items()
+                      if not key.startswith("core:") or key in (
+                          "core:version", "core:description", "core:extensions")}
+            with replace_file(self.path, follow=False) as file:
+                json.dump({"collection": {**shared, "core:streams": streams}}, file, indent=4)
+                file.write("\n")
 
     def _check(self, captures):
-        """Raise ValueError now if the metadata could not be written at the end."""
+        """Return the metadata with these captures; raise ValueError if SigMF does not allow them.
+        """
+        info = {**self._global, "core:sample_rate": self.sample_rate,
+                "core:num_channels": self.num_channels // self.packing.num_files}
+        first = _known(self.frequency, self.datetime) | captures[0]
+        metadata = {"global": info, "captures": [first, *captures[1:]]}
         try:
-            meta = self._metadata(captures)
-            meta.validate()
-            meta.dumps()
-        except Exception as error:
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"fields, frequency, datetime, description: not valid in SigMF: "
-                             f"{reason}") from error
-
-    def _with_extensions(self, info):
-        declared = list(info.get("core:extensions", []))
-        if ((any(key.startswith("mimopack:") for fields in (info, *self.captures) for key in fields)
-             or any('"mimopack:' in text for _, text in [*self._annotations, *self._extra]))
-                and _EXTENSION["name"] not in [entry["name"] for entry in declared]):
-            declared.append(_EXTENSION)
-        return {**info, "core:extensions": declared} if declared else dict(info)
+            json.dumps(metadata, allow_nan=False)
+            complaint = complaint_of(metadata | {"annotations": []})
+        except (TypeError, ValueError) as error:
+            complaint = str(error)
+        if complaint:
+            raise ValueError("fields, frequency, datetime, description: not valid in SigMF: "
+                             + complaint)
+        return metadata
 
     def close(self, save=True):
         """Write the metadata and close the files.
@@ -351,6 +316,9 @@ class Writer:
     def _close(self):
         for handle in self._handles:
             handle.close()
+        if not self.num_samples and not self.path.exists():    # the disk refused everything
+            for handle in self._handles:
+                Path(handle.name).unlink(missing_ok=True)
 
     def __enter__(self):
         return self
@@ -359,29 +327,10 @@ class Writer:
         self.close()
 
 
-def _put(fields, key, value):
-    fields.pop(key, None)
-    if value is not None:
-        fields[key] = value
-
-
-def _dump(metadata, path, annotations):
-    with replace_file(path, follow=False) as file:
-        file.writelines(_pieces(metadata, annotations))
-        file.write("\n")
-
-
-def _pieces(metadata, annotations):
-    """Yield metadata in the library's format, but annotations one by one to save memory."""
-    if not annotations:
-        yield metadata.dumps()
-        return
-    before, _, after = metadata.dumps().rpartition('"annotations": []')
-    yield before + '"annotations": ['
-    for index, (start, fields) in enumerate(annotations):
-        text = json.dumps(entry(start, fields), indent=4, separators=(",", ": "), sort_keys=True)
-        yield ("," if index else "") + "\n" + textwrap.indent(text, " " * 8)
-    yield "\n    ]" + after
+def _known(frequency, datetime):
+    """Return the fields of a capture segment that are not None."""
+    fields = {"core:frequency": frequency, "core:datetime": datetime}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def write(path, samples, sample_rate, **options):
