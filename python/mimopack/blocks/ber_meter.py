@@ -7,12 +7,12 @@ from gnuradio import gr
 
 from ..checks import choice, integer
 from .fec_decoder import LLR_TYPES
-from .streams import BlockLog, Guarded, guarded, vector
+from .streams import vector
 
 _RECEIVED_TYPES = {"bits": np.uint8, **LLR_TYPES}
 
 
-class ber_meter(Guarded, gr.decim_block):
+class ber_meter(gr.decim_block):
     """Compare received bits or LLRs with sent bits, and measure the bit error rate.
 
     An item holds the bits of a codeword, or without a code those of a vector. Without a code,
@@ -27,8 +27,7 @@ class ber_meter(Guarded, gr.decim_block):
             output ``history`` of ``iterative_receiver``, or with passes=1 the LLRs of a detector
             or the output ``bits`` of any decoder.
         out 0 ``ber``: float, vlen passes: bit error rate after each pass, averaged over
-            ``average`` items. NaN if they were lost by an exception, which is counted
-            (``failures``).
+            ``average`` items.
 
     The method ``text`` returns the rates over all items so far as one line, for GNU Radio's
     Function Probe.
@@ -43,15 +42,12 @@ class ber_meter(Guarded, gr.decim_block):
         ValueError: an argument is not an integer in its range, or received_type is another.
     """
 
-    LOST = np.nan
-
     def __init__(self, num_bits=1152, passes=4, average=50, received_type="bits"):
         self._shape = (integer("passes", passes, 1, 1000), integer("num_bits", num_bits, 1, 2**24))
         self._average = integer("average", average, 1, 2**20)
         kind = _RECEIVED_TYPES[choice("received_type", received_type, tuple(_RECEIVED_TYPES))]
         self._soft = received_type != "bits"
         self._codewords, self._errors = 0, np.zeros(passes)
-        self._log = BlockLog(self)
         gr.decim_block.__init__(self, "ber_meter", [vector(np.uint8, num_bits),
                                                     vector(kind, passes * num_bits)],
                                 [vector(np.float32, passes)], average)
@@ -70,7 +66,6 @@ class ber_meter(Guarded, gr.decim_block):
         return (f"{self._codewords * self._shape[1]} bits, bit error rate "
                 + ", ".join(f"{rate:.2g}" for rate in self.ber()))
 
-    @guarded
     def work(self, input_items, output_items):
         out = output_items[0]
         n = len(out)

@@ -9,7 +9,7 @@ from .. import constellation as constellations
 from ..checks import integer
 from ..iterative import CodewordLayout
 from .fec_encoder import batch_of_codewords
-from .streams import batched_block, guarded, vector
+from .streams import batched_block, vector
 
 
 def interleaver(seed, num_bits):
@@ -27,8 +27,7 @@ class codeword_modulator(batched_block):
             The method ``vectors`` returns the number of vectors per codeword. The last vector is
             padded with zero bits (``iterative.CodewordLayout``).
 
-    Each input item gives one output item, with its tags. If the encoder raises an exception, the
-    items of the call are 0, and the exception is counted (``failures``) and logged.
+    Each input item gives one output item, with its tags.
 
     Args:
         code: see ``fec_encoder``.
@@ -57,7 +56,6 @@ class codeword_modulator(batched_block):
         """Return the number of transmit vectors per codeword."""
         return self._layout.vectors
 
-    @guarded
     def work(self, input_items, output_items):
         out = output_items[0]
         words = self._code.encode(input_items[0].reshape(len(out), -1) & 1)

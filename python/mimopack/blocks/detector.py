@@ -11,7 +11,7 @@ from .. import detectors
 from ..checks import flag, integer
 from .decoding import BackendBlock
 from .settings import STATUS, NoisePower
-from .streams import Batched, Guarded, guarded, vector
+from .streams import Batched, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
 # block take about twice this memory. With 14 vectors per matrix, 16384 vectors per call were slower
@@ -26,7 +26,7 @@ LEAST_VECTORS = 64
 MOST_HARD_INPUTS = 8
 
 
-class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
+class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
     Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
@@ -123,12 +123,11 @@ class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
         self.message_port_register_out(STATUS)
 
     def start(self):
-        self._begin_batches()
         self._pinned = False
         self._apply_live()
         self._prepare(self._batch * self._period, self._period, self._prior_input,
                       self._hard_inputs)
-        return True
+        return Batched.start(self)
 
     def stop(self):
         self._report(final=True)
@@ -136,8 +135,8 @@ class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
             self._engine.release()
         except Exception as error:
             self._log.error(f"the GPU's memory was not released: {error!r}")
-        self._end_batches()
-        return Guarded.stop(self)
+        self._log.flush()
+        return Batched.stop(self)
 
     def vectors(self):
         """Return the number of vectors since the block was made."""
@@ -147,7 +146,6 @@ class detector_block(BackendBlock, NoisePower, Batched, Guarded, gr.sync_block):
         """Return the number of vectors erased since the block was made."""
         return self._erasures
 
-    @guarded
     def work(self, input_items, output_items):
         det, out = self._engine, output_items[0]
         items = len(out)

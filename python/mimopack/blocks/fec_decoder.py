@@ -12,7 +12,7 @@ from .decoding import Decoding, options_dict
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .message_stream import Listening
 from .settings import STATUS
-from .streams import batched_block, extended, guarded, vector
+from .streams import batched_block, vector
 
 LLR = pmt.intern("llr")
 # Decoder options that the block refuses. The first three are parameters of the block. keep_messages
@@ -121,7 +121,6 @@ class fec_decoder(_LlrDecoding, batched_block):
         self._register_control()
         self.message_port_register_out(STATUS)
 
-    @guarded
     def work(self, input_items, output_items):
         n = len(output_items[0])
         bits, posterior = self._decode(input_items[0].reshape(n, self._code.num_bits))
@@ -189,9 +188,10 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
             before = self._undecoded, self._erasures, self._iterations_taken
             bits, posterior = self._decode(llr)
             undecoded, erasures = self._undecoded - before[0], self._erasures - before[1]
-            info = extended(info, decoded=not undecoded + erasures, codewords=len(llr),
-                            erasures=erasures,
-                            iterations=(self._iterations_taken - before[2]) / len(llr))
+            for key, value in (("decoded", not undecoded + erasures), ("codewords", len(llr)),
+                               ("erasures", erasures),
+                               ("iterations", (self._iterations_taken - before[2]) / len(llr))):
+                info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
             self.message_port_pub(OUT, pmt.cons(info, u8_pmt(bits)))
             if self._llr_output:
                 self.message_port_pub(LLR, pmt.cons(info, pmt.init_f32vector(

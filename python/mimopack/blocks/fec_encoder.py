@@ -8,7 +8,7 @@ from gnuradio import gr
 
 from .. import coding
 from .message_stream import Listening
-from .streams import BlockLog, batched_block, guarded, vector
+from .streams import BlockLog, batched_block, vector
 
 # Target size of a batch per work() call, in bytes at the larger port.
 BATCH_BYTES = 2**23
@@ -31,8 +31,7 @@ class fec_encoder(batched_block):
         in 0 ``bits``: byte, vlen code.num_info: one bit per byte (the least significant).
         out 0 ``coded``: byte, vlen code.num_bits: one bit per byte.
 
-    Each input item gives one output item, with its tags. If the encoder raises an exception, the
-    items of the call are 0, and the exception is counted (``failures``) and logged.
+    Each input item gives one output item, with its tags.
 
     Args:
         code: a name that ``coding.get`` takes, such as "wimax:2304:1/2", "wifi:1944:5/6",
@@ -50,7 +49,6 @@ class fec_encoder(batched_block):
                                [vector(np.uint8, self._code.num_bits)],
                                batch_of_codewords(self._code.num_bits))
 
-    @guarded
     def work(self, input_items, output_items):
         bits, out = input_items[0], output_items[0]
         out[...] = self._code.encode(bits.reshape(len(out), -1) & 1).reshape(out.shape)
@@ -84,10 +82,6 @@ class fec_encoder_pdu(Listening, gr.basic_block):
     def refused(self):
         """Return the number of messages skipped because they are not PDUs of information bits."""
         return self._log.failures
-
-    def stop(self):
-        self._log.flush()
-        return gr.basic_block.stop(self)
 
     def _take(self, message):
         with self._log.guard("PDU"):

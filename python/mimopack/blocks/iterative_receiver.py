@@ -15,7 +15,7 @@ from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .rayleigh_channel import period_of
 from .settings import STATUS, NoisePower
-from .streams import batched_block, guarded, vector
+from .streams import batched_block, vector
 
 # Options of detector and decoder that the block refuses: its own parameters, and options that it
 # sets.
@@ -163,7 +163,6 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         """Return the number of vectors that could not be detected since the block was made."""
         return self._erased_vectors
 
-    @guarded
     def work(self, input_items, output_items):
         n = len(output_items[0])
         received = self._decoded(n, *input_items, len(output_items) > 3)

@@ -12,12 +12,12 @@ from .._runtime import to_pmt_dict
 from ..checks import choice, integer, number, positive
 from ..llr_health import LlrHealth
 from .fec_decoder import LLR_TYPES
-from .streams import BlockLog, Guarded, guarded, vector
+from .streams import vector
 
 _HEALTH = pmt.intern("health")
 
 
-class llr_meter(Guarded, gr.sync_block):
+class llr_meter(gr.sync_block):
     """Compare LLRs with decoded bits, and measure saturation and calibration.
 
     Each LLR is compared with the bit at the same place. For a detector's LLRs, decode them, encode
@@ -33,9 +33,6 @@ class llr_meter(Guarded, gr.sync_block):
             scale_error are missing if they are nan). The f64vectors ``range_low``, ``range_bits``,
             ``range_wrong`` and ``range_expected`` have an element for each range of magnitudes, see
             ``llr_health.Range``.
-
-    If the measurement raises an exception, the LLRs of the call are not counted. The exception is
-    counted (``failures``) and logged.
 
     The method ``text`` returns the figures of all LLRs as one line, for GNU Radio's Function Probe.
 
@@ -63,7 +60,6 @@ class llr_meter(Guarded, gr.sync_block):
         self._period = integer("period", period, 1, 2**40)
         self._all, self._recent = LlrHealth(self._limit), LlrHealth(self._limit)
         self._waiting, self._lock = 0, threading.Lock()
-        self._log = BlockLog(self)
         num_bits = integer("num_bits", num_bits, 1, 2**24)
         gr.sync_block.__init__(self, "llr_meter", [vector(kind, num_bits),
                                                    vector(np.uint8, num_bits)], None)
@@ -81,7 +77,6 @@ class llr_meter(Guarded, gr.sync_block):
         """Return the figures of all LLRs as one line of text."""
         return self.figures().text()
 
-    @guarded
     def work(self, input_items, _output_items):
         llr, bits = (items.reshape(-1) for items in input_items)
         at = 0

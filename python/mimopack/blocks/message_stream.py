@@ -37,6 +37,10 @@ class Listening:
         self.to_basic_block().clear_finished()
         return super().start()
 
+    def stop(self):
+        self._log.flush()
+        return super().stop()
+
     def _on_system(self, message):
         for waiting in remaining(self, self._port):
             self._on_message(waiting)
@@ -87,18 +91,15 @@ class message_source(Batched, Listening, gr.basic_block):
 
     def start(self):
         self._ended, self._idle_calls = False, 0
-        self._begin_batches()
-        return Listening.start(self)
+        return super().start()
 
     def stop(self):
-        self._log.flush()
         self._dropped += bool(self._queue)
         self._queue.clear()
         if self._newest:
             self._dropped += len(self._waiting)
             self._waiting.clear()
-        self._end_batches()
-        return gr.basic_block.stop(self)
+        return super().stop()
 
     def forecast(self, noutput_items, ninputs):
         return [0] * ninputs

@@ -10,22 +10,21 @@ from gnuradio import gr
 
 from ..channel import MIMOChannel
 from .settings import Controlled
-from .streams import BlockLog, Guarded
+from .streams import BlockLog
 
 
-class mimo_channel(Controlled, Guarded, gr.basic_block):
+class mimo_channel(Controlled, gr.basic_block):
     """Simulate a MIMO channel with fading, delays, correlation, frequency offsets and noise.
 
     ``channel.MIMOChannel`` describes the model. A block keeps one realisation of the channel, which
     varies with the Doppler frequency. The output does not depend on how the scheduler divides the
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
-    are lost. If the simulation raises an exception, the output samples of the call are 0. The
-    exception is counted (``failures``) and logged.
+    are lost.
 
     Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
     sample on the path without delay: ``latency`` samples later, and nearer or further away with
     a sampling offset. Tags that several inputs carry at one sample with the same key and value
-    come out as one, unless the value is a list or dictionary. Tags that differ all come out.
+    come out as one.
 
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
@@ -98,12 +97,9 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
                 count -= 1
             made = self._channel.num_outputs(count)
             self._take_tags(count)
-            for out in output_items:    # after an exception
-                out[:made] = 0
-            with self._log.guard(f"{count} samples"):
-                received = self._channel.process(np.stack([x[:count] for x in input_items]))
-                for out, samples in zip(output_items, received, strict=True):
-                    out[:made] = samples
+            received = self._channel.process(np.stack([x[:count] for x in input_items]))
+            for out, samples in zip(output_items, received, strict=True):
+                out[:made] = samples
         self._put_tags(made)
         self.consume_each(count)
         return made
@@ -114,7 +110,7 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
         for port in range(self._channel.num_tx):
             for tag in self.get_tags_in_window(port, 0, count):
                 tags = taken.setdefault(tag.offset - self.nitems_read(port), [])
-                if not any(_equal(tag.key, other.key) and _equal(tag.value, other.value)
+                if not any(pmt.equal(tag.key, other.key) and pmt.equal(tag.value, other.value)
                            for other in tags):
                     tags.append(tag)
         self._tags += [(self._channel.output_position(position), tag)
@@ -130,16 +126,3 @@ class mimo_channel(Controlled, Guarded, gr.basic_block):
             for port in range(self._channel.num_rx):
                 self.add_item_tag(port, self.nitems_written(port) + position, tag.key,
                                   tag.value, tag.srcid)
-
-
-def _equal(a, b):
-    """Return whether two PMTs are equal; lists and dictionaries only if they are one object.
-
-    pmt.equal recurses into them, and overflows the stack if they are nested deeply.
-    """
-    if pmt.is_uniform_vector(a):
-        return pmt.equal(a, b)
-    if pmt.is_tuple(a) and pmt.is_tuple(b) and pmt.length(a) == pmt.length(b):
-        return all(pmt.eqv(pmt.tuple_ref(a, n), pmt.tuple_ref(b, n))
-                   for n in range(pmt.length(a)))
-    return pmt.eqv(a, b)

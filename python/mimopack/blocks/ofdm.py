@@ -8,10 +8,10 @@ from gnuradio import gr
 from .. import constellation as constellations
 from ..checks import choice, integer, shown
 from .fec_decoder import LLR_TYPES
-from .streams import BlockLog, Guarded, vector
+from .streams import vector
 
 
-class _reordering_block(Guarded, gr.basic_block):
+class _reordering_block(gr.basic_block):
     """Base class of blocks that put the values of a block of items into another order.
 
     Args:
@@ -22,7 +22,6 @@ class _reordering_block(Guarded, gr.basic_block):
 
     def __init__(self, name, in_sig, out_sig, taken, made):
         self._taken, self._made = taken, made
-        self._log = BlockLog(self)
         gr.basic_block.__init__(self, name, in_sig, out_sig)
         self.set_output_multiple(made)
         self.set_relative_rate(made, max(taken))    # for the size of the buffers
@@ -40,15 +39,11 @@ class _reordering_block(Guarded, gr.basic_block):
         inputs = [items[:blocks * taken].reshape(blocks, -1) for items, taken in zip(
             input_items, self._taken, strict=True)]
         outputs = [items[:blocks * self._made] for items in output_items]
-        for out in outputs:
-            out[...] = self.LOST    # after an exception
-        with self._log.guard(f"{blocks * self._made} items"):
-            for out, values in zip(outputs, self._reorder(inputs), strict=True):
-                out[...] = values.reshape(out.shape)
+        for out, values in zip(outputs, self._reorder(inputs), strict=True):
+            out[...] = values.reshape(out.shape)
         # The first output has the tags of the first input, the last output those of the last.
         for output, port in enumerate((0, len(inputs) - 1)[:len(outputs)]):
-            with self._log.guard("tags"):
-                self._move_tags(port, output, blocks)
+            self._move_tags(port, output, blocks)
         for port, taken in enumerate(self._taken):
             self.consume(port, blocks * taken)
         return blocks * self._made
@@ -87,9 +82,6 @@ class ofdm_vectors(_reordering_block):
     A tag moves to the first item of its block: from the first antenna to ``y``, where a tag
     ``noise_var`` reaches the detector, and from the estimates to ``h``.
 
-    If the block raises an exception, the items of the call are NaN, which detectors erase. The
-    exception is counted (``failures``) and logged.
-
     Args:
         num_rx: number of receive antennas, 1..256.
         num_tx: number of transmit antennas, 1..64.
@@ -101,8 +93,6 @@ class ofdm_vectors(_reordering_block):
     Raises:
         ValueError: an argument is invalid.
     """
-
-    LOST = np.nan
 
     def __init__(self, num_rx=4, num_tx=4, fft_len=64, symbols_per_channel=14, carriers=None):
         self._num_rx = integer("num_rx", num_rx, 1, 256)
@@ -138,8 +128,7 @@ class ofdm_grid(_reordering_block):
         out 0 ``symbols``: float (or int8), vlen num_carriers*num_tx*m: the LLRs of an OFDM symbol,
             subcarrier by subcarrier, antenna by antenna, most significant bit first.
 
-    A tag moves to the first symbol of its block. If the block raises an exception, the items of
-    the call are 0, and the exception is counted (``failures``) and logged.
+    A tag moves to the first symbol of its block.
 
     Args:
         num_tx: number of transmit antennas, 1..64.

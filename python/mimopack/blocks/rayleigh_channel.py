@@ -8,7 +8,7 @@ import pmt
 from ..channel import awgn
 from ..checks import integer, snr
 from .settings import NOISE_VAR, Controlled
-from .streams import batched_block, guarded, vector
+from .streams import BlockLog, batched_block, vector
 
 # Target size of a batch per work() call, in bytes at the larger output.
 BATCH_BYTES = 2**22
@@ -31,9 +31,6 @@ class rayleigh_channel(Controlled, batched_block):
         message in ``control``: dictionary with the key ``snr_db`` (in dB), or a pair of this key
             and its value.
 
-    If the simulation raises an exception, the vectors and matrices of the call are NaN, which
-    detectors erase. The exception is counted (``failures``) and logged.
-
     Args:
         num_tx: number of transmit antennas, 1..64.
         num_rx: number of receive antennas, 1..256.
@@ -47,7 +44,7 @@ class rayleigh_channel(Controlled, batched_block):
         ValueError: an argument is invalid.
     """
 
-    CONTROLS, LOST = ("snr_db",), np.nan
+    CONTROLS = ("snr_db",)
 
     def __init__(self, num_tx=4, num_rx=4, vectors=1, symbols_per_channel=1, snr_db=15.0,
                  seed=None):
@@ -66,6 +63,7 @@ class rayleigh_channel(Controlled, batched_block):
             self, "rayleigh_channel", [vector(np.complex64, vectors * num_tx)],
             [vector(np.complex64, vectors * num_rx), vector(np.complex64, width)],
             max(1, BATCH_BYTES // (8 * max(width, vectors * num_rx))))
+        self._log = BlockLog(self)
         self._register_control()
 
     def set_snr_db(self, snr_db):
@@ -83,7 +81,6 @@ class rayleigh_channel(Controlled, batched_block):
         self._tagged = None
         return batched_block.start(self)
 
-    @guarded
     def work(self, input_items, output_items):
         x, (y, h) = input_items[0], output_items
         noise_var = self.noise_var()

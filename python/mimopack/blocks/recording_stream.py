@@ -11,7 +11,7 @@ from gnuradio import gr
 from ..recording import frame_annotation
 from .message_stream import Listening
 from .settings import scalar
-from .streams import guarded, remaining
+from .streams import remaining
 from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
@@ -174,7 +174,6 @@ class sample_taker(gr.sync_block):
         self.set_output_multiple(BATCH)    # for the buffers of the next start
         return True
 
-    @guarded
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
         begins, self._begun = not self._begun, True

@@ -9,7 +9,7 @@ import pmt
 from gnuradio import gr
 
 from ..recording import Reader
-from .streams import Batched, BlockLog, Guarded
+from .streams import Batched, BlockLog
 from .wifi_pmt import moment_to_pmt
 
 # Target number of items per work() call: the blocks downstream work best on large pieces.
@@ -17,7 +17,7 @@ _BATCH = 16384
 _RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
 
 
-class sigmf_multichannel_source(Batched, Guarded, gr.sync_block):
+class sigmf_multichannel_source(Batched, gr.sync_block):
     """Play a SigMF recording with one output per channel, all channels aligned.
 
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
@@ -81,13 +81,9 @@ class sigmf_multichannel_source(Batched, Guarded, gr.sync_block):
         """Set whether the recording repeats or ends."""
         self._repeat = bool(repeat)
 
-    def start(self):
-        self._begin_batches()
-        return True
-
-    def stop(self):
-        self._end_batches()
-        return Guarded.stop(self)
+    def failures(self):
+        """Return the number of exceptions that have ended a stream."""
+        return self._log.failures
 
     def work(self, _input_items, output_items):
         try:

@@ -1,13 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Common parts of the Python blocks: rate-limited log, guarded work, output queue, batches."""
+"""Common parts of the Python blocks: rate-limited log, output queue, batches."""
 
-import functools
 import time
 from collections import defaultdict, deque
 
 import numpy as np
-import pmt
 from gnuradio import gr
 
 # Minimum time between two reports of one kind, in seconds.
@@ -102,54 +100,6 @@ class _Guard:
         return True
 
 
-class Guarded:
-    """Base class of blocks that count exceptions in place of raising them; uses ``_log``.
-
-    Attributes:
-        LOST: value of the output items that an exception in work() has lost.
-    """
-
-    LOST = 0
-
-    def failures(self):
-        """Return the number of exceptions, each of which lost the items of one call."""
-        return self._log.failures
-
-    def stop(self):
-        self._log.flush()
-        return super().stop()
-
-
-def guarded(work):
-    """Decorate work() of a :class:`Guarded` sync block, so that no exception ends the stream.
-
-    An exception is counted and logged. As many items leave as without it, with the value ``LOST``.
-    """
-    @functools.wraps(work)
-    def guarded_work(block, input_items, output_items):
-        count = len((output_items or input_items)[0])
-
-        def lose():
-            for out in output_items:
-                out[...] = block.LOST
-
-        with block._log.guard(f"{count} items", lose):
-            count = work(block, input_items, output_items)
-        return count
-
-    return guarded_work
-
-
-def extended(info, **values):
-    """Return a PMT dictionary with keys added or changed.
-
-    Converting the whole dictionary to Python and back would take far longer.
-    """
-    for key, value in values.items():
-        info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
-    return info
-
-
 def remaining(block, port):
     """Yield the messages that wait at a port; call this in ``stop()``.
 
@@ -173,12 +123,7 @@ def vector(dtype, width):
 
 
 class OutputQueue:
-    """Queue of arrays that wait for room in the output buffers, with tags for their first items.
-
-    When the sources are done, GNU Radio no longer calls a block that has consumed all its input.
-    While output items wait, the queue therefore leaves one input item unconsumed, which the block
-    has already processed.
-    """
+    """Queue of arrays that wait for room in the output buffers, with tags for their first items."""
 
     def __init__(self):
         self._waiting = deque()
@@ -201,27 +146,6 @@ class OutputQueue:
         """Drop all waiting items."""
         self._waiting.clear()
         self._position = 0
-
-    def general_work(self, block, input_items, output_items, take):
-        """Do the work of a block's general_work. Its forecast must be one item of each input.
-
-        Args:
-            block: the block.
-            input_items, output_items: arguments of general_work.
-            take: function called with a list of new input items, the same number for each port. It
-                is not called while output items wait.
-
-        Returns:
-            Number of output items produced.
-        """
-        if self._waiting:
-            seen = 1
-        else:
-            seen = min(map(len, input_items))
-            take([x[:seen] for x in input_items])
-        produced = self.produce(block, output_items)
-        block.consume_each(seen - 1 if self._waiting else seen)
-        return produced
 
     def produce(self, block, output_items):
         """Fill the output buffers as far as possible; return the number of items produced."""
@@ -271,9 +195,7 @@ class Batched:
         It makes batches smaller, from the next start on.
         """
         self.gateway.set_max_output_buffer(*items)
-        ports = range(self.output_signature().max_streams())
-        limits = [limit for limit in map(self.max_output_buffer, ports) if limit > 0]
-        self._asked = max(1, min([self._batch, *(limit // 2 for limit in limits)]))
+        self._asked = max(1, min(self._asked, items[-1] // 2))
         self._ask()
 
     def _ask(self):
@@ -281,16 +203,16 @@ class Batched:
         if self._divisor:
             self.set_min_noutput_items(max(1, self._asked // self._divisor))
 
-    def _begin_batches(self):
-        """Call this in start()."""
+    def start(self):
         self.set_output_multiple(1)
+        return super().start()
 
-    def _end_batches(self):
-        """Call this in stop()."""
+    def stop(self):
         self._ask()
+        return super().stop()
 
 
-class batched_block(Batched, Guarded, gr.sync_block):
+class batched_block(Batched, gr.sync_block):
     """Base class of sync blocks whose work() runs best with many items per call.
 
     The block does not wait for a full batch at the end of a stream.
@@ -301,14 +223,5 @@ class batched_block(Batched, Guarded, gr.sync_block):
     """
 
     def __init__(self, name, in_sig, out_sig, batch):
-        self._log = BlockLog(self)
         gr.sync_block.__init__(self, name, in_sig, out_sig)
         self._ask_for(batch, 4)
-
-    def start(self):
-        self._begin_batches()
-        return True
-
-    def stop(self):
-        self._end_batches()
-        return Guarded.stop(self)

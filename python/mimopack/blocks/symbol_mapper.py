@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import constellation as constellations
 from ..checks import integer
-from .streams import batched_block, guarded, vector
+from .streams import batched_block, vector
 
 # Target size of a batch per work() call, in bytes of output.
 BATCH_BYTES = 2**20
@@ -24,8 +24,7 @@ class symbol_mapper(batched_block):
         out 0 ``x``: complex, vlen vectors*num_tx: transmit vectors, one after another. Connect it
             to ``rayleigh_channel``.
 
-    Each input item gives one output item, with its tags. If the mapping raises an exception, the
-    items of the call are 0, and the exception is counted (``failures``) and logged.
+    Each input item gives one output item, with its tags.
 
     Args:
         num_tx: number of transmit antennas, 1..64.
@@ -44,7 +43,6 @@ class symbol_mapper(batched_block):
             self, "symbol_mapper", [vector(np.uint8, vectors * self._bits)],
             [vector(np.complex64, width)], max(1, BATCH_BYTES // (8 * width)))
 
-    @guarded
     def work(self, input_items, output_items):
         out = output_items[0]
         bits = input_items[0].reshape(-1, self._bits) & 1

@@ -17,7 +17,7 @@ from .detector import BATCH_BYTES, BATCH_VECTORS
 from .fec_decoder import LLR_TYPES
 from .message_stream import listeners, message_outlet
 from .settings import NOISE_VAR
-from .streams import Batched, BlockLog, Guarded, OutputQueue, guarded, vector
+from .streams import Batched, BlockLog, OutputQueue, vector
 from .wifi_pmt import frame_to_pmt, moment, times, vectors_from_pmt, vectors_to_pmt
 from .wifi_receiver import FrameMessages
 from .wifi_stream import SampleSink, sample_block
@@ -216,14 +216,12 @@ class _VectorSource(Batched, gr.basic_block):
 
     def start(self):
         self._stopped = False
-        self._begin_batches()
-        return gr.basic_block.start(self)
+        return Batched.start(self)
 
     def stop(self):
         self.close()
         self.on_stop()
-        self._end_batches()
-        return gr.basic_block.stop(self)
+        return Batched.stop(self)
 
     def forecast(self, noutput_items, ninputs):
         return [0] * ninputs
@@ -242,7 +240,7 @@ class _VectorSource(Batched, gr.basic_block):
         self.to_basic_block()._post(_WAKE, pmt.PMT_NIL)
 
 
-class wifi_llr_decoder(Guarded, gr.sync_block):
+class wifi_llr_decoder(gr.sync_block):
     """Decode the LLRs of Wi-Fi frames: the last step of ``wifi_receiver``.
 
     The input is the LLR stream of a detector block behind ``wifi_channel_estimator``, with the tags
@@ -299,6 +297,10 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
         names = ("frames", "decoded", "mpdus", "mpdus_ok", "cut", "malformed", "untagged")
         return dict.fromkeys(names, 0) | self._counts | {"failures": self._log.failures}
 
+    def failures(self):
+        """Return the number of exceptions, each of which lost the items of one call."""
+        return self._log.failures
+
     def start(self):
         self._forget()
         return True
@@ -306,11 +308,15 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
     def stop(self):
         if self._missing:
             self._counts["cut"] += 1
-        return Guarded.stop(self)
+        self._log.flush()
+        return True
 
-    @guarded
     def work(self, input_items, _output_items):
-        llr = input_items[0].reshape(-1, self._width)
+        with self._log.guard(f"{len(input_items[0])} items"):
+            self._work(input_items[0].reshape(-1, self._width))
+        return len(input_items[0])
+
+    def _work(self, llr):
         self._messages.look_who_listens()
         at, start = 0, self.nitems_read(0)
         # A block with several inputs, such as the sum of two detectors, repeats the tags.
@@ -325,7 +331,6 @@ class wifi_llr_decoder(Guarded, gr.sync_block):
         finally:
             self._decode()
             self._messages.send()
-        return len(llr)
 
     def _forget(self):
         self._vectors, self._time, self._parts, self._missing = None, None, [], 0
