@@ -22,7 +22,6 @@ import warnings
 from .arrays import is_device_array
 from .checks import choice
 from .cuda import device
-from .cuda.waiting import GpuTimeout
 
 BACKENDS = ("auto", "cpu", "cuda", "reference")
 # A measurement repeats calls that take less than this in all, and at most three times.
@@ -127,7 +126,7 @@ class BackendChoice:
 
 def is_gpu_error(error):
     """Return whether an exception comes from CUDA or CuPy."""
-    return isinstance(error, GpuTimeout | device.UnusableGpu) or any(
+    return isinstance(error, device.UnusableGpu) or any(
         kind.__module__.partition(".")[0] in ("cupy", "cupy_backends")
         for kind in type(error).__mro__)
 

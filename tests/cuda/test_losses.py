@@ -4,7 +4,6 @@
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,9 +12,8 @@ import time
 import numpy as np
 import pytest
 from detector_blocks import Sink, Source, make, play
-from gnuradio import gr, mimopack
-from gnuradio.mimopack import channel, constellation, detectors
-from gnuradio.mimopack.cuda import waiting
+from gnuradio import gr
+from gnuradio.mimopack import detectors
 from simulated import problem
 
 pytestmark = pytest.mark.gpu
@@ -151,61 +149,12 @@ def test_other_work_holds_the_gpu_up(data, occupied):
     timer.join()
 
 
-CODE = "wifi:648:1/2"
-LINK = {"num_tx": 2, "num_rx": 2, "constellation": "qpsk", "code": CODE}
-
-
-def decoder(backend="cuda"):
-    return mimopack.fec_decoder(CODE, backend=backend)
-
-
-def receiver(backend="cuda"):
-    return mimopack.iterative_receiver(**LINK, backend=backend, iterations=2)
-
-
-@pytest.mark.parametrize("make_block", [decoder, receiver])
-def test_a_kernel_that_never_ends_in_coded_blocks(make_block, occupied, monkeypatch, capfd):
-    monkeypatch.setattr(waiting, "_timeout", 1.0)
-    monkeypatch.setattr(waiting, "_is_hung", False)
-    rng, count = np.random.default_rng(1), 400
-    if make_block is decoder:
-        inputs = [rng.normal(3, 2, (count, 648)).astype(np.float32)]
-    else:
-        rng, points = np.random.default_rng(1), constellation.get("qpsk")
-        h = channel.flat_rayleigh(count * 162, 2, 2, rng)
-        y = h.sum(axis=2) * points.points[0]    # codewords of zeros
-        y = (y + channel.awgn(y.shape, 0.1, rng)).astype(np.complex64)
-        inputs = [y.reshape(count, -1), h.reshape(count, -1)]
-    block = make_block()
-
-    def run(block, event=None):
-        top, sinks = gr.top_block(), []
-        sources = [Source(inputs[0], (), 20, event), *(Source(more, (), 20) for more in inputs[1:])]
-        for port, source in enumerate(sources):
-            top.connect(source, (block, port))
-        for port in range(block.output_signature().max_streams()):
-            sinks.append(Sink(np.uint8, block.output_signature().sizeof_stream_item(port)))
-            top.connect((block, port), sinks[-1])
-        top.run()
-        assert block.erasures() == block.failures() == 0
-        return sinks[0].items()
-
-    expected = run(make_block("cpu"))
-    assert np.count_nonzero(np.any(run(block) != expected, axis=1)) <= 1
-    assert block.last_backend() == "cuda"
-    found = run(block, (count // 2, occupied.hold))
-    assert np.count_nonzero(np.any(found != expected, axis=1)) <= 1
-    said = "".join(capfd.readouterr())
-    assert said.count("going on with the CPU") == 1 and "GpuTimeout" in said
-    assert block.last_backend() == "cpu"
-
-
 CHILD = """
 import sys
 from detector_blocks import make
 from gnuradio.mimopack import detectors
 from simulated import problem
-from test_losses import Occupied, check
+from test_losses import check
 
 data = problem(10_000, 4, 4, "qam16", 18)
 block = make("nway", backend="cuda", noise_var=data[2])
@@ -216,9 +165,6 @@ if sys.argv[1] == "breaks":
     wrong = cupy.RawKernel('extern "C" __global__ void f(int* p) { *p = 1; }', "f")
     wrong.compile()
     event = lambda: wrong((1,), (1,), (np.uintp(64),), stream=cupy.cuda.Stream(non_blocking=True))
-if sys.argv[1] == "hangs":
-    detectors.set_gpu_timeout(1)
-    event = Occupied().hold
 for turn in range(5):
     check(block, data, event if turn == 2 and sys.argv[1] != "runs" else None)
 print()    # CuPy's complaints may lack an end of line
@@ -234,22 +180,12 @@ def child(how):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path])})
 
 
-@pytest.mark.parametrize("hows", [("runs", "breaks"), ("runs", "hangs")])
-def test_two_processes_on_one_gpu(hows):
-    """One process loses its context, or its GPU never ends: the CPU goes on, in mid-stream.
-
-    The other one goes on with the GPU.
-    """
+def test_two_processes_on_one_gpu():
+    """One process loses its context: the CPU goes on, in mid-stream; the other keeps the GPU."""
+    hows = "runs", "breaks"
     children = [child(how) for how in hows]
     for how, one in zip(hows, children, strict=True):
-        timer = threading.Timer(120, one.kill)
-        timer.start()
-        said = ""
-        for line in one.stdout:
-            said += line
-            if how == "hangs" and line.startswith("last backend"):
-                one.terminate()    # CUDA's end would wait for the kernel
-        timer.cancel()
-        assert one.wait() == (-signal.SIGTERM if how == "hangs" else 0), said
+        said, _ = one.communicate(timeout=120)
+        assert one.returncode == 0, said
         last = "cuda" if how == "runs" else "cpu"
         assert f"last backend: {last}" in said.splitlines(), said

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from gnuradio.mimopack import _core, backends
-from gnuradio.mimopack.cuda import device, waiting
+from gnuradio.mimopack.cuda import device
 from gnuradio.mimopack.cuda import program as programs
 
 
@@ -38,8 +38,7 @@ class Stream:
     """Queue of pending work on the current GPU."""
 
     all = {}
-    now = None       # the stream of the last ``with``
-    hangs = False    # whether the work never ends
+    now = None    # the stream of the last ``with``
 
     def __init__(self, non_blocking=False):
         self.ptr = len(Stream.all) + 1
@@ -54,14 +53,7 @@ class Stream:
     def __exit__(self, *_):
         pass
 
-    def query(self):
-        if self.hangs:
-            return 600
-        self.synchronize()
-        return 0
-
     def synchronize(self):
-        assert not (self.hangs and self.work), "this would wait forever"
         Fake.log.append(("wait", self.device))
         for step in self.work:
             step()
@@ -105,7 +97,7 @@ class Fake:
             driver=SimpleNamespace(launchKernel=self._launch),
             runtime=SimpleNamespace(
                 CUDARuntimeError=GpuError,
-                getDevice=lambda: Device.now, streamQuery=lambda stream: Stream.all[stream].query(),
+                getDevice=lambda: Device.now,
                 memcpyHostToDevice=1, memcpyDeviceToHost=2, memoryTypeHost=1,
                 cudaDevAttrMultiProcessorCount=16,
                 getDeviceCount=lambda: Fake.count, deviceGetAttribute=lambda *_: 3,
@@ -186,14 +178,11 @@ class Fake:
 def install(monkeypatch, count=1):
     """Replace CuPy as if the machine had ``count`` GPUs."""
     monkeypatch.setattr(Fake, "registered", {})
-    # A lost GPU never ends its work, whose arrays are gone when the test has ended.
     monkeypatch.setattr(Stream, "all", {})
     fake = Fake()
     monkeypatch.setattr(device, "cupy", lambda: fake)
-    for module in ("transfer", "pinning", "program", "decoding", "waiting"):
+    for module in ("transfer", "pinning", "program", "decoding"):
         monkeypatch.setattr(f"gnuradio.mimopack.cuda.{module}.cupy", lambda: fake)
-    monkeypatch.setattr(waiting, "_kept", [])
-    monkeypatch.setattr(waiting, "_is_hung", False)
     monkeypatch.setattr(device, "count", lambda: Fake.count)
     monkeypatch.setattr(programs.Program, "_compile", Fake.compile)
     monkeypatch.setattr(Fake, "count", count)

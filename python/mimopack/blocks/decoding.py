@@ -5,10 +5,8 @@
 import time
 
 import pmt
-from gnuradio import gr
 
 from ..checks import shown, thread_count
-from ..cuda.waiting import gpu_timeout, set_gpu_timeout
 from .settings import STATUS, Controlled
 from .streams import REPORT_SECONDS, BlockLog
 
@@ -47,7 +45,6 @@ class BackendBlock(Controlled):
 
     def _prepare(self, *arguments):
         """Make the engine ready for batches, in start(); log what backend "auto" has chosen."""
-        set_configured_gpu_timeout()
         choice = self._engine.prepare(*arguments)
         if choice:
             self._log.info(choice)
@@ -139,21 +136,6 @@ class Decoding(BackendBlock):
         self._report(final=True)
         self._log.flush()
         return super().stop()
-
-
-def set_configured_gpu_timeout():
-    """Apply ``gpu_timeout`` of GNU Radio's configuration, unless a program has set a limit.
-
-    Raises:
-        ValueError: it is not a number above 0.
-    """
-    text = gr.prefs().get_string("mimopack", "gpu_timeout", "")
-    if text and gpu_timeout() is None:
-        try:
-            set_gpu_timeout(float(text))
-        except ValueError:
-            raise ValueError(f"gpu_timeout in section [mimopack] of GNU Radio's configuration: got "
-                             f"{text!r}, must be a number of seconds above 0") from None
 
 
 def options_dict(name, value, known, reserved):

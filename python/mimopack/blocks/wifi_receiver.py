@@ -12,7 +12,6 @@ from .. import wifi
 from ..checks import flag
 from ..wifi.auto_detector import AUTO, LADDER, AutoDetector, check_name, ladder, strongest
 from ..wifi.frame_detectors import label_of
-from .decoding import set_configured_gpu_timeout
 from .message_stream import Listening, listeners, message_outlet
 from .settings import Controlled
 from .streams import BlockLog
@@ -208,8 +207,6 @@ class wifi_receiver(sample_block):
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
                  iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
         check_name(detector)
-        if backend == "cuda":
-            set_configured_gpu_timeout()
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
@@ -477,8 +474,6 @@ class wifi_decoder(Listening, DetectorChoice, Controlled, gr.basic_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, detector="nway", backend="auto",
                  whitening="antennas", smoothing=True, passes=3, iterations=1, bad_fcs=False):
-        if backend == "cuda":
-            set_configured_gpu_timeout()
         self._engine = wifi.Receiver(
             num_rx, sample_rate, detector=detector, backend=backend, whitening=whitening,
             smoothing=smoothing, passes=passes, iterations=iterations)

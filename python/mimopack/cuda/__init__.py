@@ -6,7 +6,6 @@
 - ``program`` compiles and launches them: the backend "cuda" of a detector.
 - ``decoding`` is the same for decoders.
 - ``transfer`` copies host arrays to a GPU and back in parts.
-- ``waiting`` waits for GPUs, but not forever.
 - ``pinning`` pins GNU Radio's buffers, which makes a copy of them unnecessary.
 - ``device`` finds GPUs, compiles kernels and allocates pinned memory for the other modules.
 """

@@ -4,9 +4,8 @@
 
 import numpy as np
 
-from .device import Count, check_device, cupy, kernel
+from .device import Count, check_device, cupy, current, kernel
 from .transfer import HostArray, HostBatch, HostPipeline
-from .waiting import current
 
 # Largest number of blocks per launch.
 GRID = 2**31 - 1

@@ -84,7 +84,7 @@ def kernel(text, name, device):
     """
     module = cupy()
     load_nvrtc()
-    with module.cuda.Device(device):
+    with current(device):
         try:
             return module.RawModule(code=text, options=source.OPTIONS,
                                     backend="nvrtc").get_function(name)
@@ -92,6 +92,11 @@ def kernel(text, name, device):
             if "failed to load" in str(error):
                 raise UnusableGpu(str(error)) from error
             raise
+
+
+def current(device):
+    """Return a context in which a GPU is the current one."""
+    return cupy().cuda.Device(device)
 
 
 class Count:

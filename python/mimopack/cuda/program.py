@@ -12,10 +12,9 @@ import numpy as np
 
 from ..arrays import is_device_array
 from . import source
-from .device import Count, address, check_device, cupy, kernel
+from .device import Count, address, check_device, cupy, current, kernel
 from .pinning import Pins
 from .transfer import COUNTERS_BYTES, HostArray, HostBatch, HostPipeline
-from .waiting import current, is_hung, keep
 
 # Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
@@ -261,9 +260,6 @@ class CudaBackend:
 
     def release(self):
         """Free the memory that is kept between calls for host arrays, and unpin all arrays."""
-        if is_hung():    # unpinning would wait
-            keep(self._pins)
-            self._pins = Pins()
         self._pipeline.release()
         with current(self._devices[0]):
             self._pins.release()

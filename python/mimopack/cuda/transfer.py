@@ -10,8 +10,7 @@ from itertools import zip_longest
 import numpy as np
 
 from .. import _core
-from .device import address, cupy, pinned_empty
-from .waiting import abandon, current, gpu_timeout, wait
+from .device import address, cupy, current, pinned_empty
 
 # A batch is split into PARTS parts per GPU, so that one part is copied while another is processed.
 # The other constants limit the size of a part. Nothing stays on the GPU when a call ends: a GNU
@@ -94,9 +93,6 @@ class HostBatch:
     _layouts: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        # If copies to the caller's memory were queued behind a kernel that ends too late, they
-        # would overwrite what is there by then.
-        self.writes_late = gpu_timeout() is not None
         self.staged = [array for array in self.inputs if not array.pinned]
         self.collected = [array for array in self.outputs if not array.pinned]
         self.read = [array for array in self.inputs if array.pinned]
@@ -191,9 +187,11 @@ class HostPipeline:
                     erased += slot.finish()
                     if part:
                         slot.send(batch, gpu, part)
-        except BaseException as error:    # even KeyboardInterrupt: no result may arrive later
+        except BaseException:    # even KeyboardInterrupt: no result may arrive later
             slots, self._slots = self._slots, None
-            abandon([slot for of_gpu in slots or () for slot in of_gpu], error)
+            for slot in (slot for of_gpu in slots or () for slot in of_gpu):
+                with suppress(Exception):    # every call fails on a GPU that has failed
+                    slot.stream.synchronize()
             raise
         return erased
 
@@ -231,28 +229,17 @@ class _Slot:
             batch.launch(gpu, part[0], at, self.stream)
             runtime.memcpyAsync(here + places["counters"], at["counters"],
                                 back - places["counters"], to_host, stream)
-            if not batch.writes_late:
-                self._write(batch, part, places)
+            for array in batch.written:
+                there, length = array.address_and_size(*part)
+                runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
         self._part = batch, part, places
-
-    def _write(self, batch, part, places):
-        """Queue the copies of results straight to the caller's memory."""
-        runtime = cupy().cuda.runtime
-        for array in batch.written:
-            there, length = array.address_and_size(*part)
-            runtime.memcpyAsync(there, self._there.ptr + places[array.name], length,
-                                runtime.memcpyDeviceToHost, self.stream.ptr)
 
     def finish(self):
         """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._part is None:
             return 0
         (batch, part, places), self._part = self._part, None
-        wait(self.stream)
-        if batch.written and batch.writes_late:
-            with current(self._device):
-                self._write(batch, part, places)
-            self.stream.synchronize()    # nothing takes these copies back
+        self.stream.synchronize()
         for array in batch.collected:
             rows, place = array.rows(*part), places[array.name]
             copy(rows, self._here[place:place + len(rows)], batch.threads)

@@ -11,7 +11,6 @@ of receive antennas, M the number of constellation points and m = log2(M) the bi
 numbers 000 to 004 stand for papers; docs/references.md lists them.
 """
 
-from ..cuda.waiting import GpuTimeout, gpu_timeout, set_gpu_timeout
 from .base import Detector
 from .breadth_first import KBest, Trellis
 from .exhaustive import MLA, OMAP
@@ -52,6 +51,5 @@ def hard_decisions(llr):
 
 
 __all__ = ["ASD", "EP", "FPFSD", "HFSD", "MLA", "MMSE", "MMSEPIC", "OMAP", "PSD", "REGISTRY", "SD",
-           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "GpuTimeout", "KBest", "NWay",
-           "SoftSphere", "Trellis", "compile_module", "create", "find", "gpu_timeout",
-           "hard_decisions", "look_up", "names", "register", "set_gpu_timeout"]
+           "SFSD", "ZF", "ZFSIC", "BitFlip", "Detector", "KBest", "NWay", "SoftSphere", "Trellis",
+           "compile_module", "create", "find", "hard_decisions", "look_up", "names", "register"]

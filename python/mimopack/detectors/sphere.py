@@ -8,8 +8,7 @@ import numpy as np
 
 from .. import reference
 from ..arrays import array_module, is_device_array
-from ..cuda.device import cupy
-from ..cuda.waiting import current
+from ..cuda.device import cupy, current
 from .base import Detector
 from .parameters import Parameter
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..backends import is_gpu_error
 from ..cuda.device import cupy
-from ..cuda.waiting import GpuTimeout, wait
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -74,12 +73,12 @@ class Graphs:
             # This call allocates all memory that is kept between calls, outside the recording's own
             # pool.
             result = passes(batch, *settings[0])
-            wait(cupy().cuda.get_current_stream())
+            cupy().cuda.get_current_stream().synchronize()
             try:
                 recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                        self._layout.vectors, n, size, self._filler)
             except Exception as error:    # if the GPU has failed, the next call raises again
-                if isinstance(error, GpuTimeout) or not is_gpu_error(error):
+                if not is_gpu_error(error):
                     raise
                 self._refused = True
                 warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",
@@ -119,7 +118,7 @@ class _Recording:
                     stream.end_capture()
                 raise
             self._graph = stream.end_capture()
-            wait(stream, self)
+            stream.synchronize()
 
     def _fill(self, vectors, matrices):
         """Fill the vectors and matrices from these numbers on."""
@@ -137,7 +136,7 @@ class _Recording:
         self._graph.launch(stream)
         n = vectors // self._vectors
         arrays = [None if array is None else _first(array, n) for array in self._arrays]
-        wait(stream, self)
+        stream.synchronize()
         return arrays, [int(count) for count in self._counts]
 
 

@@ -11,7 +11,6 @@ from ..arrays import array_module, is_device_array
 from ..checks import flag, integer, positive
 from ..coding.decoder import check_decoder
 from ..coding.list_decoder import ListDecoder
-from ..cuda.waiting import settle
 from ..detectors import ZFSIC, BitFlip, hard_decisions
 from ..detectors.lookup import as_detector
 from .batch import Batch, take_rows
@@ -189,7 +188,6 @@ class IterativeReceiver:
                 self.decoder.iterations, self.detector, self.detector.label, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
-        settle(arrays[1])
         return Received(*arrays, *map(int, counts))
 
     def _may_record(self, batch, n):
@@ -220,7 +218,6 @@ class IterativeReceiver:
                 if given is not None:
                     erasures = 0
                 elif self.early_stop:
-                    settle(bits)
                     erasures = self.detector.erasures
                 if keep_history:
                     history = xp.empty((self.iterations, *bits.shape), np.uint8)
@@ -236,7 +233,6 @@ class IterativeReceiver:
             extrinsic = decoded - llr
             listed = decoder.candidates if isinstance(decoder, ListDecoder) else None
             if self.early_stop:
-                settle(bits)
                 going = xp.flatnonzero(~decoder.found)
                 if not len(going):
                     if keep_history:

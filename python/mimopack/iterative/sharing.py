@@ -12,9 +12,8 @@ import numpy as np
 from .. import _core, channel
 from ..backends import BackendChoice
 from ..checks import thread_count
-from ..cuda.device import cupy
+from ..cuda.device import cupy, current
 from ..cuda.transfer import upload
-from ..cuda.waiting import current
 from .batch import Batch
 
 # Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
