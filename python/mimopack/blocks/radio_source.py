@@ -93,10 +93,8 @@ class radio_source(Controlled, hierarchical_block):
         # Without references to itself, the block gives the device back as soon as it is unused.
         this = weakref.proxy(self)
         self._log = BlockLog(this)
-        self._taker = message_taker("control", lambda message: this._on_control(message),
-                                    lambda: None, self._log)
-        self.message_port_register_hier_in("control")
-        self.msg_connect(self, "control", self._taker, "control")
+        self._taker = message_taker(self, "control", lambda message: this._on_control(message),
+                                    self._log)
         # GNU Radio does not tell a hierarchical block that it starts, so set the clock here. The
         # inner block starts all antennas together.
         warning = self._radio.set_clock()

@@ -3,6 +3,7 @@
 """Common parts of the recording blocks: device tags, annotated frames, messages and samples."""
 
 import time
+from contextlib import suppress
 
 import numpy as np
 import pmt
@@ -16,15 +17,7 @@ from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
 BATCH = 131072
-# After a call with fewer than _PACED samples (a quarter of the smallest input buffer), pause for at
-# most _LONGEST_PAUSE seconds. If a pause does not bring more samples, do not pause after the next
-# _WITHOUT calls.
-_PACED, _LONGEST_PAUSE, _WITHOUT = BATCH // 2, 4e-3, 1000
-_RX_TIME, _RX_FREQ, _RX_RATE = map(pmt.intern, ("rx_time", "rx_freq", "rx_rate"))
-# Order of tags at one sample. The rate comes first, because it determines the expected time.
-_ORDER = (_RX_RATE, _RX_FREQ, _RX_TIME)
-# Limits of a message about a frame: keys, and characters in a text.
-_MOST_KEYS, _LONGEST = 200, 1000
+_LONGEST_PAUSE = 4e-3    # seconds
 
 
 def read_tags(tags, timeline, log):
@@ -37,16 +30,17 @@ def read_tags(tags, timeline, log):
         timeline: ``recording.Timeline``.
         log: ``BlockLog``.
     """
-    known = [(tag.offset, rank, tag) for tag in tags
-             for rank, key in enumerate(_ORDER) if pmt.eqv(tag.key, key)]
-    for offset, rank, tag in sorted(known, key=lambda each: each[:2]):
+    known = [(tag.offset, pmt.symbol_to_string(tag.key), tag.value) for tag in tags
+             if pmt.is_symbol(tag.key)]
+    # At one sample, rx_rate comes before rx_time, because it determines the expected time.
+    for offset, key, value in sorted(known, key=lambda each: each[:2]):
         with log.guard("a tag"):
-            if rank == 0:
-                timeline.add_rate(offset, scalar("rx_rate", tag.value))
-            elif rank == 1:
-                timeline.add_frequency(offset, scalar("rx_freq", tag.value))
-            else:
-                timeline.add_time(offset, *moment("rx_time", tag.value))
+            if key == "rx_rate":
+                timeline.add_rate(offset, scalar(key, value))
+            elif key == "rx_freq":
+                timeline.add_frequency(offset, scalar(key, value))
+            elif key == "rx_time":
+                timeline.add_time(offset, *moment(key, value))
 
 
 def frame_of(message):
@@ -55,52 +49,44 @@ def frame_of(message):
     See ``recording.frame_annotation``. Values other than numbers, flags and texts are ignored.
 
     Raises:
-        ValueError: the message is not a dictionary with ``start`` and ``num_samples``, or has more
-            than 200 keys.
+        ValueError: the message is not a dictionary with ``start`` and ``num_samples``.
     """
-    if not pmt.is_dict(message) or pmt.is_null(message):
+    if not pmt.is_dict(message):
         raise ValueError("the message is not a dictionary")
-    items = pmt.dict_items(message)
-    if pmt.length(items) > _MOST_KEYS:
-        raise ValueError(f"got {pmt.length(items)} keys, allowed are up to {_MOST_KEYS}")
-    fields = {}
+    fields, items = {}, pmt.dict_items(message)
     for index in range(pmt.length(items)):
         pair = pmt.nth(index, items)
-        if not pmt.is_symbol(pmt.car(pair)):
-            continue
-        value = pmt.cdr(pair)
-        try:
-            value = scalar("value", value)
-        except ValueError:
-            continue
-        fields[pmt.symbol_to_string(pmt.car(pair))] = (
-            value[:_LONGEST] if isinstance(value, str) else value)
+        with suppress(ValueError):
+            if pmt.is_symbol(pmt.car(pair)):
+                fields[pmt.symbol_to_string(pmt.car(pair))] = scalar("value", pmt.cdr(pair))
     return frame_annotation(fields)
 
 
 class message_taker(Listening, gr.basic_block):
-    """Part of a recording block that receives messages.
+    """Part of a hierarchical block that receives messages.
 
     The part is a separate block, because it must continue after the end of the samples: messages
     about the last samples arrive later.
 
     Args:
+        parent: the hierarchical block, which gets the message port.
         name: name of the message port.
         take: function called with each message, a PMT.
-        finish: function without arguments, called after the last message.
         log: ``BlockLog``.
+        finish: function without arguments, called after the last message.
 
     Attributes:
         runs: whether the block has started and not stopped.
         ended: whether no more messages come: the senders have ended, or there are none.
     """
 
-    def __init__(self, name, take, finish, log):
+    def __init__(self, parent, name, take, log, finish=lambda: None):
         gr.basic_block.__init__(self, f"{name}_taker", None, None)
         self._name, self._function, self._finish, self._log = name, take, finish, log
-        self._port = pmt.intern(name)
         self.runs, self.ended = False, True    # without a sender, the block does not start
-        self._listen(self._port, self._take)
+        self._listen(pmt.intern(name), self._take)
+        parent.message_port_register_hier_in(name)
+        parent.msg_connect(parent, name, self, name)
 
     def drain(self):
         """Process all waiting messages."""
@@ -117,13 +103,12 @@ class message_taker(Listening, gr.basic_block):
         self.runs, self.ended = False, self.to_basic_block().finished()
         with self._log.guard("the end of the messages"):
             self._finish()
-        return gr.basic_block.stop(self)
+        return Listening.stop(self)
 
     def _take(self, message):
-        if pmt.is_eof_object(message):
-            return
-        with self._log.guard(f"a message at port {self._name}"):
-            self._function(message)
+        if not pmt.is_eof_object(message):
+            with self._log.guard(f"a message at port {self._name}"):
+                self._function(message)
 
 
 class sample_taker(gr.sync_block):
@@ -139,9 +124,7 @@ class sample_taker(gr.sync_block):
             ``take`` returns whether the stream continues.
         log: ``BlockLog``.
         pace: samples per second of a live stream; None for a stream that comes as fast as this
-            block reads it. A radio would cause thousands of small calls per second, each with its
-            overhead. After a call with few samples, the block therefore pauses until more have
-            arrived.
+            block reads it.
 
     Attributes:
         runs: whether the block has started and not stopped.
@@ -150,9 +133,8 @@ class sample_taker(gr.sync_block):
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
         gr.sync_block.__init__(self, name, [np.complex64] * num_channels, None)
-        self._pace = pace
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
-        self._begun, self._paused, self._unpaced = False, 0.0, 0
+        self._pace = pace
         self.runs = self.ended = False
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
@@ -160,7 +142,7 @@ class sample_taker(gr.sync_block):
 
     def start(self):
         self.set_output_multiple(1)
-        self._begun, self.runs, self.ended = False, True, False
+        self._assumes_time, self.runs, self.ended = self._timestamp, True, False
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
             self._owner.begin()
@@ -176,26 +158,16 @@ class sample_taker(gr.sync_block):
 
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)
-        begins, self._begun = not self._begun, True
         read_tags(self.get_tags_in_window(0, 0, count), self._timeline, self._log)
-        if begins and self._timestamp:
+        if self._assumes_time:
             now = time.time_ns()
             self._timeline.assume_time(first, now // 10**9, now % 10**9 / 1e9)
+            self._assumes_time = False
         goes_on = True
         with self._log.guard(f"samples {first} to {first + count}"):
             goes_on = self._owner.take(input_items, first)
-        if self._pace is not None:
-            self._pause(count)
+        if self._pace is not None and count < BATCH:
+            # A radio would cause thousands of small calls per second, each with its overhead. Sleep
+            # no longer than these samples took to arrive, or than half a batch takes.
+            time.sleep(min(min(count, BATCH // 2) / self._pace, _LONGEST_PAUSE))
         return count if goes_on else -1
-
-    def _pause(self, count):
-        """Pause after a call with few samples, so that the next call gets more."""
-        # GNU Radio can be configured for small calls; pauses would then slow the stream down.
-        if count < 0.5 * self._pace * self._paused:
-            self._unpaced = _WITHOUT
-        self._paused = 0.0
-        if self._unpaced:
-            self._unpaced -= 1
-        elif count < _PACED:
-            self._paused = min((_PACED - count) / self._pace, _LONGEST_PAUSE)
-            time.sleep(self._paused)

@@ -76,9 +76,7 @@ class sigmf_multichannel_sink(hierarchical_block):
                                      self.recorder.timeline, bool(timestamp), self, self._log,
                                      sample_rate if overload == "drop" else None)
         self.connect_inputs(self._samples)
-        self._frames = message_taker("frames", self._annotate, self._save, self._log)
-        self.message_port_register_hier_in("frames")
-        self.msg_connect(self, "frames", self._frames, "frames")
+        self._frames = message_taker(self, "frames", self._annotate, self._log, self._save)
         self._error_logged = False
 
     def counts(self):

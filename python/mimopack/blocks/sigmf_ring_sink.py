@@ -12,10 +12,7 @@ from ..recording import Ring, Writer, names
 from .hierarchy import hierarchical_block
 from .message_stream import message_outlet
 from .recording_stream import frame_of, message_taker, sample_taker
-from .settings import scalar
 from .streams import BlockLog
-
-_LONGEST = 1000
 
 
 class sigmf_ring_sink(hierarchical_block):
@@ -72,12 +69,9 @@ class sigmf_ring_sink(hierarchical_block):
         self._samples = sample_taker("sigmf_ring_sink_samples", channels, self.ring.timeline,
                                      bool(timestamp), self, self._log, sample_rate)
         self.connect_inputs(self._samples)
-        self._frames = message_taker("frames", self._annotate, lambda: None, self._log)
-        self._trigger = message_taker("trigger", self._on_trigger, self._finish, self._log)
+        self._frames = message_taker(self, "frames", self._annotate, self._log)
+        self._trigger = message_taker(self, "trigger", self._on_trigger, self._log, self._finish)
         self._outlet = message_outlet(("written",))
-        for name, taker in (("frames", self._frames), ("trigger", self._trigger)):
-            self.message_port_register_hier_in(name)
-            self.msg_connect(self, name, taker, name)
         self._outlet.join(self)
         self._outlet.log = self._log
         self._lock, self._thread, self._number = threading.Lock(), None, 0
@@ -139,25 +133,17 @@ class sigmf_ring_sink(hierarchical_block):
         self._finish()
 
     def _finish(self):
-        self._wait()
+        if self._thread is not None:
+            self._thread.join()
         if not self._samples.runs and not self._trigger.runs:
             self._outlet.end(self._samples.ended and self._trigger.ended)
-
-    def _wait(self):
-        thread = self._thread
-        if thread is not None:
-            thread.join()
 
     def _annotate(self, message):
         start, count, fields = frame_of(message)
         self.ring.annotate(start, count, **fields)
 
     def _on_trigger(self, message):
-        text = ""
-        if pmt.is_symbol(message):
-            with suppress(UnicodeDecodeError):    # another program's text may hold any bytes
-                text = scalar("text", message)[:_LONGEST]
-        self.trigger(text)
+        self.trigger(pmt.symbol_to_string(message) if pmt.is_symbol(message) else "")
 
     def _write(self, snapshot, description):
         result = {}
@@ -194,8 +180,4 @@ class sigmf_ring_sink(hierarchical_block):
             self._log.warn("recordings", f"{written}: {result['problem']}")
         else:
             self._log.info(written)
-        with self._log.guard("the message about a recording"):
-            message = pmt.make_dict()
-            for key, value in result.items():
-                message = pmt.dict_add(message, pmt.intern(key), pmt.to_pmt(value))
-            self._outlet.send("written", message)
+        self._outlet.send("written", pmt.to_pmt(result))
