@@ -79,6 +79,8 @@ OWN = [
      "levels: the default for num_tx = 16 is 3, but 1024^3 = 1.07e+09 paths per vector exceed"),
     ("hfsd", {"constellation": "qam64", "levels": 4, "backend": "reference"},
      "exceed the limit of 2.62e+05 for backend 'reference'; use fewer levels"),
+    ("softsphere", {"constellation": "qam64", "backend": "reference"},
+     "backend 'reference' enumerates all 1.68e+07 candidates per vector, allowed are 2.62e+05"),
     ("zfsic", {"ordering": "best"}, "ordering: got 'best', allowed are sinr, norm, none"),
     ("mmsepic", {"num_iterations": 0}, "num_iterations: got 0, allowed are 1 to 32"),
     ("ep", {"num_iterations": 101}, "num_iterations: got 101, allowed are 1 to 100"),
@@ -136,11 +138,11 @@ def test_nway_defaults():
 
 
 @pytest.mark.parametrize("name, num_tx, points, own, search", [
-    ("omap", 7, "qam16", {}, "16^7 = 2.68e+08"),
-    ("omap", 5, "qam16", {"backend": "reference"}, "16^5 = 1.05e+06"),
-    ("mla", 8, "qam16", {}, "2 * 16^7 = 5.37e+08"),
-    ("mla", 7, "qam16", {"method": "plain"}, "16^7 = 2.68e+08"),
-    ("mla", 9, np.exp(2j * np.pi * np.arange(8) / 8), {}, "8^9 = 1.34e+08")])
+    ("omap", 7, "qam16", {}, "2.68e+08"),
+    ("omap", 5, "qam16", {"backend": "reference"}, "1.05e+06"),
+    ("mla", 8, "qam16", {}, "5.37e+08"),
+    ("mla", 7, "qam16", {"method": "plain"}, "2.68e+08"),
+    ("mla", 9, np.exp(2j * np.pi * np.arange(8) / 8), {}, "1.34e+08")])
 def test_search_that_cannot_finish_is_refused(name, num_tx, points, own, search):
     with pytest.raises(ValueError) as caught:
         detectors.create(name, num_tx=num_tx, num_rx=num_tx, constellation=points, **own)

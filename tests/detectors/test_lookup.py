@@ -44,6 +44,7 @@ def test_parameters_after_a_name():
     assert factory.keywords == {"k": 8, "llr_clip": None, "device": 1}
     factory = look_up("nway:num_passes=1,turns=3", also=("turns",))
     assert (factory.keywords, factory.extra) == ({"num_passes": 1}, {"turns": 3})
+    assert detectors.create("zfsic:ordering=none").ordering == "none"
     made = detectors.create("kbest:k=8", num_tx=2, num_rx=2)
     assert made.k == 8 and made.label == look_up(made).label == "kbest:k=8"
     assert detectors.create("kbest:k=8", k=4, num_tx=2, num_rx=2).k == 4

@@ -87,7 +87,7 @@ def test_bad_input(matched, tmp_path):
     with pytest.raises(ValueError, match="interference: got -1, must not be negative"):
         matched(interference=-1)
     with pytest.raises(ValueError, match="the name 'matched', which is taken"):
-        detectors.register(matched)
+        detectors.register(type("Other", (matched,), {}))
     with pytest.raises(ValueError, match="must be a subclass of Detector"):
         detectors.register(object)
     with pytest.raises(ValueError, match="nothing.so"):

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import constellation, detectors, reference
+from gnuradio.mimopack import constellation, detectors
 from simulated import assert_close, problem
 
 
@@ -95,24 +95,9 @@ def test_the_limit_of_llrs(backend):
 @pytest.mark.parametrize("assumed", [1e-3, 1e-12])
 def test_far_more_noise_than_assumed(assumed):
     """All metrics are then far above the limit of LLRs, which is less than their last digit."""
-    y, h, _, bits = problem(300, 4, 4, "qam16", 15, 1)
+    y, h, _, bits = problem(40, 4, 4, "qam16", 15, 1)
     found, exact = (detectors.SoftSphere(4, 4, "qam16", backend=backend).detect(y, h, assumed)
                     for backend in ("cpu", "reference"))
     at_limit = np.abs(exact) == 10
     assert np.mean(at_limit) > 0.98
     np.testing.assert_allclose(found[at_limit], exact[at_limit], rtol=1e-5)
-
-
-@pytest.mark.parametrize("name, num_tx", [("qpsk", 3), ("qam16", 2), ("wlan_qam16", 2)])
-def test_softsphere_reference_is_max_log(name, num_tx):
-    points = constellation.get(name)
-    y, h, noise_var, bits = problem(20, num_tx, num_tx, name, 12)
-    noise = np.full(len(y), noise_var)
-    for prior in (None, priors(bits, 5).astype(float)):
-        known = 0 if prior is None else prior
-        exact, _ = reference.run(reference.mla, y, h, noise, points, prior=prior)
-        found, _ = reference.run(reference.softsphere, y, h, noise, points, prior=prior)
-        np.testing.assert_allclose(found, exact, atol=1e-9)
-        found, _ = reference.run(reference.softsphere, y, h, noise, points, prior=prior,
-                                 llr_clip=3.0)
-        np.testing.assert_allclose(found, known + np.clip(exact - known, -3, 3), atol=1e-9)

@@ -15,6 +15,7 @@ from gnuradio.mimopack.reference import (
     trellis,
 )
 from gnuradio.mimopack.reference.exhaustive import candidates
+from gnuradio.mimopack.reference.nway import fpfsd, norm_order
 from simulated import problem
 
 pytestmark = pytest.mark.quick
@@ -39,7 +40,7 @@ def test_complete_lists_are_max_log(detector, parameters, with_prior):
 
 
 @pytest.mark.parametrize("detector, parameters", [
-    (fsd.hfsd, {"levels": 1}), (fsd.sfsd, {"levels": 1, "num_paths": 4}), (fsd.fpfsd, {}),
+    (fsd.hfsd, {"levels": 1}), (fsd.sfsd, {"levels": 1, "num_paths": 4}), (fpfsd, {}),
     (kbest, {"k": 16, "llr_clip": 50.0}), (trellis, {}), (sic.bitflip, {}),
     (sic.zfsic, {})])
 def test_one_layer_is_max_log(detector, parameters):
@@ -68,7 +69,7 @@ def test_fsd_order_of_barbero_and_thompson():
 def test_fpfsd_orders_are_those_of_table_1():
     """000 table 1: norm-based ordering {2, 4, 3, 1} and the four orderings derived from it."""
     h = np.diag([1.0, 4.0, 2.0, 3.0]).astype(complex)
-    detection = [[layer + 1 for layer in fsd.norm_order(h, top)[::-1]] for top in range(4)]
+    detection = [[layer + 1 for layer in norm_order(h, top)[::-1]] for top in range(4)]
     assert detection == [[1, 2, 4, 3], [2, 4, 3, 1], [3, 2, 4, 1], [4, 2, 3, 1]]
 
 

@@ -274,7 +274,7 @@ _LOBE = (0, 0.42, 0.72, 1.0, 1.28, 1.5, 1.7, 1.85)
 
 
 def extent(power, least, margin, delay, lobe, longest):
-    """Return (first, last) delay of a channel's paths; None if longest is exceeded or none is there.
+    """Return (first, last) delay of a channel's paths; None without any or beyond ``longest``.
 
     Args:
         power: (delays,) power at each delay.

@@ -17,16 +17,17 @@ from .exhaustive import MLA, OMAP
 from .fsd import HFSD, SFSD
 from .iterative import EP, MMSEPIC
 from .linear import MMSE, ZF
-from .lookup import Registry, compile_module, find, look_up, names, register
+from .lookup import compile_module, find, look_up, names, register
 from .nway import FPFSD, NWay
 from .sic import ZFSIC, BitFlip
 from .softsphere import SoftSphere
 from .sphere import ASD, PSD, SD
 
-# The class of each detector by its name. ``register`` and installed packages add to them.
-REGISTRY = Registry((detector.name, detector) for detector in (
+# The class of each detector by its name. ``register`` adds to them, and ``find`` the detectors of
+# installed packages.
+REGISTRY = {detector.name: detector for detector in (
     ZF, MMSE, MMSEPIC, EP, NWay, FPFSD, HFSD, SFSD, ZFSIC, BitFlip, KBest, Trellis, SD, ASD, PSD,
-    SoftSphere, MLA, OMAP))
+    SoftSphere, MLA, OMAP)}
 
 
 def create(name, **parameters):

@@ -10,11 +10,6 @@ from .parameters import Parameter
 METHODS = ("sliced", "plain", "table")
 
 
-def _product(sizes):
-    """Return a product in words, such as 16^4 or 4 * 64."""
-    return f"{sizes[0]}^{len(sizes)}" if len(set(sizes)) == 1 else " * ".join(map(str, sizes))
-
-
 def sliced_candidates(size, num_tx):
     """Return the number of candidates when slicing replaces the search of the last layer.
 
@@ -27,7 +22,6 @@ class _Exhaustive(Detector):
     family = "exhaustive"
     NEEDS_RANK = False
     SUPPORTS_PRIOR = True
-    LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
 
     @property
     def candidates(self):
@@ -38,25 +32,15 @@ class _Exhaustive(Detector):
         """The layers' numbers of points, the smallest first."""
         return sorted(points.size for points in self.layers)
 
-    def _largest_search(self):
-        return self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
-
-    def _formula(self):
-        return _product(self._sizes)
-
     def _complete(self):
-        limit = self._largest_search()
+        limit = self.largest_search
         if self.candidates > limit:
-            raise ValueError(
-                f"{self.name}: {self._formula()} = {self.candidates:.3g} "
-                f"candidates per vector exceed the limit of {limit:.3g} "
-                f"for backend {self.backend!r}; use {self._instead()}")
-
-    def _instead(self):
-        if self.constellation.square_qam is None:
-            return "kbest (nearly as accurate) or mmse"
-        return (f"nway with num_passes = {self.num_tx} (nearly as accurate), softsphere (exact "
-                "max-log LLRs, but the search may take long) or mmse")
+            instead = "kbest (nearly as accurate) or mmse"
+            if self.constellation.square_qam is not None:
+                instead = (f"nway with num_passes = {self.num_tx} (nearly as accurate), softsphere "
+                           "(exact max-log LLRs, but the search may take long) or mmse")
+            raise ValueError(f"{self.name}: {self.candidates:.3g} candidates per vector exceed the "
+                             f"limit of {limit:.3g} for backend {self.backend!r}; use {instead}")
 
 
 class OMAP(_Exhaustive):
@@ -120,10 +104,6 @@ class MLA(_Exhaustive):
             return 2 * math.prod(self._sizes[1:]) if self.num_tx > 1 else self.constellation.size
         return super().candidates
 
-    def _largest_search(self):
-        return self.LARGEST_SLICED if self._slices else super()._largest_search()
-
-    def _formula(self):
-        if self._slices:
-            return f"2 * {_product(self._sizes[1:])}"
-        return super()._formula()
+    @property
+    def largest_search(self):
+        return self.LARGEST_SLICED if self._slices else super().largest_search

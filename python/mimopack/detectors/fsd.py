@@ -16,7 +16,6 @@ class _FixedSphere(Detector):
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     NEEDS_GRID = True
-    LARGEST_SEARCH = {"reference": 2**18, "cpu": 2**24}
     LEVELS = Parameter(
         "levels", "Expanded levels L", None, "int",
         "Number of tree levels that are fully expanded, 1 to num_tx. Default: ceil(sqrt(num_tx)) - "
@@ -42,7 +41,7 @@ class _FixedSphere(Detector):
         if self.levels is None:
             self.levels = max(1, math.isqrt(self.num_tx - 1))
             got = f"the default for num_tx = {self.num_tx} is {self.levels}"
-        limit = self.LARGEST_SEARCH["reference" if self.backend == "reference" else "cpu"]
+        limit = self.largest_search
         if self.paths > limit:
             raise ValueError(
                 f"levels: {got}, but {self._size}^{self.levels} = "

@@ -7,15 +7,11 @@ kernels, and examples/detector contains one.
 """
 
 import subprocess
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from threading import RLock
 from typing import Any
-
-import numpy as np
 
 from .. import _core
 from .. import constellation as constellations
@@ -30,65 +26,16 @@ from .settings import label
 GROUP = "gnuradio.mimopack.detectors"
 # Parameters of all detectors that may follow a name, besides the detector's own.
 _COMMON = ("device", "isa")
-_LOADING = RLock()
-
-
-class Registry(dict):
-    """The class of each detector by its name.
-
-    It has the built-in detectors and those that ``register`` added. A detector that an installed
-    package declares joins them when its name is first looked up.
-
-    Raises:
-        ValueError: the detector of an installed package cannot be used.
-    """
-
-    def __missing__(self, name):
-        with _LOADING:
-            if name in list(self):    # another thread was faster
-                return self[name]
-            entries = [entry for entry in entry_points() if entry.name == name]
-            if not entries:
-                raise KeyError(name)
-            if len(entries) > 1:
-                raise ValueError(f"detector: got {name!r}, which several packages declare: "
-                                 f"{'; '.join(map(describe, entries))}")
-            try:
-                kind = entries[0].load()
-                if getattr(kind, "name", None) != name:
-                    raise ValueError(f"{kind!r} has another name")
-                if name not in list(self):    # its module may have registered it
-                    register(kind)
-            except (Exception, SystemExit) as error:
-                raise ValueError(f"detector: got {name!r}, but its plug-in fails, "
-                                 f"{describe(entries[0])}: {error!r}") from error
-            return self[name]
-
-    def __contains__(self, name):
-        return self.get(name) is not None
-
-    def get(self, name, default=None):
-        """Return the class with a name, or the default."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
 
 
 def entry_points():
-    """Return the entry points by which installed packages declare detectors, a list."""
-    try:
-        return list(metadata.entry_points(group=GROUP))
-    except Exception as error:    # the metadata of some package are damaged
-        warnings.warn(f"the entry points of installed packages cannot be read: {error!r}",
-                      RuntimeWarning, stacklevel=2)
-        return []
+    """Return the entry points by which installed packages declare detectors."""
+    return metadata.entry_points(group=GROUP)
 
 
 def describe(entry):
     """Return a text with the package and the target of an entry point."""
-    package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
-    return f"{entry.value} of {package}"
+    return f"{entry.value} of {entry.dist.name} {entry.dist.version}"
 
 
 def names():
@@ -101,6 +48,8 @@ def names():
 def find(name, also=()):
     """Return the class of a detector by its name.
 
+    A detector that an installed package declares joins ``REGISTRY`` when it is first asked for.
+
     Args:
         name: one of ``names()``.
         also: further names for the error message.
@@ -112,7 +61,21 @@ def find(name, also=()):
 
     if isinstance(name, str) and name in REGISTRY:
         return REGISTRY[name]
-    raise ValueError(f"detector: got {shown(name)}, allowed are {', '.join((*also, *names()))}")
+    entries = [entry for entry in entry_points() if entry.name == name]
+    if not entries:
+        raise ValueError(f"detector: got {shown(name)}, allowed are {', '.join((*also, *names()))}")
+    if len(entries) > 1:
+        raise ValueError(f"detector: got {name!r}, which several packages declare: "
+                         f"{'; '.join(map(describe, entries))}")
+    try:
+        kind = entries[0].load()
+        if getattr(kind, "name", None) != name:
+            raise ValueError(f"{kind!r} has another name")
+        register(kind)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"detector: got {name!r}, but its plug-in fails, "
+                         f"{describe(entries[0])}: {error!r}") from error
+    return REGISTRY[name]
 
 
 def register(detector, module=None):
@@ -147,10 +110,10 @@ def register(detector, module=None):
     if not isinstance(detector, type):
         raise ValueError(f"detector: got {detector!r}, must be a class")
     kind = look_up(detector).kind
-    before = dict(REGISTRY).get(kind.name)    # without a look at the entry points
-    again = before is not None and before.IN_PYTHON and kind.IN_PYTHON and (
+    before = REGISTRY.get(kind.name, kind)
+    again = before.IN_PYTHON and kind.IN_PYTHON and (
         (before.__module__, before.__qualname__) == (kind.__module__, kind.__qualname__))
-    if before is not None and not again:
+    if before is not kind and not again:
         raise ValueError(f"detector: got the name {kind.name!r}, which is taken")
     if module is not None:
         _core.load_module(str(Path(module).resolve()))
@@ -186,7 +149,7 @@ class DetectorFactory:
         kind: subclass of ``Detector``.
         keywords: its keyword arguments besides size, constellation, backend and threads.
         extra: the caller's own parameters that followed the name.
-        example: the object that the user gave, whose sizes and constellation :meth:`check_fit`
+        example: the object that the user gave, whose sizes and constellation :meth:`make`
             compares; None for a name or a class.
     """
 
@@ -203,28 +166,23 @@ class DetectorFactory:
             ValueError: the detector was given as an object for something else, or refuses an
                 argument.
         """
-        self.check_fit(num_tx, num_rx, constellation)
+        self._check_fit(num_tx, num_rx, constellation)
         return self.kind(num_tx=num_tx, num_rx=num_rx, constellation=constellation,
                          **self.keywords | options)
 
-    def check_fit(self, num_tx, num_rx, constellation):
-        """Check that an object, if it says what it was made for, was made for a link.
-
-        Raises:
-            ValueError: the object was made for something else.
-        """
-        name, constellation = self.kind.name, constellations.of_layers(constellation, num_tx)
+    def _check_fit(self, num_tx, num_rx, constellation):
+        """Check that an object, if it says what it was made for, was made for a link."""
+        name = self.kind.name
         for what, wanted in (("num_tx", num_tx), ("num_rx", num_rx)):
             got = getattr(self.example, what, wanted)
             if got != wanted:
                 raise ValueError(f"detector: {name} has {what} = {got}, but the link has {wanted}")
-        got = constellations.of_layers(getattr(self.example, "constellation", constellation),
-                                       num_tx)
-        if any(not np.array_equal(own.points, wanted.points) for own, wanted in zip(
-                *(constellations.each_layer(points, num_tx) for points in (got, constellation)),
-                strict=True)):
+        got, wanted = (constellations.of_layers(points, num_tx) for points in (
+            getattr(self.example, "constellation", constellation), constellation))
+        if [points.points.tolist() for points in constellations.each_layer(got, num_tx)] != [
+                points.points.tolist() for points in constellations.each_layer(wanted, num_tx)]:
             raise ValueError(f"detector: {name} has the constellation {got.name}, but the link has "
-                             f"{constellation.name}")
+                             f"{wanted.name}")
 
 
 def look_up(detector, also=()):
@@ -272,6 +230,9 @@ def _from_text(text, also):
         if key not in allowed:
             raise ValueError(f"detector: got {text!r}: {name} has no parameter {key!r}, allowed "
                              f"are {', '.join(allowed)}")
+    for parameter in kind.PARAMETERS:
+        if "none" in parameter.choices and keywords.get(parameter.name, "") is None:
+            keywords[parameter.name] = "none"    # the word, not the value
     extra = {key: keywords.pop(key) for key in also if key in keywords}
     return DetectorFactory(text, kind, keywords, extra)
 

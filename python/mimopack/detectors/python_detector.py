@@ -13,12 +13,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..checks import LARGEST, SMALLEST
-from ..reference.batch import rank_tolerance
+from ..reference.batch import LARGEST_LLR, undetectable
 from .base import Detector
 from .parameters import COMMON, PRIOR, Parameter
 
-_LARGEST = np.finfo(np.float32).max
 _KINDS = {bool: "bool", int: "int", float: "float"}
 _CLASS = ("must be a subclass of Detector, or a class with a name and a method "
           "detect(y, h, noise_var), made as {}(num_tx, num_rx, constellation)")
@@ -58,7 +56,7 @@ class PythonDetector(Detector):
             with _naming(f"{self.name}.detect"):
                 result = self._own.detect(y, h, noise_var, **known)
             llr = self._checked_result(result, batch.out.shape)
-            erased |= ~(np.abs(llr) <= _LARGEST).all(axis=1)
+            erased |= ~(np.abs(llr) <= LARGEST_LLR).all(axis=1)
         return self._write(batch, np.where(erased[:, None], 0, llr), erased)
 
     def _checked_result(self, result, shape):
@@ -98,42 +96,18 @@ def _detectable(batch):
     as the detectors of this package want them.
     """
     noise_var = np.ascontiguousarray(np.broadcast_to(batch.noise_var, batch.n))
-    good = _full_rank(batch.h)
-    erased = ~(np.isfinite(batch.y).all(axis=1) & (noise_var > np.float32(SMALLEST))
-               & (noise_var < np.float32(LARGEST)) & good.repeat(batch.per_channel))
-    if batch.prior is not None:
-        erased |= ~np.isfinite(batch.prior).all(axis=1)
-    arrays = [batch.y, batch.h, noise_var, batch.prior]
-    if erased.any():
-        identity = np.eye(*batch.h.shape[1:], dtype=batch.h.dtype)
-        arrays = [array if array is None else np.where(
-            mask.reshape(-1, *[1] * (array.ndim - 1)), harmless, array)
-            for array, mask, harmless in zip(
-                arrays, (erased, ~good, erased, erased),
-                (batch.y.dtype.type(0), identity, np.float32(1), np.float32(0)), strict=True)]
-    arrays = [array if array is None else array.view() for array in arrays]
-    for array in arrays:
-        if array is not None:
-            array.flags.writeable = False
+    erased, unfit = undetectable(batch.y, batch.h, noise_var, batch.prior)
+    arrays = []
+    for values, mask, harmless in (
+            (batch.y, erased, 0), (batch.h, unfit, np.eye(*batch.h.shape[1:])),
+            (noise_var, erased, 1), (batch.prior, erased, 0)):
+        if values is not None:
+            mask = mask.reshape(-1, *[1] * (values.ndim - 1))
+            values = (np.where(mask, np.asarray(harmless, values.dtype), values) if erased.any()
+                      else values.view())
+            values.flags.writeable = False
+        arrays.append(values)
     return erased, *arrays
-
-
-@np.errstate(divide="ignore", over="ignore", invalid="ignore")    # such matrices are not usable
-def _full_rank(h):
-    """Return which of the matrices are finite and have full column rank.
-
-    This is the test of ``reference.batch.usable`` for many matrices at once.
-    """
-    rest = h.astype(np.complex128)
-    good = np.isfinite(h).all(axis=(1, 2))
-    rest = rest / np.linalg.norm(rest, axis=1, keepdims=True)
-    for column in range(h.shape[2]):
-        q = rest[:, :, column]
-        norm = np.linalg.norm(q, axis=1)
-        good &= norm > rank_tolerance(h.shape[1])
-        q = (q / norm[:, None])[:, :, None]
-        rest = rest - q * np.sum(q.conj() * rest, axis=1, keepdims=True)
-    return good
 
 
 def adapt(own):

@@ -30,6 +30,7 @@ class DetectorSettings(BackendChoice):
     TAKES_HARD = False          # ``detect`` takes hard solutions to start from
     OWN_SCALES = False          # the kernel knows each layer's scale, if constellations differ
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
+    LARGEST_SEARCH = 2**24
     MAX_TX = 16
     MAX_RX = 256
     _is_complete = False        # whether the constructor has ended
@@ -141,6 +142,11 @@ class DetectorSettings(BackendChoice):
     def candidates(self):
         """Number of candidates evaluated per vector; 1 for the linear detectors."""
         return 1
+
+    @property
+    def largest_search(self):
+        """Largest number of candidates that an enumeration may have."""
+        return self.LARGEST_SEARCH if self.backend != "reference" else 2**18
 
     def _complete(self):
         """Set the attributes that depend on several parameters.

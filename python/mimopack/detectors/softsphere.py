@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Soft sphere detector: exact max-log LLRs by tree search."""
 
+import math
+
 from ..checks import limit
 from .base import Detector
 from .exhaustive import sliced_candidates
@@ -49,6 +51,13 @@ class SoftSphere(Detector):
                   "which makes the search faster. None or infinity: no limit.",
                   optional=True, check=limit),
     )
+
+    def _complete(self):
+        size = math.prod(points.size for points in self.layers)
+        if self.backend == "reference" and size > self.largest_search:
+            raise ValueError(f"softsphere: backend 'reference' enumerates all {size:.3g} "
+                             f"candidates per vector, allowed are {self.largest_search:.3g}; use "
+                             "cpu")
 
     @property
     def candidates(self):

@@ -19,22 +19,21 @@ vector in complex128:
 decoders ``ldpc``, ``turbo``, ``viterbi`` and ``bcjr`` work on a batch.
 """
 
-from .batch import rank_tolerance, run, usable
+from .batch import run
 from .ep import ep
-from .exhaustive import mla, omap
-from .fsd import fpfsd, hfsd, sfsd
+from .exhaustive import mla, omap, softsphere
+from .fsd import hfsd, sfsd
 from .kbest import kbest
 from .ldpc import ldpc, min_sum, sum_product
 from .linear import mmse, zf
-from .nway import nway
+from .nway import fpfsd, nway
 from .pic import mmsepic
 from .sic import bitflip, zfsic
-from .softsphere import softsphere
 from .sphere import asd, psd, sd
 from .trellis import trellis
 from .turbo import turbo
 from .viterbi import bcjr, viterbi
 
 __all__ = ["asd", "bcjr", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_sum", "mla",
-           "mmse", "mmsepic", "nway", "omap", "psd", "rank_tolerance", "run", "sd", "sfsd",
-           "softsphere", "sum_product", "trellis", "turbo", "usable", "viterbi", "zf", "zfsic"]
+           "mmse", "mmsepic", "nway", "omap", "psd", "run", "sd", "sfsd", "softsphere",
+           "sum_product", "trellis", "turbo", "viterbi", "zf", "zfsic"]

@@ -1,45 +1,44 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Apply a reference detector to a batch, and erase vectors that cannot be detected."""
+"""Apply a reference detector to a batch, and tell which vectors cannot be detected."""
 
 import numpy as np
 
 from ..checks import LARGEST, SMALLEST
 from ..constellation import bits_per_vector
-from .qr import modified_gram_schmidt
 
-_LARGEST = np.finfo(np.float32).max
+LARGEST_LLR = np.finfo(np.float32).max
 _LARGEST_ENERGY = 1e26    # of y, and of a column of H: largest_energy in lib/common/config.h
 
 
-def rank_tolerance(num_rx):
-    """Return the tolerance of the rank test.
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")    # such vectors are erased
+def undetectable(y, h, noise_var, prior=None, needs_rank=True):
+    """Return which vectors (n,) and which matrices (n/T,) no detector can work with: two bool.
 
-    A column of H counts as linearly dependent on the columns before it if the norm of its component
-    orthogonal to them is less than the tolerance times the norm of the column. float32 cannot
-    distinguish a smaller component from zero, because the rounding error grows with the square root
-    of the number of rows.
+    With ``needs_rank``, a matrix also needs full column rank. A column counts as dependent on the
+    columns before it if the norm of its component orthogonal to them is less than a tolerance times
+    the norm of the column. float32 cannot distinguish a smaller component from zero, because the
+    rounding error grows with the square root of the number of rows.
+
+    Args:
+        y, h, noise_var, prior: those of ``run``, with one noise_var for each vector.
     """
-    return 1e-6 * np.sqrt(max(num_rx / 4, 1))
-
-
-def usable(y, h, noise_var, needs_rank=True):
-    """Return whether y, h and noise_var are in range.
-
-    If ``needs_rank``, h must have full column rank, too.
-    """
-    if not (np.all(np.isfinite(y)) and np.all(np.isfinite(h))
-            and np.float32(SMALLEST) <= noise_var <= np.float32(LARGEST)):
-        return False
-    norms = np.linalg.norm(h, axis=0)
-    if max(np.linalg.norm(y), *norms) ** 2 >= _LARGEST_ENERGY:
-        return False
-    if not needs_rank:
-        return True
-    if not np.all(norms > 0):
-        return False
-    _, r = modified_gram_schmidt(h / norms)
-    return bool(np.all(np.diag(r).real > rank_tolerance(len(h))))
+    columns = np.array(h, np.complex128)
+    norms = np.linalg.norm(columns, axis=1, keepdims=True)
+    fit = (norms**2 < _LARGEST_ENERGY).all(axis=(1, 2))    # False for NaN
+    if needs_rank:
+        columns /= norms
+        for column in range(h.shape[2]):
+            rest = np.linalg.norm(columns[:, :, column], axis=1)
+            fit &= rest > 1e-6 * np.sqrt(max(h.shape[1] / 4, 1))
+            q = (columns[:, :, column] / rest[:, None])[:, :, None]
+            columns = columns - q * np.sum(q.conj() * columns, axis=1, keepdims=True)
+    good = np.linalg.norm(y.astype(np.complex128), axis=1)**2 < _LARGEST_ENERGY
+    good &= (noise_var >= np.float32(SMALLEST)) & (noise_var <= np.float32(LARGEST))
+    good &= fit.repeat(len(y) // max(1, len(h)))
+    if prior is not None:
+        good &= np.isfinite(prior).all(axis=1)
+    return ~good, ~fit
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")    # what comes of it is erased
@@ -61,25 +60,17 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
     Returns:
         (llr (n, width) float64, erased (n,) bool).
     """
-    y = np.asarray(y, np.complex128)
-    h = np.asarray(h, np.complex128)
-    n, num_tx = len(y), h.shape[2]
-    noise_var = np.broadcast_to(noise_var, n)
-    per_channel = n // len(h) if n else 1
-    llr = np.zeros((n, width or bits_per_vector(constellation, num_tx)))
-    erased = np.zeros(n, bool)
-    for i in range(n):
-        matrix = h[i // per_channel]
+    noise_var = np.broadcast_to(noise_var, len(y))
+    erased, _ = undetectable(y, h, noise_var, prior, needs_rank)
+    llr = np.zeros((len(y), width or bits_per_vector(constellation, h.shape[2])))
+    for i in np.flatnonzero(~erased):
         known = {} if prior is None else {"prior": np.asarray(prior[i], np.float64)}
-        if not usable(y[i], matrix, noise_var[i], needs_rank) or (
-                known and not np.all(np.isfinite(known["prior"]))):
-            erased[i] = True
-            continue
         if hard is not None:
             known["hard"] = hard[:, i]
-        values = detector(y[i], matrix, noise_var[i], constellation, **known, **parameters)
-        # LLRs are float32, which cannot hold larger ones.
-        erased[i] = not np.all(np.abs(values) <= _LARGEST)
+        values = detector(np.asarray(y[i], np.complex128),
+                          np.asarray(h[i * len(h) // len(y)], np.complex128),
+                          noise_var[i], constellation, **known, **parameters)
+        erased[i] = not np.all(np.abs(values) <= LARGEST_LLR)
         if not erased[i]:
             llr[i] = values
     return llr, erased

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OMAP and MLA: exact LLRs by enumeration of all M^nt candidates (000 §4.1)."""
+"""OMAP, MLA and SoftSphere: exact LLRs by enumeration of all M^nt candidates (000 §4.1)."""
 
 from functools import lru_cache
 
 import numpy as np
 
 from ..constellation import each_layer
+from .tree import clipped
 
 
 @lru_cache(maxsize=16)
@@ -47,3 +48,8 @@ def mla(y, h, noise_var, constellation, prior=None):
     metric, bits = _log_likelihoods(y, h, noise_var, constellation, prior)
     return np.array([np.max(metric[bits[:, k]]) - np.max(metric[~bits[:, k]])
                      for k in range(bits.shape[1])])
+
+
+def softsphere(y, h, noise_var, constellation, prior=None, llr_clip=None):
+    """Return the LLRs of ``mla``, at most llr_clip from the a-priori LLRs; None: no limit."""
+    return clipped(mla(y, h, noise_var, constellation, prior), prior, llr_clip)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fixed-complexity sphere decoders: HFSD, SFSD (000 §4.2, 003) and FPFSD (000 §4.3)."""
+"""Fixed-complexity sphere decoders HFSD and SFSD (000 §4.2, 003)."""
 
 import numpy as np
 
@@ -22,15 +22,6 @@ def fsd_order(h, levels):
         pick = np.argmax(amplification) if i < levels else np.argmin(amplification)
         order.append(left.pop(pick))
     return order[::-1]
-
-
-def norm_order(h, top):
-    """Return FPFSD's order of the layers (000 table 1), from level 0 to the top.
-
-    Layer ``top`` is at the top; below it the column norm falls.
-    """
-    by_norm = np.argsort(-np.linalg.norm(h, axis=0), kind="stable")
-    return [layer for layer in by_norm[::-1] if layer != top] + [top]
 
 
 def hfsd_list(tree, levels):
@@ -79,20 +70,3 @@ def sfsd(y, h, noise_var, constellation, prior=None, levels=1, num_paths=4, llr_
     paths = np.concatenate([paths, extension(tree, best, levels)])
     return clipped(list_llr(tree.labels(paths), tree.metric(paths), constellation), prior,
                    llr_clip)
-
-
-def fpfsd(y, h, noise_var, constellation, prior=None, llr_clip=None, llr_method="maxlog"):
-    """Return LLRs from nt searches of HFSD with levels=1, each with a different layer at the top.
-
-    With a-priori LLRs, slicing takes the symbol with the smallest metric instead of the closest. An
-    LLR differs from the a-priori LLR by at most llr_clip; None does not limit it.
-    """
-    labels, metrics = [], []
-    for top in range(h.shape[1]):
-        tree = Tree(y, h, noise_var, constellation, norm_order(spaced(h, constellation), top),
-                    prior, slices_with_prior=True)
-        paths, metric = hfsd_list(tree, 1)
-        labels.append(tree.labels(paths))
-        metrics.append(metric)
-    llr = list_llr(np.concatenate(labels), np.concatenate(metrics), constellation, llr_method)
-    return clipped(llr, prior, llr_clip)

@@ -13,7 +13,7 @@ import heapq
 import numpy as np
 
 from ..constellation import each_layer
-from .axes import axis_logits, grids, turned
+from .axes import axis_logits, grids, real_model, turned
 from .tree import label_bits, spaced
 
 ORDERINGS = ("sorted", "stacked")
@@ -54,25 +54,22 @@ class RealTree:
 
     def __init__(self, y, h, constellation, noise_var=1.0, prior=None, ordering="stacked"):
         self.constellation = constellation
-        nt = h.shape[1]
-        h = turned(h, constellation)
-        stacked = np.block([[h.real, -h.imag], [h.imag, h.real]])
-        self.column = np.arange(2 * nt)    # column of the stacked matrix for each level
+        self.size = 2 * h.shape[1]
+        # The axis of each level: 2 i + 0 (real part) or 1 (imaginary part) of layer i.
+        self.axes = [*range(0, self.size, 2), *range(1, self.size, 2)]
         if ordering == "sorted":
-            self.column = np.array([i + axis * nt for i in sorted_qr_order(spaced(h, constellation))
-                                    for axis in (0, 1)])
-        q, self.r = np.linalg.qr(stacked[:, self.column])
-        self.y = q.T @ np.concatenate([y.real, y.imag])
-        self.size = 2 * nt
-        self.turns = np.array([grid.turn for grid in grids(constellation, nt)])
-        axes = [levels for grid in grids(constellation, nt) for levels in grid.levels]
-        # -ln P of each symbol, less the smallest value of its level: metrics cannot fall on the way
+            self.axes = [2 * layer + part for layer in sorted_qr_order(spaced(h, constellation))
+                         for part in (0, 1)]
+        y_real, h_real = real_model(y, turned(h, constellation))
+        q, self.r = np.linalg.qr(h_real[:, self.axes])
+        self.y = q.T @ y_real
+        levels = [axis for grid in grids(constellation, h.shape[1]) for axis in grid.levels]
+        self.levels = [levels[axis] for axis in self.axes]
+        # -ln P of each symbol minus the smallest value of its level: metrics cannot fall on the way
         # down.
-        logits = axis_logits(prior, constellation, nt)
-        places = 2 * (self.column % nt) + self.column // nt
-        self.levels = [axes[place] for place in places]
-        self.prior = [noise_var * (np.max(log_p) - log_p[:len(axes[place])])
-                      for place, log_p in zip(places, logits[places], strict=True)]
+        logits = axis_logits(prior, constellation, h.shape[1])[self.axes]
+        self.prior = [noise_var * (np.max(log_p) - log_p[:len(own)])
+                      for log_p, own in zip(logits, self.levels, strict=True)]
 
     def children(self, path, level):
         """Return the metric increments of all symbols at a level, given the path above it."""
@@ -83,11 +80,10 @@ class RealTree:
     def bits(self, path):
         """Return the bits of a complete path."""
         value = np.empty(self.size)
-        value[self.column] = [levels[k] for levels, k in zip(self.levels, path, strict=True)]
-        nt = self.size // 2
-        symbols = self.turns * (value[:nt] + 1j * value[nt:])
-        labels = [np.argmin(np.abs(symbol - points.points)) for symbol, points in zip(
-            symbols, each_layer(self.constellation, nt), strict=True)]
+        value[self.axes] = [levels[k] for levels, k in zip(self.levels, path, strict=True)]
+        labels = [np.argmin(np.abs(points.grid.turn * symbol - points.points))
+                  for symbol, points in zip(value[0::2] + 1j * value[1::2], each_layer(
+                      self.constellation, self.size // 2), strict=True)]
         return label_bits(np.array([labels]), self.constellation)[0]
 
 

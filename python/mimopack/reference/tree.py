@@ -54,7 +54,6 @@ class Tree:
         self.noise_var = noise_var
         q, self.r = modified_gram_schmidt(h[:, self.order])
         self.y = q.conj().T @ y
-        self.outside = np.linalg.norm(y) ** 2 - np.linalg.norm(self.y) ** 2
         layers, llr = by_layer(constellation, len(self.order), prior)
         self.layers = [layers[layer] for layer in self.order]    # by level
         self.points = [points.points for points in self.layers]
@@ -86,15 +85,11 @@ class Tree:
             paths[:, i] = self.slice(paths, i)
         return paths
 
-    def distance(self, paths):
-        """Return |y_tilde - R s|^2 of complete paths (eq. 4)."""
-        error = self.y - self.symbols(paths) @ self.r.T
-        return np.sum(np.abs(error) ** 2, axis=1)
-
     def metric(self, paths):
         """Return -ln p(y, s) of complete paths up to a constant: distance and prior (002 eq. 3)."""
+        error = self.y - self.symbols(paths) @ self.r.T    # eq. 4
         prior = sum(metric[paths[:, i]] for i, metric in enumerate(self.prior_metric))
-        return self.distance(paths) / self.noise_var + prior
+        return np.sum(np.abs(error) ** 2, axis=1) / self.noise_var + prior
 
     def full_expansion(self, levels):
         """Return paths with all prefixes at the top levels, M^levels of them, and 0 below."""
