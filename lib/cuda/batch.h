@@ -19,7 +19,7 @@ struct batch {
     const float* prior; /* n x nt*bits, or null */
     void* llr;
     float int8_scale;
-    const unsigned char* hard; /* num_hard x n x nt*bits, or null */
+    const unsigned char* hard; /* n x num_hard x nt*bits, or null */
     unsigned* nodes;           /* n x nodes_per_vector, or null */
     unsigned nodes_per_vector;
     unsigned long long* taken; /* chunks taken after each warp's first ones */

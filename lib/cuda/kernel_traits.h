@@ -37,7 +37,7 @@ begin(Kernel& kernel, const batch& all, unsigned long long vector, vectors_of_wa
             kernel.starts()[start * nt + i].v =
                 hard_symbol(program::points,
                             i,
-                            all.hard + (start * all.n + vector) * program::num_llr);
+                            all.hard + (vector * program::num_hard + start) * program::num_llr);
 }
 
 /* or the address of the vector's node counters, */

@@ -166,7 +166,8 @@ class Fake:
                 view(h, np.complex64, n // (per_matrix * chunk), nr, nt),
                 view(noise, np.float32, n) if noise else np.array([common], np.float32),
                 view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
-                hard=view(hard, np.uint8, variant.num_hard, n, bits) if hard else None,
+                hard=(np.ascontiguousarray(np.moveaxis(
+                    view(hard, np.uint8, n, variant.num_hard, bits), 0, 1)) if hard else None),
                 nodes=view(nodes, np.uint32, n, width) if nodes else None)
             erased, taken = view(counters, np.uint64, 2)
             assert erased == taken == 0

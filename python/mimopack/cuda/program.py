@@ -114,8 +114,10 @@ class Program:
                      self._processors * compiled.blocks)
         scratch = None
         if compiled.is_global:
+            block_bytes = 4 * compiled.arena * self._threads
             with stream:
-                blocks, scratch = self._scratch(blocks, 4 * compiled.arena * self._threads)
+                blocks = min(blocks, max(1, self._room() // block_bytes))
+                scratch = cupy().cuda.alloc(blocks * block_bytes)
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, prior, out, int8_scale, hard, nodes, nodes_per_vector,
@@ -123,19 +125,11 @@ class Program:
         cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
 
-    def _scratch(self, blocks, block_bytes):
-        """Return (blocks, memory for them) for as many blocks as there is memory."""
-        module = cupy()
-        pool = module.get_default_memory_pool()
-        room = module.cuda.runtime.memGetInfo()[0] + pool.free_bytes()
-        blocks = min(blocks, max(1, min(SCRATCH_BYTES, room // 8) // block_bytes))
-        while True:
-            try:
-                return blocks, module.cuda.alloc(blocks * block_bytes)
-            except module.cuda.memory.OutOfMemoryError:
-                if blocks == 1:
-                    raise
-                blocks //= 2
+    def _room(self):
+        """Return the bytes of global memory that the threads' arrays may take."""
+        free = (cupy().cuda.runtime.memGetInfo()[0]
+                + cupy().get_default_memory_pool().free_bytes())
+        return min(SCRATCH_BYTES, free // 8)
 
     def resources(self):
         """Return the resources that each compiled kernel takes, for measurements."""
@@ -154,6 +148,8 @@ class Program:
         y, h, noise_var, prior, out, int8_scale, _, hard, nodes = batch
         module = cupy()
         with current(self.device):
+            if hard is not None:
+                hard = module.ascontiguousarray(module.moveaxis(hard, 0, 1))
             stream = module.cuda.get_current_stream()
             counters = module.cuda.alloc(COUNTERS_BYTES)
             counters.memset_async(0, COUNTERS_BYTES, stream)
@@ -239,16 +235,15 @@ class CudaBackend:
             inputs.append(HostArray("noise_var", noise_var))
         if prior is not None:
             inputs.append(HostArray("prior", prior))
-        # The kernels take all hard solutions as one array.
-        inputs += [HostArray(f"hard{i}", bits, packed=True)
-                   for i, bits in enumerate(() if hard is None else hard)]
+        if hard is not None:
+            inputs.append(HostArray("hard", np.ascontiguousarray(np.moveaxis(hard, 0, 1))))
         programs, per_channel = list(self.programs.values()), batch.per_channel
 
         def launch(gpu, items, at, stream):
             n = items.stop - items.start
             programs[gpu].launch(
                 variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
-                common_noise_var, at.get("prior", 0), at["out"], int8_scale, at.get("hard0", 0),
+                common_noise_var, at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0),
                 0, 0, at["counters"], stream)
 
         return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
@@ -39,33 +39,17 @@ class HostArray:
         name: name of the array in a launch.
         array: C-contiguous.
         per_matrix: whether a row belongs to a matrix, which several items share.
-        packed: whether the array follows its predecessor on the GPU without a gap.
     """
 
-    def __init__(self, name, array, per_matrix=False, packed=False):
-        self.name, self.nbytes, self.packed = name, array.nbytes, packed
+    def __init__(self, name, array, per_matrix=False):
+        self.name, self.nbytes = name, array.nbytes
         self._per_matrix = per_matrix
-        self._row_bytes = array.nbytes // len(array)
-        self._bytes = array.reshape(-1).view(np.uint8)
-        self._address = address(array)
-        self.pinned = not packed and is_pinned(self._address, array.nbytes)
+        self._rows = array.reshape(-1).view(np.uint8).reshape(len(array), -1)
+        self.pinned = is_pinned(address(array), array.nbytes)
 
-    def size(self, items, matrices):
-        """Return the size in bytes of the rows for a number of items and of matrices."""
-        return (matrices if self._per_matrix else items) * self._row_bytes
-
-    def _span(self, items, matrices):
-        rows = matrices if self._per_matrix else items
-        return rows.start * self._row_bytes, rows.stop * self._row_bytes
-
-    def rows(self, *part):
+    def part(self, items, matrices):
         """Return the bytes of the rows of a part."""
-        first, end = self._span(*part)
-        return self._bytes[first:end]
-
-    def address_and_size(self, *part):
-        first, end = self._span(*part)
-        return self._address + first, end - first
+        return self._rows[matrices if self._per_matrix else items].reshape(-1)
 
 
 @dataclass
@@ -90,16 +74,9 @@ class HostBatch:
     launch: Callable
     threads: int = 0
     per_channel: int = 1
-    _layouts: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        self.staged = [array for array in self.inputs if not array.pinned]
-        self.collected = [array for array in self.outputs if not array.pinned]
-        self.read = [array for array in self.inputs if array.pinned]
-        self.written = [array for array in self.outputs if array.pinned]
 
     def parts(self, gpus, per_gpu, most):
-        """Return the parts of the batch as [(items, matrices)], both slices.
+        """Return the parts of the batch as [(items, matrices)], both slices; the first is largest.
 
         There is at least one part per GPU if there are enough items, and ``per_gpu`` if the batch
         is large; a part has at most ``most`` items.
@@ -109,32 +86,46 @@ class HostBatch:
                     -(-size // LARGEST_PART_BYTES), -(-self.n // most))
         return list(_parts(self.n, self.per_channel, -(-self.n // count)))
 
-    def layout(self, items, matrices):
-        """Return the layout of a part in a slot: (places, end of results, size).
 
-        places is {name: first byte}. The slot begins with the inputs that are copied to the GPU
-        together, followed by the counters and the results that are copied back together. Arrays
-        that are copied directly come last.
-        """
-        sizes = items.stop - items.start, matrices.stop - matrices.start
-        if sizes not in self._layouts:
-            places, size = {}, 0
+class _Layout:
+    """The places of a batch's arrays in the memory of a slot.
 
-            def put(name, length, packed=False):
-                nonlocal size
-                places[name] = size if packed else -(-size // _ALIGNMENT) * _ALIGNMENT
-                size = places[name] + length
+    The memory begins with the inputs that are copied to the GPU together, followed by the counters
+    and the results that are copied back together. Arrays that are copied directly come last.
 
-            for array in self.staged:
-                put(array.name, array.size(*sizes), array.packed)
-            put("counters", COUNTERS_BYTES)
-            for array in self.collected:
-                put(array.name, array.size(*sizes))
-            back = size
-            for array in (*self.read, *self.written):
-                put(array.name, array.size(*sizes))
-            self._layouts[sizes] = places, back, size
-        return self._layouts[sizes]
+    Args:
+        batch: :class:`HostBatch`.
+        part: its largest part.
+
+    Attributes:
+        places: {name: first byte}.
+        back: end of the results that are copied back together.
+        size: of the memory, in bytes.
+    """
+
+    def __init__(self, batch, part):
+        self.places, self.size = {}, 0
+        self.staged, self.read = _split(batch.inputs)
+        self.collected, self.written = _split(batch.outputs)
+        self._add(self.staged, part)
+        self._put("counters", COUNTERS_BYTES)
+        self._add(self.collected, part)
+        self.back = self.size
+        self._add((*self.read, *self.written), part)
+
+    def _add(self, arrays, part):
+        for array in arrays:
+            self._put(array.name, len(array.part(*part)))
+
+    def _put(self, name, length):
+        self.places[name] = -(-self.size // _ALIGNMENT) * _ALIGNMENT
+        self.size = self.places[name] + length
+
+
+def _split(arrays):
+    """Return (those in pageable memory, those in pinned memory)."""
+    return ([array for array in arrays if not array.pinned],
+            [array for array in arrays if array.pinned])
 
 
 class HostPipeline:
@@ -151,7 +142,7 @@ class HostPipeline:
     def __init__(self, devices, most, streams=None):
         self._devices, self._most = devices, most
         self._streams, self._parts = streams or SLOTS, streams or PARTS
-        self._slots = None
+        self._slots = []    # of each GPU
 
     def run(self, batch):
         """Process a batch.
@@ -163,42 +154,45 @@ class HostPipeline:
             The number of erased items.
         """
         with current(self._devices[0]):    # otherwise CUDA would initialise GPU 0 too
-            return self._run(batch)
+            try:
+                return self._run(batch)
+            except BaseException:    # even KeyboardInterrupt: no result may arrive later
+                for slot in self._all_slots():
+                    with suppress(Exception):    # every call fails on a GPU that has failed
+                        slot.stream.synchronize()
+                self._slots = []
+                raise
 
     def _run(self, batch):
         count = len(self._devices)
         parts = batch.parts(count, self._parts, self._most)
         shares = [parts[len(parts) * i // count:len(parts) * (i + 1) // count]
                   for i in range(count)]
+        layout = _Layout(batch, parts[0])
+        if not self._slots:
+            self._slots = [[_Slot(device) for _ in range(self._streams)]
+                           for device in self._devices]
+        # An allocation may wait for all kernels, so it comes before the first one.
+        for slots, share in zip(self._slots, shares, strict=True):
+            for slot in slots[:len(share)]:
+                slot.make_room(layout.size)
         erased = 0
-        try:
-            if self._slots is None:
-                self._slots = [[_Slot(device) for _ in range(self._streams)]
-                               for device in self._devices]
-            # An allocation may wait for all kernels, so it comes before the first one.
-            size = batch.layout(*parts[0])[2]    # no part is larger
-            for slots, share in zip(self._slots, shares, strict=True):
-                for slot in slots[:len(share)]:
-                    slot.make_room(size)
-            turns = [*zip_longest(*shares), *[[None] * count] * self._streams]
-            for turn, together in enumerate(turns):
-                for gpu, part in enumerate(together):
-                    slot = self._slots[gpu][turn % self._streams]
-                    erased += slot.finish()
-                    if part:
-                        slot.send(batch, gpu, part)
-        except BaseException:    # even KeyboardInterrupt: no result may arrive later
-            slots, self._slots = self._slots, None
-            for slot in (slot for of_gpu in slots or () for slot in of_gpu):
-                with suppress(Exception):    # every call fails on a GPU that has failed
-                    slot.stream.synchronize()
-            raise
+        turns = [*zip_longest(*shares), *[[None] * count] * self._streams]
+        for turn, together in enumerate(turns):
+            for gpu, part in enumerate(together):
+                slot = self._slots[gpu][turn % self._streams]
+                erased += slot.finish()
+                if part:
+                    slot.send(batch, layout, gpu, part)
         return erased
 
     def release(self):
         """Free memory; the next batch allocates it again."""
-        for slot in (slot for of_gpu in self._slots or () for slot in of_gpu):
+        for slot in self._all_slots():
             slot.release()
+
+    def _all_slots(self):
+        return [slot for of_gpu in self._slots for slot in of_gpu]
 
 
 class _Slot:
@@ -210,40 +204,42 @@ class _Slot:
             self.stream = cupy().cuda.Stream(non_blocking=True)
         self._here = self._there = self._part = None
 
-    def send(self, batch, gpu, part):
+    def send(self, batch, layout, gpu, part):
         """Queue a part: copy it to the GPU, process it, copy the results back."""
         runtime, stream = cupy().cuda.runtime, self.stream.ptr
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
-        places, back, _ = batch.layout(*part)
+        here, first = address(self._here), layout.places["counters"]
         with current(self._device):
-            here = address(self._here)
-            at = {name: self._there.ptr + place for name, place in places.items()}
-            for array in batch.staged:
-                rows, place = array.rows(*part), places[array.name]
-                copy(self._here[place:place + len(rows)], rows, batch.threads)
-            if batch.staged:
-                runtime.memcpyAsync(self._there.ptr, here, places["counters"], to_gpu, stream)
-            for array in batch.read:
-                runtime.memcpyAsync(at[array.name], *array.address_and_size(*part), to_gpu, stream)
+            at = {name: self._there.ptr + place for name, place in layout.places.items()}
+            for array in layout.staged:
+                copy(self._place(layout, array, part), array.part(*part), batch.threads)
+            if layout.staged:
+                runtime.memcpyAsync(self._there.ptr, here, first, to_gpu, stream)
+            for array in layout.read:
+                rows = array.part(*part)
+                runtime.memcpyAsync(at[array.name], address(rows), len(rows), to_gpu, stream)
             runtime.memsetAsync(at["counters"], 0, COUNTERS_BYTES, stream)
             batch.launch(gpu, part[0], at, self.stream)
-            runtime.memcpyAsync(here + places["counters"], at["counters"],
-                                back - places["counters"], to_host, stream)
-            for array in batch.written:
-                there, length = array.address_and_size(*part)
-                runtime.memcpyAsync(there, at[array.name], length, to_host, stream)
-        self._part = batch, part, places
+            runtime.memcpyAsync(here + first, at["counters"], layout.back - first, to_host, stream)
+            for array in layout.written:
+                rows = array.part(*part)
+                runtime.memcpyAsync(address(rows), at[array.name], len(rows), to_host, stream)
+        self._part = batch, layout, part
+
+    def _place(self, layout, array, part):
+        """Return the bytes of an array's part in the slot's host memory."""
+        place = layout.places[array.name]
+        return self._here[place:place + len(array.part(*part))]
 
     def finish(self):
         """Wait for the part, copy its results to their arrays and return the number of erasures."""
         if self._part is None:
             return 0
-        (batch, part, places), self._part = self._part, None
+        (batch, layout, part), self._part = self._part, None
         self.stream.synchronize()
-        for array in batch.collected:
-            rows, place = array.rows(*part), places[array.name]
-            copy(rows, self._here[place:place + len(rows)], batch.threads)
-        return int(self._here[places["counters"]:][:8].view(np.uint64)[0])
+        for array in layout.collected:
+            copy(array.part(*part), self._place(layout, array, part), batch.threads)
+        return int(self._here[layout.places["counters"]:][:8].view(np.uint64)[0])
 
     def release(self):
         """Free the slot's memory; no part may be in progress."""
