@@ -15,12 +15,6 @@ import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
-          stat.S_IFSOCK: "a socket"}
-# A new file or none: nobody else's file, and nothing that a link leads to.
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 def regular(path):
     """Return the path of the regular file that a path means; the file need not exist yet.
@@ -37,12 +31,8 @@ def regular(path):
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is {_KINDS[stat.S_IFMT(mode)]}, must be a regular file")
+        raise ValueError(f"{path} is a FIFO, a device or a socket, must be a regular file")
     return target
-
-
-def _is_stream(path):
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 class Replacement:
@@ -70,11 +60,12 @@ class Replacement:
         self.path = self.part = Path(path)
         self._target = None    # of a regular file
         replaced = not follow and self.path.is_symlink()
-        if streams and not replaced and _is_stream(self.path):
+        stream = self.path.exists() and not self.path.is_file() and not self.path.is_dir()
+        if streams and stream and not replaced:
             return
         self._target = self.path if replaced else regular(path)
         self.part = self._beside(f".{secrets.token_hex(4)}.part")
-        os.close(os.open(self.part, _NEW, 0o666))
+        self.part.touch(exist_ok=False)
 
     def _beside(self, suffix):
         return self._target.with_name(self._target.name + suffix)
@@ -85,13 +76,10 @@ class Replacement:
         Raises:
             OSError: the content cannot be written.
         """
-        if self._target is None:
-            return
-        _sync(self.part)
-        self.part.replace(self._target)
-        # The file is complete, even if the folder may not be opened or does not support it.
-        with suppress(OSError):
-            _sync(self._target.parent)
+        if self._target is not None:
+            with self.part.open("rb") as file:
+                os.fsync(file.fileno())
+            self.part.replace(self._target)
 
     def leave(self):
         """Leave the incomplete file as NAME.part; return its path, or None without such a file."""
@@ -136,6 +124,11 @@ def replace_file(path, binary=False, follow=True):
         raise
 
 
+def _lock_of(path):
+    target = regular(path)
+    return target.with_name(f".{target.name}.lock")
+
+
 @contextmanager
 def locked(path):
     """Context manager: keep other runs away from a file.
@@ -147,22 +140,17 @@ def locked(path):
         ValueError: another run has the lock, or the path is no regular file.
         OSError: the lock cannot be taken.
     """
-    target = regular(path)
-    lock = target.with_name(f".{target.name}.lock")
-    try:
-        handle = _take(lock)
-    except BlockingIOError:
-        raise ValueError(f"{path} is in use by another run: wait until it ends, or name another "
-                         "file") from None
-    except OSError as error:
-        error.filename = error.filename or str(lock)    # flock knows no name
-        raise
-    try:
-        yield
-    finally:
-        with suppress(OSError):    # a lock file that stays does not matter
-            lock.unlink()
-        os.close(handle)
+    lock = _lock_of(path)
+    with lock.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{path} is in use by another run: wait until it ends, or name "
+                             "another file") from None
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def in_use(path):
@@ -171,45 +159,11 @@ def in_use(path):
     Raises:
         ValueError: the path is no regular file.
     """
-    target = regular(path)
     try:
-        handle = os.open(target.with_name(f".{target.name}.lock"), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with _lock_of(path).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     except BlockingIOError:
         return True
-    finally:
-        os.close(handle)
-
-
-def _take(lock):
-    """Open and lock a file; return its handle."""
-    while True:
-        handle = os.open(lock, _LOCK, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_open(lock, handle):
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)    # the last holder removed the file after it was opened here
-
-
-def _is_open(path, handle):
-    """Return whether a path still names the open file."""
-    try:
-        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle))
     except FileNotFoundError:
         return False
-
-
-def _sync(path):
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
