@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show the progress of commands: a line of the terminal, or a table of a simulation's points."""
+"""Show the progress of commands: a line of the terminal, or bars for a simulation's points."""
 
 import shutil
 import sys
@@ -11,7 +11,6 @@ from importlib.util import find_spec
 import click
 
 _INTERVAL = 0.2    # seconds between two updates of a line
-_TABLE_INTERVAL = 0.5    # seconds between two updates of a table
 _SHARES = 1000    # steps of a bar
 _ERASE = "\r\x1b[2K"
 
@@ -64,100 +63,49 @@ class Progress:
 
 
 @contextmanager
-def showing(quiet):
-    """Context manager: show progress on standard error while simulations run.
+def showing(points, quiet):
+    """Context manager: show on standard error how far simulations are.
 
-    On a terminal, and if rich is installed, it is a table of all points that are not complete yet;
-    otherwise it is click's bar.
-
-    Yields:
-        :class:`Points`.
-    """
-    if quiet:
-        yield Points(lambda: None)
-    elif sys.stderr.isatty() and find_spec("rich") is not None:
-        from rich.console import Console
-        from rich.live import Live
-
-        with Live(console=Console(stderr=True), auto_refresh=False, transient=True,
-                  vertical_overflow="crop") as live:
-            points = Points(lambda: live.update(points.table(), refresh=True))
-            yield points
-    else:
-        with click.progressbar(length=_SHARES, label="simulating",
-                               item_show_func=lambda item: item) as bar:
-            points = Points(lambda: bar.update(int(_SHARES * points.share) - bar.pos, points.last),
-                            every=0)
-            yield points
-
-
-class Points:
-    """The points of simulations.
+    On a terminal, and if rich is installed, each point that is not complete has a bar; otherwise
+    there is click's bar for all.
 
     Args:
-        draw: function that shows the table.
-        every: seconds between two calls of draw.
+        points: number of points of all simulations.
+        quiet: show nothing.
 
-    Attributes:
-        last: description of the point that has grown last.
+    Yields:
+        Function of (point in words, share of it that is done, frames, wrong frames).
     """
+    if quiet:
+        yield lambda point, share, frames, errors: None
+    elif sys.stderr.isatty() and find_spec("rich") is not None:
+        from rich import progress
+        from rich.console import Console
 
-    def __init__(self, draw, every=_TABLE_INTERVAL):
-        self._draw, self._every, self._drawn = draw, every, 0.0
-        self._rows = {}
-        self._total = 0
-        self.last = None
+        with progress.Progress(
+                progress.BarColumn(20), progress.TaskProgressColumn(),
+                progress.TextColumn("{task.description}"), progress.TimeRemainingColumn(),
+                console=Console(stderr=True), transient=True) as bars:
+            tasks = {}
 
-    def following(self, name, simulation, snrs, errors, max_frames):
-        """Return the ``progress`` function of a simulation, whose ``run`` has these arguments."""
-        self._total += len(snrs) * len(simulation.detectors)
+            def show(point, share, frames, errors):
+                if point not in tasks:
+                    tasks[point] = bars.add_task("", total=1.0)
+                bars.update(tasks[point], completed=share, visible=share < 1,
+                            description=_grown(point, frames, errors))
 
-        def grown(detector, at_db, tally):
-            row = self._rows.setdefault((name, detector, at_db), _Row(tally.frames))
-            row.update(tally, errors, max_frames)
-            self.last = (f"{name + ': ' if name else ''}{detector} at {at_db:g} dB: "
-                         f"{tally.frames} frames, {tally.frame_errors} wrong")
-            if time.monotonic() > self._drawn + self._every:
-                self._drawn = time.monotonic()
-                self._draw()
+            yield show
+    else:
+        shares = {}
+        with click.progressbar(length=_SHARES, label="simulating",
+                               item_show_func=lambda item: item) as bar:
+            def show(point, share, frames, errors):
+                shares[point] = share
+                done = int(_SHARES * sum(shares.values()) / points)
+                bar.update(done - bar.pos, _grown(point, frames, errors))
 
-        return grown
-
-    @property
-    def share(self):
-        """Share of the work that is done."""
-        return sum(row.share for row in self._rows.values()) / max(1, self._total)
-
-    def table(self):
-        """Return the table of all points that are not complete, for rich."""
-        from rich.table import Table
-
-        table = Table(title=f"{100 * self.share:.0f} %", box=None, pad_edge=False)
-        names = any(name for name, *_ in self._rows)
-        for title in ["simulation"] * names + ["detector"]:
-            table.add_column(title)
-        for title in ("dB", "frames", "errors", "FER", "done", "frames/s"):
-            table.add_column(title, justify="right")
-        for (name, detector, at_db), row in self._rows.items():
-            if row.share < 1:
-                table.add_row(*[name] * names, detector, f"{at_db:g}", *row.cells(at_db))
-        return table
+            yield show
 
 
-class _Row:
-    """A point in numbers."""
-
-    def __init__(self, frames):
-        self._first, self._began = frames, time.monotonic()
-        self.share = 0.0
-
-    def update(self, tally, errors, max_frames):
-        self._frames, self._errors = tally.frames, tally.frame_errors
-        self.share = min(1.0, max(tally.frame_errors / errors, tally.frames / max_frames))
-
-    def cells(self, at_db):
-        spent = time.monotonic() - self._began
-        return (str(self._frames), str(self._errors),
-                f"{self._errors / self._frames:.2e}" if self._frames else "",
-                f"{100 * self.share:.0f} %",
-                f"{(self._frames - self._first) / spent:.0f}" if spent > 1 else "")
+def _grown(point, frames, errors):
+    return f"{point}: {frames} frames, {errors} wrong"

@@ -4,6 +4,7 @@
 
 import time
 from contextlib import ExitStack, suppress
+from functools import partial
 
 import click
 
@@ -37,8 +38,7 @@ def simulate(runs, machine, seconds, quiet):
     """Run simulations together until their end or Ctrl-C.
 
     Args:
-        runs: list of (name in the table of progress, ``Simulation``, {name: argument} of its
-            ``run``).
+        runs: list of (name in the progress, ``Simulation``, {name: argument} of its ``run``).
         machine: description for the file of results.
 
     Returns:
@@ -47,7 +47,9 @@ def simulate(runs, machine, seconds, quiet):
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(interruptible())
-        show = stack.enter_context(showing(quiet))
+        show = stack.enter_context(showing(
+            sum(len(simulation.detectors) * len(run["snrs"]) for _, simulation, run in runs),
+            quiet))
         entries = []
         for _, simulation, _ in runs:
             stack.enter_context(simulation.store.held())
@@ -55,16 +57,21 @@ def simulate(runs, machine, seconds, quiet):
             simulation.store.runs.append(entries[-1])
         try:
             with suppress(KeyboardInterrupt):
-                sim.run_together(
-                    [(simulation, arguments | {
-                        "progress": show.following(name, simulation, **arguments)})
-                     for name, simulation, arguments in runs], seconds)
+                sim.run_together([(simulation, run | {"progress": partial(_grown, show, name, run)})
+                                  for name, simulation, run in runs], seconds)
             for entry, (_, simulation, _) in zip(entries, runs, strict=True):
                 entry["seconds"] = round(time.perf_counter() - start, 3)
                 simulation.store.write()
         except OSError as error:
             return error
     return None
+
+
+def _grown(show, name, run, detector, at_db, tally):
+    """Show that a point of a ``run`` has grown."""
+    show(f"{name + ': ' if name else ''}{detector} at {at_db:g} dB",
+         min(1.0, max(tally.frame_errors / run["errors"], tally.frames / run["max_frames"])),
+         tally.frames, tally.frame_errors)
 
 
 def table(rows):
