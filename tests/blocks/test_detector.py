@@ -59,7 +59,7 @@ def test_hard_ports():
     assert block.erasures() == 0
     with pytest.raises(ValueError, match="hard_inputs: got 9, allowed are 0 to 8"):
         make("bitflip", hard_inputs=9)
-    with pytest.raises(TypeError, match="hard_inputs: nway_detector has no such parameter"):
+    with pytest.raises(ValueError, match="hard_inputs: got 1, allowed are 0 to 0"):
         make("nway", hard_inputs=1)
 
 

@@ -6,7 +6,7 @@ import time
 
 import pmt
 
-from ..checks import shown, thread_count
+from ..checks import thread_count
 from .settings import STATUS, Controlled
 from .streams import REPORT_SECONDS, BlockLog
 
@@ -70,8 +70,7 @@ class BackendBlock(Controlled):
             self._log.warn(None, f"{status['erasures']} of {total} {items} erased so far "
                            f"({self.ERASED})")
         self._last_report, self._reported = now, news
-        with self._log.guard("a status"):    # in stop(), an exception would end the process
-            self.message_port_pub(STATUS, pmt.to_pmt(status))
+        self.message_port_pub(STATUS, pmt.to_pmt(status))
 
 
 class Decoding(BackendBlock):
@@ -138,24 +137,8 @@ class Decoding(BackendBlock):
         return super().stop()
 
 
-def options_dict(name, value, known, reserved):
-    """Check a dictionary of further keyword arguments; return it, or {} for None.
-
-    Args:
-        name: name of the block's parameter, for messages.
-        value: the dictionary, or None.
-        known: names of the keyword arguments that exist; None if they are not known.
-        reserved: set of keys that are not allowed, because the block sets these arguments.
-
-    Raises:
-        ValueError: the value is not a dictionary, or has a key that is not allowed.
-    """
-    value = {} if value is None else value
-    if not isinstance(value, dict):
-        raise ValueError(f"{name}: got {shown(value)}, must be a dictionary")
-    for key in value:
-        if not isinstance(key, str) or key in reserved or (known is not None and key not in known):
-            allowed = ([f"all parameters except {', '.join(sorted(reserved))}"] if known is None
-                       else [option for option in known if option not in reserved])
-            raise ValueError(f"{name}: got {shown(key)}, allowed are {', '.join(allowed)}")
-    return value
+def refuse_reserved(name, options, reserved):
+    """Refuse options that the block sets itself; the detector or decoder refuses unknown ones."""
+    for option in options:
+        if option in reserved:
+            raise ValueError(f"{name}: got {option}, which the block sets itself")

@@ -90,9 +90,9 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
     QUIET = ("vectors",)
     ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
 
-    def __init__(self, noise_var=0.1, symbols_per_channel=1, prior_input=False, hard_inputs=0,
-                 **parameters):
-        det = self._detector = self.DETECTOR(**parameters)
+    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, noise_var=0.1,
+                 symbols_per_channel=1, prior_input=False, hard_inputs=0, **parameters):
+        det = self._detector = self.DETECTOR(num_tx, num_rx, constellation, **parameters)
         self._begin(det)
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
         if flag("prior_input", prior_input) and not det.SUPPORTS_PRIOR:
@@ -100,7 +100,8 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         # Settings that another thread may change while work() runs; the next call applies them.
         self._live = {p.name: getattr(det, p.name) for p in det.PARAMETERS if p.live}
         self._prior_input = prior_input
-        self._hard_inputs = integer("hard_inputs", hard_inputs, 0, MOST_HARD_INPUTS)
+        self._hard_inputs = integer("hard_inputs", hard_inputs, 0,
+                                    MOST_HARD_INPUTS if det.TAKES_HARD else 0)
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self.set_noise_var(noise_var)
         self._vectors = 0
@@ -150,26 +151,24 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         det, out = self._engine, output_items[0]
         items = len(out)
         n = items * self._period
-        y = input_items[0].reshape(n, det.num_rx)
-        h = input_items[1].reshape(items, det.num_rx, det.num_tx)
         shape = n, det.bits_per_vector
+        y, h = input_items[0].reshape(n, -1), input_items[1].reshape(items, -1, det.num_tx)
         prior = input_items[2].reshape(shape) if self._prior_input else None
+        hard = {}
+        if self._hard_inputs:
+            solutions = input_items[-self._hard_inputs:]
+            hard["hard"] = np.stack([bits.reshape(shape) & 1 for bits in solutions])
         self._vectors += n
         try:
             self._apply_live()
-            extras = {}
-            if self._hard_inputs:
-                hard = input_items[-self._hard_inputs:]
-                extras["hard"] = np.stack([bits.reshape(shape) & 1 for bits in hard])
-            det.detect(y, h, self._noise(items, self._period), prior=prior,
-                       out=out.reshape(shape), **extras)
+            det.detect(y, h, self._noise(items, self._period), prior=prior, out=out.reshape(shape),
+                       **hard)
             self._erasures += det.erasures
         except Exception as error:
             out[...] = 0
             self._fail(n, "vectors", error)
-        else:
-            if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
-                self._pin(*input_items, out)
+        if det.last_backend == "cuda" and det.pins_buffers and not self._pinned:
+            self._pin(*input_items, out)
         self._report()
         return items
 
@@ -198,17 +197,13 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
 
 
 def _signature(detector):
-    own = detector.all_parameters()
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Signature(
-        [inspect.Parameter(p.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p.default)
-         for p in own if p.name in ("num_tx", "num_rx", "constellation")]
-        + [inspect.Parameter(name, keyword, default=default)
-           for name, default in (("noise_var", 0.1), ("symbols_per_channel", 1),
-                                 ("prior_input", False),
-                                 *([("hard_inputs", 0)] if detector.TAKES_HARD else []))]
-        + [inspect.Parameter(p.name, keyword, default=p.default)
-           for p in own if p.name not in ("num_tx", "num_rx", "constellation")])
+    """Return the signature of a detector's block: its parameters and those of the detector."""
+    _, *own, _ = inspect.signature(detector_block.__init__).parameters.values()
+    names = [parameter.name for parameter in own]
+    further = [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default)
+               for p in detector.all_parameters() if p.name not in names]
+    return inspect.Signature([parameter for parameter in own
+                              if parameter.name != "hard_inputs" or detector.TAKES_HARD] + further)
 
 
 def _live_methods(parameter):
@@ -228,20 +223,9 @@ def _live_methods(parameter):
 
 
 def _make(detector):
-    name, signature = f"{detector.name}_detector", _signature(detector)
-    known = {*signature.parameters, "isa"}
-
-    def __init__(self, num_tx=4, num_rx=4, constellation="qam16", **keywords):
-        for keyword in keywords:
-            if keyword not in known:
-                raise TypeError(f"{keyword}: {name} has no such parameter, it has "
-                                f"{', '.join(signature.parameters)}")
-        detector_block.__init__(self, num_tx=num_tx, num_rx=num_rx,
-                                constellation=constellation, **keywords)
-
     live = [p for p in detector.PARAMETERS if p.live]
-    return type(name, (detector_block,), {
-        "DETECTOR": detector, "__init__": __init__, "__signature__": signature,
+    return type(f"{detector.name}_detector", (detector_block,), {
+        "DETECTOR": detector, "__signature__": _signature(detector),
         "CONTROLS": (*detector_block.CONTROLS, *(p.name for p in live)),
         **{method.__name__: method for p in live for method in _live_methods(p)},
         "__module__": __name__,

@@ -8,15 +8,15 @@ from gnuradio import gr
 
 from .. import coding
 from ..checks import choice, flag, integer, positive
-from .decoding import Decoding, options_dict
+from .decoding import Decoding, refuse_reserved
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .message_stream import Listening
 from .settings import STATUS
 from .streams import batched_block, vector
 
 LLR = pmt.intern("llr")
-# Decoder options that the block refuses. The first three are parameters of the block. keep_messages
-# would feed the messages of one batch into the next, which has other codewords.
+# Parameters of the block, and keep_messages, which would feed the messages of one batch into the
+# next, which has other codewords.
 RESERVED = {"iterations", "backend", "threads", "keep_messages"}
 # {llr_type: NumPy type of an LLR}
 LLR_TYPES = {"float32": np.float32, "int8": np.int8}
@@ -30,10 +30,11 @@ class _LlrDecoding(Decoding):
     def _make_decoder(self, code, iterations, llr_scale, backend, threads, options):
         self._code = coding.get(code)
         self._step = np.float32(1 / positive("llr_scale", llr_scale))
-        settings = dict(options_dict("options", options, self._code.option_names, RESERVED))
+        options = dict(options or {})
+        refuse_reserved("options", options, RESERVED)
         if iterations is not None:
-            settings["iterations"] = iterations
-        self._begin(self._code.decoder(**settings, backend=backend, threads=threads))
+            options["iterations"] = iterations
+        self._begin(self._code.decoder(**options, backend=backend, threads=threads))
 
     def set_iterations(self, iterations):
         """Set the maximum number of iterations, 1..10000; None leaves the number unchanged."""

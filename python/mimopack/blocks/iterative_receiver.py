@@ -10,7 +10,7 @@ from ..checks import choice, flag, integer
 from ..detectors import look_up
 from ..iterative import IterativeReceiver, SharedReceiver
 from .codeword_modulator import interleaver
-from .decoding import Decoding, options_dict
+from .decoding import Decoding, refuse_reserved
 from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .rayleigh_channel import period_of
@@ -102,15 +102,14 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         self._code = coding.get(code)
         factory = look_up(detector)
         kind = factory.kind
-        known = [*(parameter.name for parameter in kind.all_parameters()), "isa"]
-        of_detector = factory.keywords | options_dict("detector_options", detector_options, known,
-                                                      OF_DETECTOR)
+        refuse_reserved("detector_options", detector_options or {}, OF_DETECTOR)
+        refuse_reserved("decoder_options", decoder_options or {}, OF_DECODER)
+        of_detector = factory.keywords | (detector_options or {})
         if kind.takes_feedback():
             of_detector["extrinsic"] = True
-        of_decoder = options_dict("decoder_options", decoder_options, self._code.option_names,
-                                  OF_DECODER)
+        of_decoder = dict(decoder_options or {})
         if decoder_iterations is not None:
-            of_decoder = {**of_decoder, "iterations": decoder_iterations}
+            of_decoder["iterations"] = decoder_iterations
         permutation = interleaver(interleaver_seed, self._code.num_bits)
 
         backend = choice("backend", backend, BACKENDS)
