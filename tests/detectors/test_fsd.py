@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import constellation, detectors
 from gnuradio.mimopack.reference import fsd
-from simulated import assert_close, problem
+from simulated import assert_close, problem, random_prior
 
 FSD = [detectors.HFSD, detectors.SFSD]
-
-
-def prior_for(bits, seed=5):
-    return np.random.default_rng(seed).normal(0, 3, bits.shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("num_tx, levels", [(1, 1), (2, 1), (4, 1), (5, 2), (9, 2), (10, 3),
@@ -37,7 +33,7 @@ def test_default_paths_and_list_sizes():
 def test_all_levels_expanded_is_max_log(with_prior):
     for points, num_tx in (("qpsk", 4), ("qam16", 3), ("wlan_qam64", 2)):
         y, h, noise_var, bits = problem(60, num_tx, num_tx, points, 12)
-        prior = prior_for(bits) if with_prior else None
+        prior = random_prior(bits, 3) if with_prior else None
         size = {"num_tx": num_tx, "num_rx": num_tx, "constellation": points}
         exact = detectors.MLA(**size).detect(y, h, noise_var, prior)
         soft = detectors.SFSD(levels=num_tx, llr_clip=None, **size).detect(
@@ -71,39 +67,3 @@ def test_sfsd_differs_from_kernel_6_where_an_added_path_is_the_nearest():
     theirs, is_hard = (np.array(part) for part in zip(*results, strict=True))
     np.testing.assert_array_equal(np.isclose(llr, theirs, 1e-4, 1e-4).all(axis=1), is_hard)
     assert 0.85 < np.mean(is_hard) < 0.99
-
-
-@pytest.mark.parametrize("name", ["hfsd", "sfsd", "zfsic", "bitflip"])
-@pytest.mark.parametrize("num_tx, num_rx, points, n", [
-    (8, 8, "qam16", 6), (16, 16, "qpsk", 20), (16, 20, "qam16", 2), (6, 256, "qam64", 4)])
-def test_large_sizes_equal_reference(name, num_tx, num_rx, points, n):
-    """The default of L gives 2 levels for 6 and 8 antennas, 3 for 16."""
-    y, h, noise_var, bits = problem(n, num_tx, num_rx, points, 22, seed=2)
-    prior = prior_for(bits) if detectors.REGISTRY[name].SUPPORTS_PRIOR else None
-    parameters = {"num_tx": num_tx, "num_rx": num_rx, "constellation": points}
-    expected = detectors.create(name, backend="reference", **parameters).detect(
-        y, h, noise_var, prior)
-    assert_close(detectors.create(name, **parameters).detect(y, h, noise_var, prior), expected)
-
-
-@pytest.mark.parametrize("num_tx, points, levels, num_paths", [
-    (2, "qpsk", 1, 4), (4, "qam16", 1, 1), (4, "qam16", 2, 7), (4, "qpsk", 3, 64),
-    (3, "qam16", 2, 30)])
-def test_levels_and_paths_equal_reference(num_tx, points, levels, num_paths):
-    y, h, noise_var, bits = problem(40, num_tx, num_tx, points, 16)
-    parameters = {"num_tx": num_tx, "num_rx": num_tx, "constellation": points, "levels": levels}
-    for prior in (None, prior_for(bits)):
-        for detector, own in ((detectors.SFSD, {"num_paths": num_paths}), (detectors.HFSD, {})):
-            expected = detector(backend="reference", **parameters, **own).detect(
-                y, h, noise_var, prior)
-            found = detector(**parameters, **own).detect(y, h, noise_var, prior)
-            assert_close(found, expected)
-
-
-@pytest.mark.parametrize("name", ["zfsic", "bitflip"])
-@pytest.mark.parametrize("ordering", ["sinr", "norm", "none"])
-def test_orderings_equal_reference(name, ordering):
-    y, h, noise_var, _ = problem(60, 4, 5, "qam16", 18)
-    size = {"num_tx": 4, "num_rx": 5, "ordering": ordering}
-    expected = detectors.create(name, backend="reference", **size).detect(y, h, noise_var)
-    assert_close(detectors.create(name, **size).detect(y, h, noise_var), expected)

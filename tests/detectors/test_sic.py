@@ -5,11 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
-from simulated import assert_close, problem
-
-
-def prior_for(bits, seed=5):
-    return np.random.default_rng(seed).normal(0, 3, bits.shape).astype(np.float32)
+from simulated import assert_close, problem, random_prior
 
 
 @pytest.mark.quick
@@ -34,7 +30,7 @@ class TestBitFlip:
         y, h, noise_var, bits = problem(35, 3, 4, points, 15)
         hard = self.hard(bits, 0.0, 0.1, 0.4)
         size = {"num_tx": 3, "num_rx": 4, "constellation": points}
-        for prior in (None, prior_for(bits)):
+        for prior in (None, random_prior(bits, 3)):
             expected = detectors.BitFlip(backend="reference", **size).detect(
                 y, h, noise_var, prior, hard=hard)
             found = detectors.BitFlip(**size).detect(y, h, noise_var, prior, hard=hard)
@@ -76,7 +72,7 @@ class TestBitFlip:
     @pytest.mark.parametrize("with_prior", [False, True])
     def test_complete_list_is_max_log(self, with_prior):
         y, h, noise_var, bits = problem(50, 2, 2, "qam16", 12)
-        prior = prior_for(bits) if with_prior else None
+        prior = random_prior(bits, 3) if with_prior else None
         every = (np.arange(256)[:, None] >> np.arange(7, -1, -1) & 1).astype(np.uint8)
         hard = np.repeat(every[:, None], len(y), axis=1)
         size = {"num_tx": 2, "num_rx": 2}

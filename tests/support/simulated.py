@@ -5,6 +5,8 @@
 import numpy as np
 from gnuradio.mimopack import channel, constellation
 
+PSK8 = (np.exp(2j * np.pi * np.arange(8) / 8), [3, 1, 0, 7, 5, 2, 6, 4])    # points, labels
+
 
 def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
     """Simulate i.i.d. Rayleigh fading at an SNR per receive antenna: (y, h, noise_var, bits)."""
@@ -17,6 +19,11 @@ def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
     y = np.einsum("nij,nj->ni", np.repeat(h, per_channel, axis=0), x)
     y = (y + channel.awgn(y.shape, noise_var, rng)).astype(np.complex64)
     return y, h, noise_var, bits
+
+
+def random_prior(bits, spread=4, seed=5):
+    """Draw a-priori LLRs for these bits, with mean 0 and this standard deviation."""
+    return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(np.float32)
 
 
 def assert_close(llr, expected, tolerance=1e-3):
