@@ -103,10 +103,9 @@ class LlrHealth:
 
     def __init__(self, limit=None):
         self._given = None if limit is None else positive("limit", limit)
-        self._bits, self._wrong = np.zeros((2, _CELLS), np.int64)
-        self._sums = np.zeros(_CELLS)    # of magnitudes
+        self._counts = np.zeros((3, _CELLS))    # bits, wrong ones, and sum of magnitudes
+        self._limit, self._at_limit = self._given or 0.0, np.zeros(2)    # bits, wrong ones
         self._erased = self._invalid = 0
-        self._limit, self._at_limit = self._given or 0.0, np.zeros(2, np.int64)    # bits, wrong
 
     def add(self, llr, bits):
         """Add LLRs and their decoded bits.
@@ -122,103 +121,83 @@ class LlrHealth:
         llr, bits = np.asarray(llr, np.float64).ravel(), np.asarray(bits).astype(np.uint8).ravel()
         if llr.shape != bits.shape:
             raise ValueError(f"bits: got {bits.size}, must be as many as LLRs: {llr.size}")
-        finite = np.isfinite(llr)
-        if not finite.all():
-            self._invalid += int(llr.size - np.count_nonzero(finite))
-            llr, bits = llr[finite], bits[finite]
-        ones = (bits & 1).astype(bool)
-        magnitude, zero, wrong = np.abs(llr), llr == 0, (llr > 0) != ones
+        finite, zero = np.isfinite(llr), llr == 0
+        self._invalid += int(np.count_nonzero(~finite))
         self._erased += int(np.count_nonzero(zero))
-        magnitude, wrong = magnitude[~zero], wrong[~zero]
-        if self._given is None and magnitude.size:
-            self._raise_limit(float(magnitude.max()))
-        saturated = magnitude >= self._limit
-        self._at_limit += (np.count_nonzero(saturated), np.count_nonzero(saturated & wrong))
-        self._count(magnitude[~saturated], wrong[~saturated])
-
-    def _count(self, magnitude, wrong, weight=1):
+        used = finite & ~zero
+        llr, ones = llr[used], bits[used] & 1 == 1
+        magnitude, wrong = np.minimum(np.abs(llr), self._given or np.inf), (llr > 0) != ones
         cells = np.minimum(magnitude / _WIDTH, _CELLS - 1).astype(np.intp)
-        self._bits += weight * np.bincount(cells, minlength=_CELLS)
-        self._wrong += weight * np.bincount(cells[wrong], minlength=_CELLS)
-        self._sums += weight * np.bincount(cells, magnitude, minlength=_CELLS)
-
-    def _raise_limit(self, limit):
-        """Raise the limit; LLRs at the old limit are then no longer saturated."""
-        if limit > self._limit:
-            for wrong, count in zip((False, True), self._split(), strict=True):
-                if count:
-                    self._count(np.array([self._limit]), np.array([wrong]), count)
-            self._limit, self._at_limit = limit, np.zeros(2, np.int64)
-
-    def _split(self):
-        """Return the numbers of right and wrong LLRs at the limit."""
-        return int(self._at_limit[0] - self._at_limit[1]), int(self._at_limit[1])
+        self._counts += [np.bincount(cells, weights, _CELLS)
+                         for weights in (None, wrong, magnitude)]
+        limit = self._given or magnitude.max(initial=0.0)
+        saturated = magnitude >= limit
+        self._saturate(limit, (np.count_nonzero(saturated), np.count_nonzero(saturated & wrong)))
 
     def merge(self, other):
-        """Add the counts of another object with the same ``limit``.
-
-        The call may raise the internal limit of ``other``, but does not change its figures.
-        """
-        limit = max(self._limit, other._limit)
-        self._raise_limit(limit)
-        other._raise_limit(limit)
-        self._at_limit += other._at_limit
-        self._bits += other._bits
-        self._wrong += other._wrong
-        self._sums += other._sums
+        """Add the counts of another object with the same ``limit``."""
+        self._counts += other._counts
         self._erased += other._erased
         self._invalid += other._invalid
+        self._saturate(other._limit, other._at_limit)
+
+    def _saturate(self, limit, counts):
+        """Count LLRs at a limit, the largest magnitude of some LLRs or the given one."""
+        if limit > self._limit:
+            self._limit, self._at_limit = float(limit), np.zeros(2)
+        if limit == self._limit:
+            self._at_limit += counts
 
     def figures(self):
         """Return :class:`LlrFigures` of all LLRs so far."""
-        total = int(self._bits.sum() + self._at_limit[0]) + self._erased
-        wrong = self._wrong.sum() + self._at_limit[1] + self._erased / 2
-        scale, error = self._fitted()
+        total = int(self._counts[0].sum()) + self._erased
+        wrong = self._counts[1].sum() + self._erased / 2
+        # The scale and the ranges leave out saturated LLRs.
+        counts, (bits, _) = self._counts.copy(), self._at_limit
+        counts[:, min(int(self._limit / _WIDTH), _CELLS - 1)] -= (*self._at_limit,
+                                                                  bits * self._limit)
+        bits, wrong_bits, sums = counts
+        means = sums / np.maximum(bits, 1)
+        scale, error = _fitted(bits, wrong_bits, means)
         return LlrFigures(
             bits=total, wrong=_share(wrong, total),
             erased=_share(self._erased, total), saturated=_share(self._at_limit[0], total),
             limit=self._limit, invalid=self._invalid, scale=scale, scale_error=error,
-            verdict=_verdict(scale, error), ranges=tuple(self._ranges()))
+            verdict=_verdict(scale, error), ranges=tuple(self._ranges(bits, wrong_bits, means)))
 
-    def _ranges(self):
-        edges = [min(_CELLS, int(edge / _WIDTH)) if np.isfinite(edge) else _CELLS
-                 for edge in _EDGES]
-        expected = self._bits / (1 + np.exp(self._means()))
-        for index, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-            bits = int(self._bits[begin:end].sum())
-            if bits:
-                yield Range(_EDGES[index], _EDGES[index + 1], bits,
-                            float(self._wrong[begin:end].sum() / bits),
-                            float(expected[begin:end].sum() / bits))
-        bits, wrong = self._at_limit.tolist()
-        if bits > 1:
-            yield Range(self._limit, self._limit, bits, wrong / bits,
+    def _ranges(self, bits, wrong, means):
+        expected = bits / (1 + np.exp(means))
+        for low, high in zip(_EDGES[:-1], _EDGES[1:], strict=True):
+            cells = slice(int(low / _WIDTH), int(min(high / _WIDTH, _CELLS)))
+            count = bits[cells].sum()
+            if count:
+                yield Range(low, high, int(count), float(wrong[cells].sum() / count),
+                            float(expected[cells].sum() / count))
+        count, wrong = self._at_limit
+        if count > 1:
+            yield Range(self._limit, self._limit, int(count), float(wrong / count),
                         float(np.exp(-np.logaddexp(0, self._limit))))
 
-    def _means(self):
-        """Return the mean magnitude in each cell."""
-        return self._sums / np.maximum(self._bits, 1)
 
-    def _fitted(self):
-        """Fit the scale by Newton's method.
+def _fitted(bits, wrong, x):
+    """Fit the scale to cells of bits with the mean magnitudes x, by Newton's method.
 
-        Returns:
-            (scale, standard error); both nan if too few decisions are wrong.
-        """
-        bits, wrong, x = self._bits, self._wrong, self._means()
-        if wrong.sum() < _LEAST_WRONG or wrong.sum() == bits.sum():
-            return np.nan, np.nan
-        scale = 1.0
-        for _ in range(100):
-            p = 1 / (1 + np.exp(np.clip(scale * x, -500, 500)))
-            gradient = np.sum(x * (bits * p - wrong))    # of the log-likelihood
-            curvature = np.sum(bits * x**2 * p * (1 - p))
-            # Limit the step: far away the curvature vanishes and the iteration diverges.
-            step = np.clip(gradient / curvature, -0.5 * abs(scale) - 0.1, 0.5 * abs(scale) + 0.1)
-            scale += step
-            if abs(step) < 1e-9:
-                break
-        return float(scale), float(1 / np.sqrt(curvature))
+    Returns:
+        (scale, standard error); both nan if too few decisions are wrong.
+    """
+    if wrong.sum() < _LEAST_WRONG or wrong.sum() == bits.sum():
+        return np.nan, np.nan
+    scale = 1.0
+    for _ in range(100):
+        p = 1 / (1 + np.exp(np.clip(scale * x, -500, 500)))
+        gradient = np.sum(x * (bits * p - wrong))    # of the log-likelihood
+        curvature = np.sum(bits * x**2 * p * (1 - p))
+        # Limit the step: far away the curvature vanishes and the iteration diverges.
+        step = np.clip(gradient / curvature, -0.5 * abs(scale) - 0.1, 0.5 * abs(scale) + 0.1)
+        scale += step
+        if abs(step) < 1e-9:
+            break
+    return float(scale), float(1 / np.sqrt(curvature))
 
 
 def _share(count, total):

@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
+# ruff: noqa: F401
 """The GNU Radio blocks: thin adapters over the array interface.
 
 Raises:
@@ -51,38 +52,5 @@ from .wifi_views import (
 
 # Adds zf_detector, mmse_detector, nway_detector, ...: one block for each registered detector.
 globals().update(DETECTOR_BLOCKS)
-
-__all__ = [
-    *DETECTOR_BLOCKS,
-    "ber_meter",
-    "codeword_modulator",
-    "fec_decoder",
-    "fec_decoder_pdu",
-    "fec_encoder",
-    "fec_encoder_pdu",
-    "iterative_receiver",
-    "llr_meter",
-    "mimo_channel",
-    "ofdm_grid",
-    "ofdm_vectors",
-    "radio_source",
-    "rayleigh_channel",
-    "sigmf_multichannel_sink",
-    "sigmf_multichannel_source",
-    "sigmf_ring_sink",
-    "symbol_mapper",
-    "wifi_airtime",
-    "wifi_channel_estimator",
-    "wifi_channel_view",
-    "wifi_condition_view",
-    "wifi_decoder",
-    "wifi_levels",
-    "wifi_linear_loss",
-    "wifi_llr_decoder",
-    "wifi_meter",
-    "wifi_pcap_sink",
-    "wifi_receiver",
-    "wifi_symbols",
-    "wifi_synchroniser",
-    "wifi_transmitter",
-]
+# All classes here are blocks.
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))

@@ -92,14 +92,13 @@ class llr_meter(gr.sync_block):
 
     def _tell(self):
         with self._lock:
-            figures, after = self._recent.figures(), LlrHealth(self._limit)
+            figures = self._recent.figures()
             self._all.merge(self._recent)
-            self._recent = after
-        told = {name: getattr(figures, name) for name in
-                ("bits", "wrong", "erased", "saturated", "limit", "invalid", "verdict")}
-        for name in ("scale", "scale_error"):
-            value = getattr(figures, name)
-            told[name] = None if np.isnan(value) else value
-        for name in ("low", "bits", "wrong", "expected"):
-            told[f"range_{name}"] = [float(getattr(one, name)) for one in figures.ranges]
+            self._recent = LlrHealth(self._limit)
+        told = vars(figures) | {f"range_{name}": [float(getattr(part, name))
+                                                  for part in figures.ranges]
+                                for name in ("low", "bits", "wrong", "expected")}
+        told.pop("ranges")
+        if np.isnan(figures.scale):
+            told["scale"] = told["scale_error"] = None
         self.message_port_pub(_HEALTH, to_pmt_dict(told))
