@@ -166,7 +166,7 @@ def test_another_copy_is_reported(tmp_path):
 
 
 def test_fewer_threads_than_cores(monkeypatch):
-    monkeypatch.setattr(doctor, "probe", lambda code: ["avx2", ["baseline", "avx2"], 1])
+    monkeypatch.setattr(doctor, "probe", lambda *_: ["avx2", ["baseline", "avx2"], 1])
     monkeypatch.setattr(doctor.os, "sched_getaffinity", lambda pid: set(range(8)))
     found = {f.name: f for f in doctor.check_core()}
     assert "avx2" in found["CPU detectors"].text

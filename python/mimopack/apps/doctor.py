@@ -31,8 +31,8 @@ class Finding:
     mend: str = ""
 
 
-class ProbeError(Exception):
-    """Failure of a probe, with its last line of output as message."""
+class Failed(Exception):
+    """A check cannot go on; its argument is the last :class:`Finding`."""
 
 
 # Name of this package: gnuradio.mimopack, or mimopack if it came with pip, without blocks.
@@ -50,16 +50,16 @@ _REMOVE = ("awk -v me=$(id -u) '$7 == 0 && $8 == me {print $2}' /proc/sysvipc/sh
 _SAFE_PATH = "import sys\nif sys.path[:1] == ['']:\n    del sys.path[0]\n"
 
 
-def probe(code, extra_path=PACKAGES):
-    """Run Python code in a separate process and return the JSON in its last line of output.
+def run(code, extra_path=PACKAGES):
+    """Run Python code in a separate process; return its last line of output, and what failed.
 
     Args:
         code: the code.
         extra_path: folder added after PYTHONPATH. The ``mimopack`` command finds its own prefix,
             but a new process would not.
 
-    Raises:
-        ProbeError: the process failed, or took more than two minutes.
+    Returns:
+        (line, ""), or ("", why it failed).
     """
     path = [os.environ.get("PYTHONPATH"), extra_path and str(extra_path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
@@ -67,13 +67,31 @@ def probe(code, extra_path=PACKAGES):
         done = subprocess.run([sys.executable, "-c", _SAFE_PATH + code], env=environment,
                               text=True, capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
-        raise ProbeError("no answer within two minutes") from None
+        return "", "no answer within two minutes"
     if done.returncode < 0:
-        raise ProbeError(f"the process was killed by signal {-done.returncode}")
+        return "", f"the process was killed by signal {-done.returncode}"
     if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise ProbeError(lines[-1] if lines else f"exit status {done.returncode}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        return "", (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return (done.stdout.strip().splitlines() or [""])[-1], ""
+
+
+def probe(name, statements, expression, mend, words="not importable", status="error"):
+    """Return the value of an expression after some statements, in a separate process.
+
+    Args:
+        name: name of the finding.
+        statements, expression: Python code. The value must have a form in JSON.
+        mend: the repair if the code fails; or a function that returns it for a reason.
+        words, status: text before the reason, and status of the finding.
+
+    Raises:
+        Failed: the code fails.
+    """
+    line, reason = run(f"import json; {statements}; print(json.dumps({expression}))")
+    if reason:
+        raise Failed(Finding(name, status, f"{words}: {reason}",
+                             mend(reason) if callable(mend) else mend))
+    return json.loads(line)
 
 
 def check_prefix():
@@ -90,10 +108,7 @@ def check_prefix():
                       f"{here} is used, but other copies are installed: {', '.join(copies)}",
                       "remove outdated copies (run cmake --build build --target uninstall in the "
                       "source tree that installed them)")
-        return
-    try:
-        probe(f"import json, {PACKAGE}; print(json.dumps(None))", extra_path=None)
-    except ProbeError:
+    elif run(f"import {PACKAGE}", extra_path=None)[1]:
         yield Finding("installation", "warning",
                       f"{here} is not on Python's path: flowgraphs will not find it",
                       f"export PYTHONPATH={shlex.quote(str(PACKAGES))}"
@@ -104,15 +119,11 @@ def check_prefix():
 
 def check_numpy():
     """Check that NumPy can be imported."""
-    try:
-        version, file = probe("import json, numpy; print(json.dumps([numpy.__version__, "
-                              "numpy.__file__]))")
-    except ProbeError as error:
-        yield Finding("NumPy", "error", f"not importable: {error}",
-                      "apt install python3-numpy, and remove other copies of NumPy from PYTHONPATH"
-                      if WITH_BLOCKS else how_to_install("numpy"))
-    else:
-        yield Finding("NumPy", "ok", f"{version} in {Path(file).parent}")
+    version, file = probe(
+        "NumPy", "import numpy", "[numpy.__version__, numpy.__file__]",
+        "apt install python3-numpy, and remove other copies of NumPy from PYTHONPATH"
+        if WITH_BLOCKS else how_to_install("numpy"))
+    yield Finding("NumPy", "ok", f"{version} in {Path(file).parent}")
 
 
 def check_gnuradio():
@@ -120,46 +131,33 @@ def check_gnuradio():
     if not WITH_BLOCKS:
         yield Finding("GNU Radio", "ok", f"not used: the package {PACKAGE} has no blocks")
         return
-    try:
-        version, prefix = probe("import json; from gnuradio import gr; "
-                                "print(json.dumps([gr.version(), gr.prefix()]))")
-    except ProbeError as error:
-        yield Finding("GNU Radio", "error", f"not importable by {sys.executable}: {error}",
-                      "remove the NumPy that is not the distribution's (pip uninstall numpy), or "
-                      "pip install 'numpy<2': GNU Radio was compiled for another version"
-                      if "numpy" in str(error) or "initialization failed" in str(error) else
-                      "apt install gnuradio, remove folders with another package gnuradio from "
-                      "PYTHONPATH, and run mimopack with the Python for which GNU Radio is "
-                      "installed (/usr/bin/python3 on Debian and Ubuntu)")
-        return
-    if tuple(int(part) for part in version.lstrip("v").split(".")[:2]) < (3, 10):
-        yield Finding("GNU Radio", "error", f"{version}: 3.10 or newer is needed",
-                      "install GNU Radio 3.10")
-    else:
-        yield Finding("GNU Radio", "ok", f"{version} in {prefix}")
+
+    def mend(reason):
+        if "numpy" in reason or "initialization failed" in reason:
+            return ("remove the NumPy that is not the distribution's (pip uninstall numpy), or "
+                    "pip install 'numpy<2': GNU Radio was compiled for another version")
+        return ("apt install gnuradio, remove folders with another package gnuradio from "
+                "PYTHONPATH, and run mimopack with the Python for which GNU Radio is installed "
+                "(/usr/bin/python3 on Debian and Ubuntu)")
+
+    version, prefix = probe("GNU Radio", "from gnuradio import gr", "[gr.version(), gr.prefix()]",
+                            mend, f"not importable by {sys.executable}")
+    yield Finding("GNU Radio", "ok", f"{version} in {prefix}")
 
 
 def check_runtime():
     """Check the C++ part of the blocks, which is compiled for one version of GNU Radio."""
-    try:
-        probe(f"import json; from {PACKAGE} import _runtime; print(json.dumps(True))")
-    except ProbeError as error:
-        yield Finding("runtime", "error", f"_runtime is not importable: {error}",
-                      f"with the installed GNU Radio, {_REBUILD}")
-    else:
-        yield Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")
+    probe("runtime", f"from {PACKAGE} import _runtime", "0",
+          f"with the installed GNU Radio, {_REBUILD}", "_runtime is not importable")
+    yield Finding("runtime", "ok", "the C++ part of the blocks fits this GNU Radio")
 
 
 def check_core():
     """Check the compiled detectors: the instruction set in use, and threads."""
-    try:
-        isa, available, threads = probe(
-            f"import json; from {PACKAGE} import _core; print(json.dumps([_core.isa(), "
-            "list(_core.available_isas()), _core.max_threads()]))")
-    except ProbeError as error:
-        yield Finding("CPU detectors", "error", f"_core is not importable: {error}",
-                      f"with the same Python, {_REBUILD}")
-        return
+    isa, available, threads = probe(
+        "CPU detectors", f"from {PACKAGE} import _core",
+        "[_core.isa(), list(_core.available_isas()), _core.max_threads()]",
+        f"with the same Python, {_REBUILD}", "_core is not importable")
     yield Finding("CPU detectors", "ok",
                   f"instruction set {isa} (available: {', '.join(available)})")
     cores = len(os.sched_getaffinity(0))
@@ -199,14 +197,10 @@ def how_to_start(blocks):
 
 def check_companion():
     """Check that GNU Radio Companion finds the blocks of this installation."""
-    try:
-        paths = probe("import json; from gnuradio import gr; "
-                      "from gnuradio.grc.core.Config import Config; "
-                      "print(json.dumps(Config(gr.version(), prefs=gr.prefs()).block_paths))")
-    except ProbeError as error:
-        yield Finding("GRC blocks", "error", f"GNU Radio Companion's library fails: {error}",
-                      "apt install gnuradio")
-        return
+    paths = probe("GRC blocks",
+                  "from gnuradio import gr; from gnuradio.grc.core.Config import Config",
+                  "Config(gr.version(), prefs=gr.prefs()).block_paths",
+                  "apt install gnuradio", "GNU Radio Companion's library fails")
     ours = installed_grc_folder()
     if ours is None:
         yield Finding("GRC blocks", "warning",
@@ -242,47 +236,33 @@ def how_to_install(package):
 
 def check_sigmf():
     """Check the ``sigmf`` package, which recordings need."""
-    try:
-        version = probe("import json, sigmf; print(json.dumps(sigmf.__version__))")
-    except ProbeError as error:
-        yield Finding("SigMF", "warning", f"not importable; only recordings need it: {error}",
-                      how_to_install("sigmf"))
-    else:
-        yield Finding("SigMF", "ok", version)
+    version = probe("SigMF", "import sigmf", "sigmf.__version__", how_to_install("sigmf"),
+                    "not importable; only recordings need it", "warning")
+    yield Finding("SigMF", "ok", version)
 
 
 def check_gpu():
     """Check CuPy and an NVIDIA GPU for backend "cuda"; their absence is no fault."""
-    try:
-        version = probe("import json, cupy; print(json.dumps(cupy.__version__))")
-    except ProbeError as error:
-        if "No module named 'cupy'" in str(error):
-            yield Finding("GPU", "ok", "CuPy is not installed; only backend 'cuda' needs it. "
-                                       "Everything runs on the CPU")
-        else:
-            yield Finding("CuPy", "warning", f"not importable: {error}",
-                          "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on) "
-                          "without changing NumPy, or pip uninstall CuPy: only backend 'cuda' "
-                          "needs it")
+    if "No module named 'cupy'" in run("import cupy")[1]:
+        yield Finding("GPU", "ok", "CuPy is not installed; only backend 'cuda' needs it. "
+                                   "Everything runs on the CPU")
         return
+    version = probe(
+        "CuPy", "import cupy", "cupy.__version__",
+        "pip install 'cupy-cuda12x==13.6.*' (cupy-cuda13x from driver 580 on) without changing "
+        "NumPy, or pip uninstall CuPy: only backend 'cuda' needs it", status="warning")
     yield Finding("CuPy", "ok", version)
-    try:
-        name, memory, count = probe(
-            f"import json, cupy; from {PACKAGE}.cuda import device; device.load_nvrtc(); "
-            "cupy.RawKernel('extern \"C\" __global__ void f(float* x) "
-            "{ x[threadIdx.x] += 1; }', 'f')((1,), (32,), (cupy.zeros(32, 'f'),)); "
-            "p = cupy.cuda.runtime.getDeviceProperties(0); "
-            "print(json.dumps([p['name'].decode(), p['totalGlobalMem'] / 2**30, "
-            "cupy.cuda.runtime.getDeviceCount()]))")
-    except ProbeError as error:
-        yield Finding("GPU", "warning", f"CuPy cannot run a kernel: {error}",
-                      "pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), "
-                      "or install the CUDA toolkit: CuPy compiles kernels with NVRTC"
-                      if "nvrtc" in str(error) else
-                      "check the driver with nvidia-smi, and that it supports CuPy's CUDA version "
-                      "(cupy-cuda12x, cupy-cuda13x)")
-    else:
-        yield Finding("GPU", "ok", f"{count} x {name}, {memory:.0f} GiB")
+    name, memory, count = probe(
+        "GPU", f"import cupy; from {PACKAGE}.cuda import device; device.load_nvrtc(); "
+        "cupy.RawKernel('extern \"C\" __global__ void f(float* x) { x[threadIdx.x] += 1; }', 'f')"
+        "((1,), (32,), (cupy.zeros(32, 'f'),)); p = cupy.cuda.runtime.getDeviceProperties(0)",
+        "[p['name'].decode(), p['totalGlobalMem'] / 2**30, cupy.cuda.runtime.getDeviceCount()]",
+        lambda reason: (
+            "pip install nvidia-cuda-nvrtc (with cupy-cuda12x: nvidia-cuda-nvrtc-cu12), or install "
+            "the CUDA toolkit: CuPy compiles kernels with NVRTC" if "nvrtc" in reason else
+            "check the driver with nvidia-smi, and that it supports CuPy's CUDA version "
+            "(cupy-cuda12x, cupy-cuda13x)"), "CuPy cannot run a kernel", "warning")
+    yield Finding("GPU", "ok", f"{count} x {name}, {memory:.0f} GiB")
 
 
 def check_shared_memory():
@@ -307,23 +287,16 @@ def check_shared_memory():
 
 def check_plugins():
     """Import each detector that an installed package declares; their absence is no fault."""
-    read = f"import json; from {PACKAGE}.detectors import lookup; "
-    try:
-        found = probe(f"{read}print(json.dumps([[entry.name, lookup.describe(entry)] "
-                      "for entry in lookup.entry_points()]))")
-    except ProbeError:
-        return    # another check reports the cause
-    for name, declared in found:
-        try:
-            probe(f"{read}from {PACKAGE} import detectors; "
-                  f"assert {name!r} not in list(detectors.REGISTRY), "
-                  "'a detector of gr-mimopack has this name'; "
-                  f"detectors.find({name!r}); print(json.dumps(True))")
-        except ProbeError as error:
-            yield Finding(f"detector {name}", "warning", f"{declared}: {error}",
-                          "update or uninstall that package")
-        else:
-            yield Finding(f"detector {name}", "ok", declared)
+    lookup = f"from {PACKAGE}.detectors import lookup"
+    line, reason = run(f"import json; {lookup}; print(json.dumps([[entry.name, "
+                       "lookup.describe(entry)] for entry in lookup.entry_points()]))")
+    for name, declared in () if reason else json.loads(line):    # another check reports the cause
+        reason = run(f"from {PACKAGE} import detectors; "
+                     f"assert {name!r} not in list(detectors.REGISTRY), "
+                     f"'a detector of gr-mimopack has this name'; detectors.find({name!r})")[1]
+        yield (Finding(f"detector {name}", "warning", f"{declared}: {reason}",
+                       "update or uninstall that package") if reason else
+               Finding(f"detector {name}", "ok", declared))
 
 
 # Checks in the order of the report, and those of whose findings an error makes them useless.
@@ -347,7 +320,7 @@ def doctor_command(as_json):
     for check, needed in _CHECKS:
         if any(finding.name in needed and finding.status == "error" for finding in findings):
             continue
-        for finding in check():
+        for finding in _all(check):
             findings.append(finding)
             if not as_json:
                 click.echo(click.style(f"{finding.status:8}", fg=_COLOURS[finding.status])
@@ -359,3 +332,11 @@ def doctor_command(as_json):
         click.echo(json.dumps({"ok": not failed, "findings": [asdict(f) for f in findings]},
                               indent=2))
     sys.exit(1 if failed else 0)
+
+
+def _all(check):
+    """Yield the findings of a check, to its end or its failure."""
+    try:
+        yield from check()
+    except Failed as failure:
+        yield failure.args[0]
