@@ -25,7 +25,7 @@ def test_names_in_other_folders_need_permission(collection):
     metadata["collection"]["core:streams"] = ["r-0", {"name": "../outside"}]
     collection.write_text(json.dumps(metadata))
     with pytest.raises(ValueError, match=r"r\.sigmf-collection: collection\.core:streams\[1\]: "
-                                         r"got '.*outside.*', must be the name of a recording in "
+                                         r"outside\.sigmf-meta leads to the folder .*, must be in "
                                          "the same folder; allow_outside"):
         recording.Reader(collection)
     reader = recording.open_recording(collection, allow_outside=True)
@@ -37,7 +37,7 @@ def test_symbolic_links_of_a_collection_need_permission(collection, tmp_path):
     one.unlink()
     one.symlink_to(tmp_path / "outside.sigmf-data")
     with pytest.raises(ValueError, match=r"r\.sigmf-collection: collection\.core:streams\[1\]: "
-                                         r"r-1\.sigmf-data is a symbolic link"):
+                                         r"r-1\.sigmf-data leads to the folder"):
         recording.Reader(collection)
     assert np.array_equal(recording.Reader(collection, allow_outside=True).read(), SAMPLES)
 
@@ -57,9 +57,7 @@ def _with_dataset(tmp_path, name):
 def test_a_dataset_elsewhere_needs_permission(tmp_path, name):
     path = _with_dataset(tmp_path, name)
     (tmp_path / "inside/link").symlink_to(tmp_path / "outside.dat")
-    said = ("link is a symbolic link" if name == "link"
-            else "got '.*outside.dat', must be the name of a file in the same folder")
-    with pytest.raises(ValueError, match=rf"r\.sigmf-meta: global\.core:dataset: {said}"):
+    with pytest.raises(ValueError, match=r"r\.sigmf-meta: global\.core:dataset: .* leads to the "):
         recording.Reader(path)
     assert np.array_equal(recording.Reader(path, allow_outside=True).read(), SAMPLES)
 
@@ -73,5 +71,5 @@ def test_the_folder_is_that_of_the_metadata_behind_a_link(tmp_path):
     assert np.array_equal(recording.Reader(tmp_path / "near/r").read(), SAMPLES)
     (tmp_path / "far/r.sigmf-data").rename(tmp_path / "secret")
     (tmp_path / "far/r.sigmf-data").symlink_to(tmp_path / "secret")
-    with pytest.raises(ValueError, match="is a symbolic link to another folder"):
+    with pytest.raises(ValueError, match="leads to the folder"):
         recording.Reader(tmp_path / "near/r")

@@ -4,11 +4,10 @@
 
 import json
 import math
-import reprlib
 from functools import lru_cache
 
 from ..checks import SMALLEST
-from ..text import printable_metadata
+from ..text import printable_metadata, shortened
 from . import names
 from .packing import MOST_CHANNELS
 from .timeline import LARGEST_HZ
@@ -29,10 +28,7 @@ _COLLECTION = {"type": "object", "required": ["collection"], "properties": {"col
                 "type": ["object", "array", "string"],
                 "required": ["name"], "properties": {"name": _TEXT, "hash": _TEXT},
                 "minItems": 1, "maxItems": 2, "items": _TEXT}}}}}}
-_KINDS = {"integer": "an integer", "number": "a finite number", "string": "text",
-          "array": "a list", "object": "an object", "boolean": "true or false"}
-_short = reprlib.Repr()
-_short.maxstring = 60
+_LONGEST = 200    # characters of an error's message, which quotes the value
 
 
 def load_recording(path):
@@ -136,30 +132,7 @@ def _is_integer(value):
 
 
 def _complaint(error):
-    """Return the place, the value and what is allowed, from an error of jsonschema."""
-    place = list(error.absolute_path)
-    if error.validator == "required":
-        place.append(next(key for key in error.validator_value if key not in error.instance))
-    words = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
-    if error.validator == "required":
-        return f"{words}: it is missing"
-    return f"{words or 'the object'}: got {_short.repr(error.instance)}, must {_wanted(error)}"
-
-
-def _wanted(error):
-    schema = error.schema
-    if error.validator == "pattern":
-        return "have SigMF's form"
-    if error.validator in ("minItems", "maxItems"):
-        more = "more" if error.validator == "minItems" else "fewer"
-        return f"have {error.validator_value} or {more} entries"
-    if error.validator == "enum":
-        return f"be one of {', '.join(map(str, error.validator_value))}"
-    if error.validator == "additionalProperties":
-        return f"have no other keys than {', '.join(schema['properties'])}"
-    kinds = schema.get("type", "object")
-    words = " or ".join(_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
-    for key, word in (("exclusiveMinimum", "above"), ("minimum", "from"), ("maximum", "to")):
-        if key in schema:
-            words += f" {word} {schema[key]:g}"
-    return f"be {words}"
+    """Return the place and what is wrong there, from an error of jsonschema."""
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}"
+                    for step in error.absolute_path)
+    return f"{place[1:] or 'the object'}: {shortened(error.message, _LONGEST)}"

@@ -7,15 +7,14 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..checks import integer, positive, shown
+from ..checks import integer, positive
+from ..text import printable
 from . import names
 from .dataset import Dataset, Recording
 from .datatypes import get_datatype
 from .metadata import load_collection, load_recording
 from .packing import MOST_CHANNELS
 from .timeline import Segment, later, parse_time
-
-_LONGEST_NAME = 200    # bytes of a file's name without its extension; Linux allows 255 in all
 
 
 @dataclass(frozen=True)
@@ -50,23 +49,13 @@ class Reader(Recording):
             could lead a recording of someone else to any file. The metadata or collection file
             itself may be a symbolic link; its folder is then that of the file behind it.
 
-    Attributes:
-        path: the metadata or collection file.
-        num_channels: number of channels in all streams together.
-        num_samples: number of samples per channel of the shortest stream.
-        sample_rate: samples per second; None if the metadata does not give it.
-        frequency: first centre frequency in Hz; None if the metadata does not give any.
-        datatype: ``core:datatype`` of the first stream.
-        description: ``core:description``, or "".
-        start_time: time of the first sample in seconds since 1970, from the first capture's
-            ``core:datetime``; None without ``core:datetime``.
+    Attributes, beside those of :class:`Recording`:
         segments: list of at least one ``Segment``: the position, time, frequency and sample rate of
             each capture segment. Without ``core:frequency``, the frequency of the first segment is
             ``frequency``, and that of any other segment is None.
         global_info: global metadata of the first stream; the collection's values override it.
         captures, annotations: lists of dictionaries as in SigMF, from the first stream's metadata.
         streams: list of the streams, each a metadata file and its dataset.
-        notes: list of problems that were found and worked around, one sentence each.
 
     Text from the metadata is printable: control characters become escapes, see ``printable``.
 
@@ -196,14 +185,13 @@ def _open_collection(path, named, datatype, allow_outside):
     """Open the streams that ``load_collection`` found; return (notes, streams)."""
     notes, streams = [], []
     for place, name, digest in named:
-        base = names.base(_named(path, place, name, "recording", allow_outside))
+        base = names.base(path.parent / name)
         meta = names.with_extension(base, names.META)
+        for file in (meta, names.with_extension(base, names.DATA)):
+            _check_place(path, file, place, allow_outside)
         if not meta.is_file():
             raise FileNotFoundError(f"path: {path} names the stream {name!r}, but "
                                     f"there is no file {meta}")
-        if not allow_outside:
-            for file in (meta, names.with_extension(base, names.DATA)):
-                _refuse_outside(path, file, place)
         if digest and digest != _sha512(meta):
             notes.append(f"{meta.name} has changed since the collection was written "
                          "(its hash differs)")
@@ -211,42 +199,21 @@ def _open_collection(path, named, datatype, allow_outside):
     return notes, streams
 
 
-def _named(source, place, name, kind, allow_outside):
-    """Return the path for a name in metadata.
+def _check_place(source, path, place, allow_outside):
+    """Raise ValueError for a path in metadata that leads to another folder.
 
     Args:
-        source: the metadata file.
-        place: path of the name in the JSON.
-        name: the name.
-        kind: what the name stands for.
+        source: the metadata file. If it is a link, the folder of the file behind it counts too.
+        path: the path, perhaps a symbolic link.
+        place: path in the JSON of the name that led to ``path``.
         allow_outside: see :class:`Reader`.
     """
-    if not _is_bare(name) and not (allow_outside and Path(name).name):
-        raise ValueError(f"path: {source}: {place}: got {shown(name)}, must be the name of a "
-                         f"{kind} in the same folder; allow_outside permits others")
-    return source.parent / name
-
-
-def _is_bare(name):
-    """Return whether a file in a folder can have this name; a path cannot be such a name."""
-    return (Path(name).name == name and name not in ("", "..") and name.isprintable()
-            and len(name.encode()) <= _LONGEST_NAME)
-
-
-def _refuse_outside(source, path, place=None):
-    """Raise ValueError for a symbolic link that leads out of the folder of a metadata file.
-
-    Args:
-        source: the metadata file. If it is a link, the file behind it counts.
-        path: the possible link.
-        place: path in the JSON of the name that led to ``path``; None for a file that SigMF finds
-            by its name.
-    """
-    folder, wanted = (os.path.dirname(os.path.realpath(each)) for each in (path, source))
-    if path.is_symlink() and folder != wanted:
-        where = f"{source}: {place}" if place else source
-        raise ValueError(f"path: {where}: {path.name} is a symbolic link to another folder, must "
-                         "be a file in the same folder; allow_outside permits others")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not allow_outside and folder not in (os.path.dirname(os.path.realpath(source)),
+                                            os.path.realpath(source.parent)):
+        raise ValueError(f"path: {source}: {place}: {path.name} leads to the folder "
+                         f"{printable(folder)}, must be in the same folder; allow_outside permits "
+                         "others")
 
 
 def _open_stream(meta, replaced_datatype, replaced_channels, allow_outside):
@@ -269,12 +236,10 @@ def _open_stream(meta, replaced_datatype, replaced_channels, allow_outside):
 
 def _data_file(meta, info, allow_outside):
     if "core:dataset" in info:
-        place = "global.core:dataset"
-        data = _named(meta, place, info["core:dataset"], "file", allow_outside)
+        data = meta.parent / info["core:dataset"]
     else:
-        place, data = None, names.with_extension(names.base(meta), names.DATA)
-    if not allow_outside:
-        _refuse_outside(meta, data, place)
+        data = names.with_extension(names.base(meta), names.DATA)
+    _check_place(meta, data, "global.core:dataset", allow_outside)
     return data
 
 
