@@ -111,9 +111,7 @@ class message_source(Batched, Listening, gr.basic_block):
             with self._log.guard("a message"):
                 self._accept(message)
                 self._messages += 1
-        produced = 0
-        with self._log.guard("waiting output", self._queue.clear):
-            produced = self._queue.produce(self, output_items)
+        produced = self._queue.produce(self, output_items)
         if produced and self._newest:
             time.sleep(_PACE)
         if produced or not self._ended:

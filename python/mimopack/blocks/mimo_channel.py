@@ -5,7 +5,6 @@
 import threading
 
 import numpy as np
-import pmt
 from gnuradio import gr
 
 from ..channel import MIMOChannel
@@ -21,10 +20,8 @@ class mimo_channel(Controlled, gr.basic_block):
     stream into calls. When the input ends, its last ``latency`` samples are still in the filter and
     are lost.
 
-    Each output carries the tags of all inputs, with their values unchanged. A tag moves with its
-    sample on the path without delay: ``latency`` samples later, and nearer or further away with
-    a sampling offset. Tags that several inputs carry at one sample with the same key and value
-    come out as one.
+    Each output carries the tags of all inputs. A tag moves with its sample on the path without
+    delay: ``latency`` samples later, and nearer or further away with a sampling offset.
 
     Ports:
         in 0 to num_tx - 1: complex: the samples of each transmit antenna.
@@ -50,9 +47,9 @@ class mimo_channel(Controlled, gr.basic_block):
             signal_power=signal_power, cfo=cfo, sampling_offset=sampling_offset, seed=seed)
         gr.basic_block.__init__(self, "mimo_channel", [np.complex64] * num_tx,
                                 [np.complex64] * num_rx)
-        # A copy at the same offset would be too early, and one for each input.
-        self.set_tag_propagation_policy(gr.TPP_DONT)
-        self._tags = []    # (position counted from the next output, tag)
+        # Both move the tags.
+        self.declare_sample_delay(self.latency)
+        self.set_relative_rate(10**9, round(10**9 + 10**3 * sampling_offset))
         self._lock = threading.Lock()
         self._log = BlockLog(self)
         self._register_control()
@@ -61,11 +58,6 @@ class mimo_channel(Controlled, gr.basic_block):
     def latency(self):
         """Delay from input to output of a path without delay, in samples."""
         return self._channel.latency
-
-    @property
-    def tail(self):
-        """Number of output samples, after the first, that depend on an input sample."""
-        return self._channel.tail
 
     def snr_db(self):
         """Return the mean SNR at each receive antenna in dB; None without noise."""
@@ -96,33 +88,8 @@ class mimo_channel(Controlled, gr.basic_block):
             while count and self._channel.num_outputs(count) > space:
                 count -= 1
             made = self._channel.num_outputs(count)
-            self._take_tags(count)
             received = self._channel.process(np.stack([x[:count] for x in input_items]))
             for out, samples in zip(output_items, received, strict=True):
                 out[:made] = samples
-        self._put_tags(made)
         self.consume_each(count)
         return made
-
-    def _take_tags(self, count):
-        """Keep the tags of the next ``count`` input samples, equal tags of a sample once."""
-        taken = {}
-        for port in range(self._channel.num_tx):
-            for tag in self.get_tags_in_window(port, 0, count):
-                tags = taken.setdefault(tag.offset - self.nitems_read(port), [])
-                if not any(pmt.equal(tag.key, other.key) and pmt.equal(tag.value, other.value)
-                           for other in tags):
-                    tags.append(tag)
-        self._tags += [(self._channel.output_position(position), tag)
-                       for position, tags in taken.items() for tag in tags]
-
-    def _put_tags(self, made):
-        """Add the tags of the next ``made`` output samples to all outputs."""
-        tags = self._tags
-        self._tags = [(position - made, tag) for position, tag in tags if position >= made]
-        for position, tag in tags:
-            if position >= made:
-                continue
-            for port in range(self._channel.num_rx):
-                self.add_item_tag(port, self.nitems_written(port) + position, tag.key,
-                                  tag.value, tag.srcid)

@@ -199,17 +199,6 @@ class MIMOChannel:
             end += 1
         return end - self._next_out
 
-    def output_position(self, position):
-        """Return where an input sample comes out on the path with d_p = 0.
-
-        Args:
-            position: input sample, counted from the first of the next ``process``.
-
-        Returns:
-            Output sample, rounded, counted from the first output of the next ``process``.
-        """
-        return round((self._num_in + position + self.latency) / (1 + self._eps)) - self._next_out
-
     def process(self, samples):
         """Pass the next samples of a stream through the channel; state is kept between calls.
 
