@@ -20,8 +20,8 @@ class KBest(Detector):
     Columns are sorted by norm, with the strongest at the top of the tree. LLRs are max-log over the
     k paths at the bottom (002 eq. 4, applied to these paths). If all k paths agree on a bit, its
     LLR is +-``llr_clip``, even at low SNR. With k >= M^nt the list is complete and the LLRs are
-    exact max-log. A-priori LLRs enter the metrics from the first level on. Any constellation is
-    allowed; with square QAM the children are sorted per axis.
+    exact max-log. A-priori LLRs enter the metrics from the first level on. With square QAM the
+    children are sorted per axis.
 
     Complexity: O(k (nt^2 + sqrt(M) nt)) to O(k M nt log^2 k) per vector. On the CPU, the search
     skips a parent or child if its metric is too large for all vectors in the SIMD register.
@@ -77,8 +77,8 @@ class Trellis(Detector):
     the smallest metric, out of M. The M survivors of the last stage contain every symbol of its
     layer and give the max-log LLRs of that layer. Each layer therefore has its own pass, in which
     it is the last stage; the other layers come before it in order of falling column norm. A-priori
-    LLRs enter the metrics from the first stage on. Any constellation is allowed; with square QAM
-    the last stage takes M sqrt(M) steps instead of M^2.
+    LLRs enter the metrics from the first stage on. With square QAM the last stage takes M sqrt(M)
+    steps instead of M^2.
 
     Complexity: O(nt^2 M^2) per vector.
     """

@@ -46,8 +46,8 @@ class _Exhaustive(Detector):
 class OMAP(_Exhaustive):
     """Optimal soft MAP: the exact LLR, a sum over all M^nt candidates (000 §4.1, eq. 11).
 
-    The log-sum-exp is scaled, so it neither overflows nor underflows at any SNR. A-priori LLRs are
-    supported (002 eq. 3); the result is then a-posteriori (extrinsic=True subtracts the prior).
+    The log-sum-exp is scaled, so it neither overflows nor underflows at any SNR. 002 eq. 3 adds
+    a-priori LLRs.
 
     Complexity: O(M^nt) per vector; searches of more than 2^24 candidates are refused.
     """
@@ -59,8 +59,7 @@ class OMAP(_Exhaustive):
 class MLA(_Exhaustive):
     """Max-log approximation: the exact max-log LLR over all M^nt candidates (000 §4.1, eq. 12).
 
-    A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
-    subtracts the prior). All methods give the same LLRs to float32 precision:
+    002 eq. 4 adds a-priori LLRs. All methods give the same LLRs to float32 precision:
 
     - sliced: the triangular factor R of the QR decomposition has a real diagonal, so each axis of
       the last layer has its own best level: the nearest one, or with a-priori LLRs the likeliest of

@@ -62,8 +62,7 @@ class HFSD(_FixedSphere):
     largest noise amplification (row norm of the pseudo-inverse); any other level takes the
     remaining layer with the smallest.
 
-    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
-    must be BPSK or square QAM with Gray labels per axis.
+    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing.
 
     Complexity: O(M^L nt^2) per vector and O(nr nt^2 + nt^3) per matrix; more than 2^24 paths are
     refused.
@@ -87,8 +86,7 @@ class SFSD(_FixedSphere):
     added path is nearer; this loses a little (docs/papers.md). With levels = num_tx the list is
     complete, and without clipping the result equals MLA's.
 
-    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing. The constellation
-    must be BPSK or square QAM with Gray labels per axis.
+    A-priori LLRs enter the metrics of the paths (002 eq. 4), not the slicing.
 
     Complexity: O(M^L nt^2 + N_iter m nt^3) per vector and O(nr nt^2 + nt^3) per matrix; more than
     2^24 paths are refused.

@@ -19,7 +19,7 @@ class MMSEPIC(Detector):
     where Lambda = diag(variance), and demaps each layer by max-log with its a-priori LLRs. The
     first iteration starts from the a-priori LLRs. Each later iteration starts from the a-posteriori
     LLRs of the previous one. The result contains the a-priori LLRs only once. Without a-priori
-    LLRs, one iteration equals MMSE. Any constellation is allowed; square QAM is demapped per axis.
+    LLRs, one iteration equals MMSE. Square QAM is demapped per axis.
 
     Complexity: O(nr nt^2) per matrix and, for each iteration, O(nt^3 + nt M) per vector (sqrt(M)
     instead of M for square QAM).
@@ -51,10 +51,9 @@ class EP(Detector):
     with the cavity has this mean and variance (eq. 35-38). LLRs are max-log under the last cavity.
 
     A-priori LLRs are part of the PAM distribution: they affect its moments and the LLRs, and they
-    set the mean and variance of the initial Gaussians. The constellation must be BPSK or square QAM
-    with Gray labels per axis. For about 1 vector in 1000 with 256-QAM, rounding decides whether a
-    Gaussian has a positive variance; the float32 LLRs are then off by up to 1 % of the vector's
-    largest LLR.
+    set the mean and variance of the initial Gaussians. For about 1 vector in 1000 with 256-QAM,
+    rounding decides whether a Gaussian has a positive variance; the float32 LLRs are then off by up
+    to 1 % of the vector's largest LLR.
 
     Complexity: O(nr nt^2) per matrix and, for each iteration, O(nt^3 + nt sqrt(M)) per vector.
     """

@@ -32,7 +32,7 @@ class NWay(Detector):
     N = 1 is SSFE (selective spanning with fast enumeration). N = nt comes close to exact max-log,
     because every layer is expanded once and each bit has candidates of both values. A-priori LLRs
     enter the metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the
-    smallest metric. The constellation must be BPSK or square QAM with Gray labels per axis.
+    smallest metric.
 
     Complexity: O(N M nt^2) per vector.
     """
@@ -74,7 +74,7 @@ class FPFSD(Detector):
     nt*M candidates (000 eq. 12, applied to these), or log-sum over the distinct candidates
     (parameter ``llr_method``). Each bit has candidates of both values. A-priori LLRs enter the
     metrics of the candidates (002 eq. 4) and the slicing, which takes the symbol with the smallest
-    metric. The constellation must be BPSK or square QAM with Gray labels per axis.
+    metric.
 
     Complexity: O(nt^3 M) per vector.
     """

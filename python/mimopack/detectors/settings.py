@@ -11,6 +11,8 @@ from ..backends import BackendChoice
 from ..checks import choice, flag, instruction_set, integer, positive, shown, thread_count
 from .parameters import COMMON, LLR_TYPES, PRIOR
 
+_GRID = "BPSK, or square QAM with Gray labels per axis"
+
 
 class DetectorSettings(BackendChoice):
     """The settings of a detector; ``Detector`` explains them."""
@@ -70,8 +72,8 @@ class DetectorSettings(BackendChoice):
                                 else self.constellation.square_qam) is None:
             raise ValueError(
                 f"constellation: got {self.constellation.name}, but {self.name} works per axis and "
-                "needs BPSK or square QAM with Gray labels on each axis (bpsk, qpsk, qam16, qam64, "
-                f"qam256, wlan_qpsk, ...); {_names_for_any_constellation()} take any constellation")
+                f"needs {_GRID} (bpsk, qpsk, qam16, wlan_qpsk, ...); "
+                f"{_names_for_any_constellation()} take any constellation")
         self._set_backend(backend)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)
@@ -212,7 +214,10 @@ class DetectorSettings(BackendChoice):
                 f"    {p.name}: {p.doc}" + ("" if "Default:" in p.doc else
                                             f" Default {p.default!r}.")
                 for p in cls.all_parameters())
-            cls.__doc__ = (f"{text}\n\nArgs:\n{lines}\n\n"
+            takes = "" if cls.IN_PYTHON else (
+                f"\n\nConstellations: {'any' if not cls.NEEDS_GRID else _GRID}. A-priori LLRs: "
+                f"{'yes' if cls.SUPPORTS_PRIOR else 'no'}.")
+            cls.__doc__ = (f"{text}{takes}\n\nArgs:\n{lines}\n\n"
                            "The docstring of ``gnuradio.mimopack.detectors`` explains nt, nr, M, m "
                            "and the\nnumbers 000 to 004, which stand for papers.\n")
 

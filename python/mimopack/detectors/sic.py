@@ -28,8 +28,7 @@ class ZFSIC(_Cancelling):
     The detector decides one layer after another. For each layer it nulls the undecided layers (QR
     decomposition) and subtracts the decided ones. The output is hard: LLRs of +-1. A-priori LLRs
     are not supported: with a single path there are no metrics to compare, and slicing with a-priori
-    LLRs would make a different detector. The constellation must be BPSK or square QAM with Gray
-    labels per axis, because the detector slices each axis by rounding.
+    LLRs would make a different detector.
 
     Complexity: O(nt^2) per vector and O(nr nt^2 + nt^3) per matrix.
     """
@@ -50,8 +49,7 @@ class BitFlip(_Cancelling):
     The first hard solution comes from ZF-SIC. An iterative receiver can pass the decoder's
     solutions of all iterations, in Python to ``detect`` as ``hard``, and to the block at its inputs
     ``hard``; their lists are then combined (fig. 5). LLRs are max-log over the combined list.
-    A-priori LLRs enter the metrics (002 eq. 3, 4), not the slicing. The constellation must be
-    BPSK or square QAM with Gray labels per axis, because the detector slices each axis by rounding.
+    A-priori LLRs enter the metrics (002 eq. 3, 4), not the slicing.
 
     Complexity: O(nt^3 m) per vector and hard solution, and O(nr nt^2 + nt^3) per matrix.
     """

@@ -13,19 +13,16 @@ from .parameters import Parameter
 class SoftSphere(Detector):
     """Exact max-log LLRs by a single tree search that starts from N-way's candidates.
 
-    The LLRs equal MLA's (000 eq. 12) to float32 precision, limited by the parameter llr_clip, for
-    any channel and noise. First, N-way with all passes (001) finds a candidate for each value of
-    each bit. A tree search then improves these candidates. It visits a node only if a leaf below
-    the node could replace a candidate, that is, if the node's metric is smaller than the
+    The LLRs equal MLA's (000 eq. 12, 002 eq. 4) to float32 precision, limited by the parameter
+    llr_clip, for any channel and noise. First, N-way with all passes (001) finds a candidate for
+    each value of each bit. A tree search then improves these candidates. It visits a node only if a
+    leaf below the node could replace a candidate, that is, if the node's metric is smaller than the
     candidate's (C. Studer, A. Burg, H. Bölcskei: Soft-Output Sphere Decoding: Algorithms and VLSI
     Implementation, IEEE Journal on Selected Areas in Communications 26 (2), 2008). A search slices
     the last two layers, and therefore gives the LLRs of the other layers only. The detector
     searches twice (three times with three layers), each time with another order of the columns of
     H. For small trees, with M^(nt-1) up to 4096 for QPSK and up to 1024 otherwise, MLA's method
     "sliced" runs instead.
-
-    A-priori LLRs are supported (002 eq. 4); the result is then a-posteriori (extrinsic=True
-    subtracts the prior). The constellation must be BPSK or square QAM with Gray labels per axis.
 
     llr_clip limits the distance of each LLR from its a-priori LLR. The search then ignores nodes
     that are farther than this from the best candidate. At high SNR these are most nodes. The

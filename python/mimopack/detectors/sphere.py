@@ -94,8 +94,7 @@ class SD(_Sphere):
     far fewer nodes (C. P. Schnorr, M. Euchner: Lattice Basis Reduction: Improved Practical
     Algorithms and Solving Subset Sum Problems, Mathematical Programming 66, 1994). A-priori LLRs
     add a nonnegative term to the metric of each symbol (002 eq. 4); the solution then has the
-    maximum a-posteriori probability. The constellation must be BPSK or square QAM with Gray labels
-    per axis.
+    maximum a-posteriori probability.
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
@@ -125,9 +124,9 @@ class ASD(_Sphere):
 
     The detector always expands the open node with the smallest metric. It therefore expands the
     fewest nodes and needs no radius. Once the node with the smallest metric is a leaf, this leaf is
-    the solution, which equals that of ``SD``. For a-priori LLRs, constellations and complexity see
-    ``SD``. Source: K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple
-    Input Multiple Output Channels, University of Cambridge, 2005 (reference [33] of 004).
+    the solution, which equals that of ``SD``. For a-priori LLRs and complexity see ``SD``. Source:
+    K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple Input Multiple
+    Output Channels, University of Cambridge, 2005 (reference [33] of 004).
 
     A heap holds the open nodes. Its capacity per vector is 2^21 nodes in the cpu backend and 2^13
     in the cuda backend; when it is full, the search starts again depth first. In Python
@@ -148,7 +147,7 @@ class PSD(_Sphere):
     all extensions of these nodes at the next listed level. If this level is d levels lower, there
     are e M^(d/2) extensions. The search continues with the best of them. The search ends when no
     open node is inside the radius; the radius is the metric of the best leaf so far. The solution
-    equals that of ``SD`` for all parameters. For a-priori LLRs and constellations see ``SD``.
+    equals that of ``SD`` for all parameters, with a-priori LLRs too.
 
     On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. On a GPU each
     thread processes one vector. With two to four layers of up to 64-QAM and without a-priori LLRs
