@@ -20,8 +20,6 @@ struct batch {
     void* llr;
     float int8_scale;
     const unsigned char* hard; /* n x num_hard x nt*bits, or null */
-    unsigned* nodes;           /* n x nodes_per_vector, or null */
-    unsigned nodes_per_vector;
     unsigned long long* taken; /* chunks taken after each warp's first ones */
 
     static constexpr int nt = program::num_tx, nr = program::num_rx;

@@ -221,8 +221,8 @@ private:
         const unsigned length = program::matrix_each ? 1 : all.chunk;
         unsigned erased = 0;
         for (unsigned t = 0; t < length; ++t)
-            erased += mimopack::MIMOPACK_ISA::detect_vector(
-                kernel, all, arrays, { 1, true }, chunk * length + t);
+            erased += !mimopack::MIMOPACK_ISA::detect_vector(
+                kernel, all, arrays, 1, chunk * length + t, true);
         return erased;
     }
 };

@@ -92,17 +92,13 @@ extern "C" __global__ void __launch_bounds__(
            void* __restrict__ llr,
            float int8_scale,
            const unsigned char* __restrict__ hard,
-           unsigned* __restrict__ nodes,
-           unsigned nodes_per_vector,
            float* scratch,
            unsigned long long* counters)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    const batch all{
-        n,         chunks,           chunk,       per_matrix, y,          h,
-        noise_var, common_noise_var, prior,       llr,        int8_scale, hard,
-        nodes,     nodes_per_vector, counters + 1
-    };
+    const batch all{ n,           chunks,           chunk, per_matrix, y,          h,
+                     noise_var,   common_noise_var, prior, llr,        int8_scale, hard,
+                     counters + 1 };
     const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
         atomicAdd(counters, static_cast<unsigned long long>(erased));

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The members that a kernel may have beyond prepare(h) and detect(y, noise_var, prior,
- * llr), and how the driver finds them:
+ * llr), and how the driver uses them:
  *
  *   starts()            array for the hard solutions to begin from
- *   use_lanes(1, rows)  receives the address of the vector's node counters
  *   use_rows(n)         receives the number of the warp's vectors
  *   least_blocks        least number of blocks per multiprocessor
  *   team_blocks         the same, for a kernel whose warps work together on each vector
@@ -17,56 +16,6 @@
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* The number of a warp's vectors, and whether this thread has one of them */
-struct vectors_of_warp {
-    int rows;
-    bool exists;
-};
-
-/* begin(kernel, all, vector, warp, 0) prepares a kernel for a vector: it sets the symbols
- * of the hard solutions, */
-template <class Kernel>
-MP_FN auto
-begin(Kernel& kernel, const batch& all, unsigned long long vector, vectors_of_warp, int)
-    -> decltype(kernel.starts(), void())
-{
-    constexpr int nt = program::num_tx;
-    for (int start = 0; all.hard && start < program::num_hard; ++start)
-        for (int i = 0; i < nt; ++i)
-            kernel.starts()[start * nt + i].v =
-                hard_symbol(program::points,
-                            i,
-                            all.hard + (vector * program::num_hard + start) * program::num_llr);
-}
-
-/* or the address of the vector's node counters, */
-template <class Kernel>
-MP_FN auto begin(Kernel& kernel,
-                 const batch& all,
-                 unsigned long long vector,
-                 vectors_of_warp warp,
-                 int) -> decltype(kernel.use_lanes(1, nullptr), void())
-{
-    unsigned* const nodes = warp.exists ? all.nodes : nullptr;
-    unsigned* rows[1] = { nodes ? nodes + vector * all.nodes_per_vector : nullptr };
-    kernel.use_lanes(1, nodes ? rows : nullptr);
-}
-
-/* or the number of the warp's vectors, */
-template <class Kernel>
-MP_FN auto
-begin(Kernel& kernel, const batch&, unsigned long long, vectors_of_warp warp, int)
-    -> decltype(kernel.use_rows(1), void())
-{
-    kernel.use_rows(warp.rows);
-}
-
-/* or nothing. */
-template <class Kernel>
-MP_FN void begin(Kernel&, const batch&, unsigned long long, vectors_of_warp, long)
-{
-}
 
 /* NAME<Kernel>(0) is Kernel::NAME, or OTHERWISE if there is no such member. */
 #define MP_TRAIT(NAME, OTHERWISE)                    \
@@ -88,6 +37,22 @@ MP_TRAIT(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPAC
 /* 0: a thread prepares a matrix. */
 MP_TRAIT(team_threads, 0)
 #undef MP_TRAIT
+
+/* Prepare a kernel for a vector, one of `rows` vectors of the warp. */
+template <class Kernel>
+MP_FN void begin(Kernel& kernel, const batch& all, unsigned long long vector, int rows)
+{
+    constexpr int nt = program::num_tx, num_hard = program::num_hard;
+    for (int start = 0; start < num_hard; ++start)
+        for (int i = 0; i < nt; ++i)
+            if constexpr (num_hard > 0)
+                kernel.starts()[start * nt + i].v = hard_symbol(
+                    program::points,
+                    i,
+                    all.hard + (vector * num_hard + start) * program::num_llr);
+    if constexpr (team_blocks<Kernel>(0) > 0)
+        kernel.use_rows(rows);
+}
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -60,13 +60,14 @@ load_prior(const batch& all, vector_arrays& arrays, unsigned long long vector)
                        &arrays.canonical[0]);
 }
 
-/* Detect a vector of the thread's chunk; return whether it was erased. */
+/* Detect a vector, one of `rows` vectors of the warp; return whether it is usable. */
 template <class Kernel>
 MP_FN bool detect_vector(Kernel& kernel,
                          const batch& all,
                          vector_arrays& arrays,
-                         vectors_of_warp warp,
-                         unsigned long long vector)
+                         int rows,
+                         unsigned long long vector,
+                         bool stores)
 {
     all.load_received(vector, &arrays.received[0]);
     for (int i = 0; program::has_layers && i < 2 * antennas(); ++i)
@@ -75,7 +76,7 @@ MP_FN bool detect_vector(Kernel& kernel,
     auto usable = batch::allowed(noise);
     if constexpr (program::has_prior)
         usable = usable & load_prior(all, arrays, vector);
-    begin(kernel, all, vector, warp, 0);
+    begin(kernel, all, vector, rows);
     usable = usable & kernel.detect(&arrays.received[0],
                                     noise,
                                     program::has_prior ? &arrays.canonical[0] : nullptr,
@@ -86,9 +87,9 @@ MP_FN bool detect_vector(Kernel& kernel,
               &arrays.found[0],
               program::prior_given && program::extrinsic ? &arrays.known[0] : nullptr,
               &arrays.ordered[0]);
-    if (warp.exists)
+    if (stores)
         all.store(vector, &arrays.ordered[0]);
-    return warp.exists && !usable.m;
+    return usable.m;
 }
 
 /* Detect a batch; return the number of this thread's vectors that were erased. */
@@ -104,9 +105,9 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
     unsigned long long first = thread / 32 * parts.at_once;
     while (first < all.chunks) {
         const int rows = parts.rows_from(first);
-        const vectors_of_warp warp{ rows, rank < rows };
         /* a thread without a chunk takes the last one again */
-        const unsigned long long chunk = first + (warp.exists ? rank : rows - 1);
+        const bool exists = rank < rows;
+        const unsigned long long chunk = first + (exists ? rank : rows - 1);
         lane* const matrix = &arrays.matrix[0];
         all.load_matrix(chunk, matrix);
         if constexpr (program::has_layers)
@@ -114,8 +115,11 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
                 program::points.layers, layers(), antennas(), matrix, &arrays.shift[0]);
         kernel.prepare(matrix);
         const unsigned length = program::matrix_each ? 1 : all.chunk;
-        for (unsigned t = 0; t < length; ++t)
-            erased += detect_vector(kernel, all, arrays, warp, chunk * length + t);
+        for (unsigned t = 0; t < length; ++t) {
+            const bool usable =
+                detect_vector(kernel, all, arrays, rows, chunk * length + t, exists);
+            erased += exists && !usable;
+        }
         if constexpr (program::dynamic)
             first = step + all.take(parts.at_once);
         else

@@ -34,10 +34,10 @@ constexpr int num_llr = 8;
 constexpr int num_hard = 0;
 /* prior_given: the call has a-priori LLRs. has_layers: layers have known bits (see
  * grid_layer). has_prior: the kernel gets a-priori LLRs. matrix_each: each vector has its
- * own matrix. as_int8: LLRs have 8 bits. counts: nodes are counted. */
+ * own matrix. as_int8: LLRs have 8 bits. */
 constexpr bool prior_given = false, has_layers = false;
 constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
-constexpr bool as_int8 = false, counts = false;
+constexpr bool as_int8 = false;
 /* dynamic: vectors take unequal time, so warps take the next vectors when they are ready.
  * extrinsic: the a-priori LLRs are subtracted from the result. */
 constexpr bool dynamic = false, extrinsic = false;

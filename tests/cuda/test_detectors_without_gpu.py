@@ -16,12 +16,11 @@ from without_gpu import detect, launcher
 @pytest.mark.parametrize("form, name, size, own, period, more", FORMS)
 def test_forms(form, name, size, own, period, more, tmp_path):
     det = detectors.create(name, num_tx=size[0], num_rx=size[1], backend="cpu", **own)
-    launch = launcher(det, tmp_path, form, matrix_each=period == 1, has_prior="known" in more,
-                      counts="counts" in more)
+    launch = launcher(det, tmp_path, form, matrix_each=period == 1, has_prior="known" in more)
     compare(det, launch, period, **more)
 
 
-def compare(det, launch, period, n=70, snrs_db=(15,), known=0, counts=False, ties=0):
+def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
     """Compare with the CPU, on two blocks.
 
     known is the standard deviation of the a-priori LLRs, ties the number of vectors that may
@@ -35,17 +34,13 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, counts=False, tie
             h[4, :, -1] = 0.4 * h[4, :, 0]
         prior = (np.random.default_rng(1).normal(0, known, bits.shape).astype(np.float32)
                  if known else None)
-        nodes = np.zeros((n, det.team_size if det.name == "psd" else 1), np.uint32)
-        llr, erased = detect(det, launch, y, h, noise_var, prior, 2, period,
-                             nodes if counts else None)
+        llr, erased = detect(det, launch, y, h, noise_var, prior, 2, period)
         expected = det.detect(y, h, noise_var, prior)
         differ = np.max(np.abs(llr - expected), axis=1) > 1e-3 * np.max(np.abs(expected), axis=1)
         if np.count_nonzero(differ) <= ties:
             llr[differ] = expected[differ]
         assert_close(llr, expected)
         assert erased == det.erasures == (period if det.NEEDS_RANK else 0)
-        if counts:
-            np.testing.assert_array_equal(nodes[:, 0], det.count_nodes(y, h, noise_var, prior))
 
 
 @pytest.fixture(scope="module")

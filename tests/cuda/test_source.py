@@ -21,7 +21,7 @@ REGISTERS = [    # Each thread has its vector's arrays in registers.
 # A case for each form: the usual one of each detector, then those for other sizes and calls.
 FORMS = [
     *((name, {}, {"has_prior": kind.SUPPORTS_PRIOR}) for name, kind in detectors.REGISTRY.items()),
-    ("sd", {}, {"counts": True}), ("psd", {}, {"counts": True}), ("bitflip", {}, {"num_hard": 3}),
+    ("bitflip", {}, {"num_hard": 3}),
     ("zf", {"constellation": "bpsk,qam16,qpsk,qpsk"}, {"as_int8": True}),
     ("mla", {"num_tx": 3, "method": "table"}, {}), ("mla", {"constellation": "wlan_qam256",
                                                             "num_tx": 2}, {}),

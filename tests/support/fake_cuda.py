@@ -151,8 +151,8 @@ class Fake:
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
-        places = view(arguments, np.uint64, 16)
-        (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, nodes, width, _,
+        places = view(arguments, np.uint64, 14)
+        (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, _,
          counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
@@ -167,8 +167,7 @@ class Fake:
                 view(noise, np.float32, n) if noise else np.array([common], np.float32),
                 view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
                 hard=(np.ascontiguousarray(np.moveaxis(
-                    view(hard, np.uint8, n, variant.num_hard, bits), 0, 1)) if hard else None),
-                nodes=view(nodes, np.uint32, n, width) if nodes else None)
+                    view(hard, np.uint8, n, variant.num_hard, bits), 0, 1)) if hard else None))
             erased, taken = view(counters, np.uint64, 2)
             assert erased == taken == 0
             view(counters, np.uint64, 2)[:] = lost, n

@@ -18,7 +18,6 @@ static struct {
     float noise_var;
     const float* prior;
     void* llr;
-    unsigned *nodes, team;
     unsigned long long* counters;
 } call;
 
@@ -41,17 +40,17 @@ extern "C" unsigned long long arena_size()
 
 extern "C" void launch(unsigned blocks, unsigned long long n, unsigned chunk, unsigned per_matrix,
                        const float* y, const float* h, float noise_var, const float* prior,
-                       void* llr, unsigned* nodes, unsigned team, unsigned long long* counters)
+                       void* llr, unsigned long long* counters)
 {
     std::vector<float> arenas(static_cast<std::size_t>(blocks) * MIMOPACK_THREADS * MIMOPACK_ARENA);
     scratch = arenas.data();
-    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, nodes, team, counters };
+    call = { n, chunk, per_matrix, y, h, noise_var, prior, llr, counters };
     gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
         turns::run(MIMOPACK_THREADS, [] {
             detect(call.n, call.n / call.chunk, call.chunk, call.per_matrix, call.y, call.h,
-                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, call.nodes,
-                   call.team, scratch, call.counters);
+                   nullptr, call.noise_var, call.prior, call.llr, 1.0f, nullptr, scratch,
+                   call.counters);
         });
 }
 """
@@ -83,11 +82,10 @@ def launcher(det, folder, form="", arena=2048, **call):
     return program.launch
 
 
-def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1, nodes=None):
+def detect(det, launch, y, h, noise_var, prior=None, blocks=1, chunk=1):
     """Run the program; return (LLRs, number of erased vectors)."""
     n, matrices = len(y), len(h)
     llr, counters = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(2, np.uint64)
     launch(blocks, ctypes.c_ulonglong(n), chunk, n // matrices // chunk, pointer(y), pointer(h),
-           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(nodes),
-           0 if nodes is None else nodes.shape[1], pointer(counters))
+           ctypes.c_float(noise_var), pointer(prior), pointer(llr), pointer(counters))
     return llr, counters[0]

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parallel sphere detector on a GPU. The search of the sphere detector finds the same
  * solution, 3 to 8 times as fast as rounds by a team of threads for each vector, as 004
- * has them (H200, 4x4, QPSK and 16-QAM). Rounds by a single thread count nodes, and take
- * the sizes and a-priori LLRs that this search does not. */
+ * has them (H200, 4x4, QPSK and 16-QAM). Rounds by a single thread take the sizes and
+ * a-priori LLRs that this search does not. */
 #pragma once
 #include "cuda/prepared.h"
 #include "detectors/psd/kernel.h"
@@ -19,7 +19,7 @@ template <int NT = program::fixed_tx,
 MP_FN auto make_psd(arena<lane>& a)
 {
     constexpr psd_options o = program::options();
-    if constexpr (fits_registers && !program::counts) {
+    if constexpr (fits_registers) {
         return shared_sphere<NT, NR, WIDTH>(a, program::points);
     } else {
         const psd_shape shape{

@@ -16,7 +16,7 @@ template <bool BEST_FIRST,
 MP_FN auto make_sphere(arena<lane>& a)
 {
     constexpr sphere_options o = program::options();
-    if constexpr (!BEST_FIRST && !o.enumeration && fits_registers && !program::counts)
+    if constexpr (!BEST_FIRST && !o.enumeration && fits_registers)
         return shared_sphere<NT, NR, WIDTH>(a, program::points);
     else
         return sphere<lane, program::width>(

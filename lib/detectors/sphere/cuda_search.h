@@ -11,7 +11,7 @@
  * 131072 searches takes 403 turns with the candidate and 13478 without it; the mean is 19
  * and 25 turns.
  *
- * Square QAM of up to three bits per axis, no a-priori LLRs, no count of nodes. */
+ * Square QAM of up to three bits per axis, no a-priori LLRs. */
 #pragma once
 #include "common/amplification_order.h"
 #include "cuda/registers.h"

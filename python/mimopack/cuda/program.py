@@ -25,7 +25,7 @@ THREADS_WANTED = 512
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
-_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 2Q I4x 2Q")
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 3Q")
 
 # The kernel and its handle; the floats in a thread's arena, and whether it is in global memory; the
 # number of blocks that a multiprocessor runs at a time; the number of threads that take a vector if
@@ -37,20 +37,19 @@ class Variant(NamedTuple):
     """The properties of a batch that select its program.
 
     Attributes:
-        has_prior, matrix_each, as_int8, num_hard, counts: see ``source.program``.
+        has_prior, matrix_each, as_int8, num_hard: see ``source.program``.
     """
 
     has_prior: bool
     matrix_each: bool
     as_int8: bool
     num_hard: int
-    counts: bool
 
     @classmethod
     def of(cls, batch):
         """Return the variant for a ``DetectBatch``."""
         return cls(batch.prior is not None, batch.per_channel == 1, batch.out.dtype == np.int8,
-                   batch.num_hard, batch.nodes is not None)
+                   batch.num_hard)
 
 
 class Program:
@@ -93,19 +92,18 @@ class Program:
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
-               int8_scale, hard, nodes, nodes_per_vector, counters, stream):
+               int8_scale, hard, counters, stream):
         """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
             variant: :class:`Variant`, which selects the kernel.
             n: number of vectors; each group of per_channel vectors shares a matrix.
-            y, h, noise_var, prior, out, hard, nodes, counters: addresses on the GPU, 0 for an
-                absent array. Addresses of complex numbers and of LLRs are multiples of 16. counters
-                has COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to
-                the first 8.
+            y, h, noise_var, prior, out, hard, counters: addresses on the GPU, 0 for an absent
+                array. Addresses of complex numbers and of LLRs are multiples of 16. counters has
+                COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to the
+                first 8.
             common_noise_var: noise_var of all vectors, if the array is absent.
             int8_scale: number of int8 steps for an LLR of 1.
-            nodes_per_vector: number of node counters per vector.
             stream: CuPy stream.
         """
         compiled = self._compile(variant)
@@ -120,8 +118,8 @@ class Program:
                 scratch = cupy().cuda.alloc(blocks * block_bytes)
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
-            common_noise_var, prior, out, int8_scale, hard, nodes, nodes_per_vector,
-            scratch.ptr if scratch else 0, counters)
+            common_noise_var, prior, out, int8_scale, hard, scratch.ptr if scratch else 0,
+            counters)
         cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
 
@@ -145,7 +143,7 @@ class Program:
         Returns:
             A ``Count`` of the erased vectors.
         """
-        y, h, noise_var, prior, out, int8_scale, _, hard, nodes = batch
+        y, h, noise_var, prior, out, int8_scale, _, hard, _ = batch
         module = cupy()
         with current(self.device):
             if hard is not None:
@@ -159,14 +157,13 @@ class Program:
                 # copies of misaligned arrays live until the kernel is queued
                 aligned = [None if array is None else _aligned(array) for array in (y, h, prior)]
                 target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
-                y_at, h_at, prior_at, noise_at, out_at, hard_at, nodes_at = (
+                y_at, h_at, prior_at, noise_at, out_at, hard_at = (
                     0 if array is None else array.data.ptr
-                    for array in (*aligned, None if common else noise_var, target, hard, nodes))
+                    for array in (*aligned, None if common else noise_var, target, hard))
                 self.launch(
                     Variant.of(batch), n, batch.per_channel, y_at, h_at, noise_at,
-                    float(noise_var[0]) if common else 0,
-                    prior_at, out_at, int8_scale, hard_at, nodes_at,
-                    0 if nodes is None else nodes.shape[1], counters.ptr, stream)
+                    float(noise_var[0]) if common else 0, prior_at, out_at, int8_scale, hard_at,
+                    counters.ptr, stream)
                 if target is not out:
                     out[...] = target
         return Count(counters, stream)
@@ -244,7 +241,7 @@ class CudaBackend:
             programs[gpu].launch(
                 variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
                 common_noise_var, at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0),
-                0, 0, at["counters"], stream)
+                at["counters"], stream)
 
         return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)
 

@@ -61,8 +61,7 @@ def numbers(values):
     return "{ " + ", ".join(number(value) for value in values) + " }"
 
 
-def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
-            counts=False):
+def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0):
     """Return the text of a program with the kernel ``detect``, or with ``arena_size``.
 
     ``arena_size`` returns the number of floats that a thread of ``detect`` needs for its arrays.
@@ -74,7 +73,6 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
         num_hard: number of hard solutions in a call.
         matrix_each: whether each vector has its own matrix.
         as_int8: whether the LLRs are int8.
-        counts: whether nodes are counted.
     """
     points = np.asarray(plan["points"], np.complex64)
     num_tx, num_rx = plan["num_tx"], plan["num_rx"]
@@ -101,7 +99,7 @@ constexpr int bits = {bits}, width = {plan["width"]}, num_llr = {num_llr};
 constexpr int num_hard = {num_hard};
 constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(layers))};
 constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
-constexpr bool as_int8 = {number(as_int8)}, counts = {number(counts)};
+constexpr bool as_int8 = {number(as_int8)};
 constexpr bool dynamic = {number(plan["unequal"])}, extrinsic = {number(plan["extrinsic"])};
 {"".join(map(_array, lists.items()))}constexpr {family}_options options()
 {{

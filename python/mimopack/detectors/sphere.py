@@ -7,8 +7,8 @@ import operator
 import numpy as np
 
 from .. import reference
-from ..arrays import array_module, is_device_array
-from ..cuda.device import cupy, current
+from ..arrays import is_device_array
+from ..cuda.device import cupy
 from .base import Detector
 from .parameters import Parameter
 
@@ -52,8 +52,8 @@ class _Sphere(Detector):
     def count_nodes(self, y, h, noise_var, prior=None):
         """Count the nodes that the search visits (004 fig. 10).
 
-        The search visits a node when it evaluates the node's metric. Arguments and errors are those
-        of ``detect``.
+        The CPU searches, also for arrays on a GPU. The search visits a node when it evaluates the
+        node's metric. Arguments and errors are those of ``detect``.
 
         Returns:
             (n,) uint32, modulo 2^32; 0 for a vector that cannot be detected.
@@ -68,13 +68,13 @@ class _Sphere(Detector):
             self._erased = int(erased.sum())
             return visited.astype(np.uint32)
         batch = self._batch(y, h, noise_var, prior, None)
-        if self.backend == "cuda" and not is_device_array(y):
-            with current(self.devices[0]):
-                return self._count(*(cupy().asarray(values) if np.ndim(values) else values
-                                     for values in (y, h, noise_var, prior)), width).get()
-        nodes = array_module(y).zeros((batch.n, width), np.uint32)
-        batch = batch._replace(nodes=nodes)
-        self._erased = self._on_cuda(batch) if is_device_array(y) else self._on_cpu(batch)
+        if is_device_array(y):
+            with y.device:
+                return cupy().asarray(self._count(*(
+                    values.get() if is_device_array(values) else values
+                    for values in (y, h, noise_var, prior)), width))
+        nodes = np.zeros((batch.n, width), np.uint32)
+        self._erased = self._on_cpu(batch._replace(nodes=nodes))
         return nodes
 
     def _visited(self, y, h, noise_var, constellation, prior=None):
@@ -152,11 +152,11 @@ class PSD(_Sphere):
     On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. On a GPU each
     thread processes one vector. With two to four layers of up to 64-QAM and without a-priori LLRs
     it searches depth first, which finds the same solution and is 3 to 8 times as fast as the teams
-    of threads of 004 §4.3; otherwise, and to count nodes, it searches in rounds.
+    of threads of 004 §4.3; otherwise it searches in rounds.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
     tt takes evaluation n of a round. Levels that are skipped are not counted. If the metrics of two
-    nodes are equal to float32 precision, the counts of different backends may differ.
+    nodes are equal to float32 precision, the counts may differ from those of backend "reference".
     """
 
     name = "psd"
@@ -248,7 +248,7 @@ class PSD(_Sphere):
     def count_nodes(self, y, h, noise_var, prior=None):
         """Count the nodes that each thread evaluates (004 fig. 10).
 
-        Arguments and errors are those of ``detect``.
+        The CPU searches, also for arrays on a GPU. Arguments and errors are those of ``detect``.
 
         Returns:
             (n, team_size) uint32, modulo 2^32; 0 for a vector that cannot be detected.
