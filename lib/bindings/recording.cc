@@ -75,61 +75,48 @@ std::size_t interleave(const std::vector<const float*>& channels,
     return clipped;
 }
 
+/* Quantise channels of n samples into a C-contiguous array (n, channels, 2). */
 template <typename T>
-bool fill(const std::vector<const float*>& channels,
-          py::array& out,
-          std::size_t samples,
-          float factor,
-          float offset,
-          std::size_t& clipped)
-{
-    if (!py::isinstance<py::array_t<T>>(out))
-        return false;
-    T* const to = static_cast<T*>(out.mutable_data());
-    const py::gil_scoped_release release;
-    clipped = interleave(channels, to, samples, factor, offset);
-    return true;
-}
-
 std::size_t quantise_samples(const std::vector<samples_array>& samples,
-                             py::array& out,
+                             py::array_t<T, py::array::c_style>& out,
                              float factor,
                              float offset)
 {
-    if (out.ndim() != 3 || out.shape(2) != 2 ||
-        out.shape(1) != static_cast<py::ssize_t>(samples.size()) ||
-        !(out.flags() & py::array::c_style))
-        throw std::invalid_argument(
-            "quantise_samples: out must be C-contiguous (n, channels, 2)");
     std::vector<const float*> channels;
-    for (const samples_array& one : samples) {
-        if (one.ndim() != 1 || one.shape(0) != out.shape(0))
+    for (const samples_array& channel : samples) {
+        if (channel.ndim() != 1 || channel.shape(0) != out.shape(0))
             throw std::invalid_argument(
                 "quantise_samples: a channel must have n samples");
-        channels.push_back(reinterpret_cast<const float*>(one.data()));
+        channels.push_back(reinterpret_cast<const float*>(channel.data()));
     }
     const std::size_t count = out.shape(0);
-    std::size_t clipped = 0;
-    if (!fill<std::int16_t>(channels, out, count, factor, offset, clipped) &&
-        !fill<std::uint16_t>(channels, out, count, factor, offset, clipped) &&
-        !fill<std::int8_t>(channels, out, count, factor, offset, clipped) &&
-        !fill<std::uint8_t>(channels, out, count, factor, offset, clipped))
-        throw std::invalid_argument(
-            "quantise_samples: out must have integers of 8 or 16 bits of this machine");
-    return clipped;
+    if (static_cast<std::size_t>(out.size()) != 2 * count * channels.size())
+        throw std::invalid_argument("quantise_samples: out must be (n, channels, 2)");
+    T* const to = out.mutable_data();
+    const py::gil_scoped_release release;
+    return interleave(channels, to, count, factor, offset);
+}
+
+template <typename T>
+void bind(py::module_& m)
+{
+    m.def("quantise_samples",
+          &quantise_samples<T>,
+          py::arg("samples"),
+          py::arg("out").noconvert(),
+          py::kw_only(),
+          py::arg("factor"),
+          py::arg("offset"));
 }
 
 } // namespace
 
 void bind_recording(py::module_& m)
 {
-    m.def("quantise_samples",
-          &quantise_samples,
-          py::arg("samples"),
-          py::arg("out").noconvert(),
-          py::kw_only(),
-          py::arg("factor"),
-          py::arg("offset"));
+    bind<std::int16_t>(m);
+    bind<std::uint16_t>(m);
+    bind<std::int8_t>(m);
+    bind<std::uint8_t>(m);
 }
 
 } // namespace mimopack

@@ -5,12 +5,12 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import recording
-from recordings import exact_samples
+from recordings import exact_samples, stored
 
 
 def _raw(path, samples, datatype):
     """Write samples (channels, n) interleaved, without metadata."""
-    recording.get_datatype(datatype).encode(samples)[0].tofile(path)
+    stored(samples, datatype).tofile(path)
     return path
 
 

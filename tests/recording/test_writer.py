@@ -98,8 +98,8 @@ def test_integers_are_the_nearest_even_at_halves_and_beyond_full_scale(name):
     scaled = np.rint(parts.astype(np.float64) / datatype.scale) + datatype.offset
     wrong = ~((scaled >= limits.min) & (scaled <= limits.max))
     expected = np.clip(np.where(np.isnan(scaled), datatype.offset, scaled), limits.min, limits.max)
-    components, clipped = datatype.encode(parts.astype(np.float32).view(np.complex64)[..., 0])
-    assert components.dtype == datatype.component
+    components = np.empty((3001, channels, 2), datatype.component)
+    clipped = datatype.encode([*parts.astype(np.float32).view(np.complex64)[..., 0]], components)
     assert np.array_equal(components, expected.transpose(1, 0, 2))
     assert clipped == wrong.sum() > 0
 

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Samples for recordings."""
+"""Samples for recordings, and their bytes."""
 
 import numpy as np
 from gnuradio.mimopack import recording
+from gnuradio.mimopack.recording.packing import Packing
 
 
 def exact_samples(channels, n, datatype, seed=0):
@@ -18,3 +19,11 @@ def exact_samples(channels, n, datatype, seed=0):
     else:
         parts = rng.standard_normal((channels, n, 2))
     return parts.astype(np.float32).view(np.complex64)[..., 0]
+
+
+def stored(samples, datatype):
+    """Return (channels, n) samples as a file holds them: components (n, channels, 2)."""
+    packing = Packing(len(samples), datatype, "interleaved")
+    block = packing.empty(len(samples[0]))
+    packing.pack(packing.check(samples), block)
+    return block[0]

@@ -54,18 +54,7 @@ class Datatype:
             for channel, samples in enumerate(out):
                 samples[...] = parts.view(np.complex64)[:, channel, 0]
 
-    def encode(self, samples):
-        """Convert (channels, n) complex64 samples to (n, channels, 2) stored components.
-
-        Returns:
-            (components, clipped): the array, and the number of components that were clipped to the
-            range of the type, or were NaN and became 0.
-        """
-        samples = np.ascontiguousarray(samples, np.complex64)
-        out = np.empty((samples.shape[1], samples.shape[0], 2), self.component)
-        return out, self.encode_into(samples, out)
-
-    def encode_into(self, samples, out):
+    def encode(self, samples, out):
         """Convert samples to stored components in an existing array.
 
         Args:

@@ -55,7 +55,7 @@ class Packing:
         """
         each = self.num_channels // self.num_files
         count = len(samples[0])
-        return sum(self.datatype.encode_into(samples[each * index:each * (index + 1)],
+        return sum(self.datatype.encode(samples[each * index:each * (index + 1)],
                                              part[position:position + count])
                    for index, part in enumerate(out))
 

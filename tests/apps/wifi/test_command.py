@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.csi import read_csi
+from recordings import stored
 from source_tree import ROOT
 from wifi_air import FRAMES, air, record
 
@@ -116,7 +117,7 @@ def test_bare_samples_of_two_channels(tmp_path, datatype):
     samples, sent = air(FRAMES, 2, level=0.2)
     kind = recording.get_datatype(datatype)
     path = tmp_path / "bare.bin"
-    kind.encode(samples)[0].tofile(path)
+    stored(samples, datatype).tofile(path)
     result = _wifi(path, "--rate", "20e6", "--format", datatype, "--channels", "2",
                    "--frequency", "5.18G", "-q", "--json", tmp_path / "f.json")
     assert result.exit_code == 0, result.output
@@ -210,7 +211,7 @@ def test_a_wrong_reading_of_the_file_is_found(tmp_path, written, options, said):
     samples, _ = air(FRAMES, 2)
     samples = np.round(samples.view(np.float32) * 32768).view(np.complex64) / 32768
     path = tmp_path / "r.ci16"
-    recording.get_datatype(written).encode(samples)[0].tofile(path)
+    stored(samples, written).tofile(path)
     result = _wifi(path, "--rate", "20e6", *options)
     assert result.exit_code == 1
     assert said in result.output

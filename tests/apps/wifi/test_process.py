@@ -14,9 +14,9 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.csi import read_csi
+from recordings import stored
 from source_tree import ROOT
 from wifi_air import FRAMES, air, record
 
@@ -43,9 +43,8 @@ def simulated(tmp_path_factory):
 def _long_recording(path, seconds=1000):
     """Write a frame and a long silence, which keeps the receiver busy: a sparse file."""
     samples, sent = air(FRAMES[:2], 2)
-    stored = recording.get_datatype("ci16").encode(samples)[0]
     with path.open("wb") as handle:
-        handle.write(stored.tobytes())
+        handle.write(stored(samples, "ci16").tobytes())
         handle.truncate(int(8 * 20e6 * seconds))
     return sent
 
