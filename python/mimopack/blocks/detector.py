@@ -57,32 +57,30 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         hard_inputs: number of inputs ``hard`` (bitflip_detector), 0 to 8. The candidates are those
             of all these solutions; without such an input they are those of ZF-SIC's solution.
 
-    The constructor raises ValueError if an argument is invalid, or if backend is "cuda" and there
-    is no GPU. It raises ImportError if backend is "cuda" and there is no CuPy.
-
-    Each input item gives one output item. A vector is erased, so that its LLRs are 0, if it has NaN
-    or Inf, if noise_var is not positive, if H has a deficient rank and the detector needs full
-    rank, or if the detector raises an exception. Tags pass from every input to the output. A tag
-    ``noise_var`` on ``y`` sets the noise power from the tag's item on; the method
-    ``set_noise_var`` sets the noise power from the next work() call on. ``set_num_passes`` and
-    ``set_k`` hold from the next call on, too. On a GPU this call compiles a program if the value is
-    new, which takes seconds.
-
-    With backend "cuda" or "auto", a GPU failure in a running flowgraph is logged once; the CPU then
-    detects the current vectors and all later ones, until the flowgraph stops and starts again.
-    start() compiles the GPU code, which takes seconds, or half a minute for the largest searches.
-    With "auto" it then times a batch on the CPU and on the GPU, and logs which one it chooses.
-
-    While the block runs on a GPU, the buffers around it are pinned, and the GPU reads and writes
-    them without a copy. To prevent this, set ``pin_buffers = False`` in section ``[mimopack]`` of
-    GNU Radio's configuration (~/.gnuradio/config.conf).
+    Each input item gives one output item; tags pass from every input to the output. A vector is
+    erased, so that its LLRs are 0, if it has NaN or Inf, if noise_var is not positive, if H has a
+    deficient rank and the detector needs full rank, or if the detector raises an exception. A tag
+    ``noise_var`` on ``y`` sets the noise power from the tag's item on; ``set_noise_var``,
+    ``set_num_passes`` and ``set_k`` hold from the next work() call on.
 
     The block works on batches of about 65536 vectors, or fewer if vectors are large or the detector
     evaluates many candidates per vector. A maximum buffer size on the block makes batches smaller.
 
+    With backend "cuda" or "auto", start() compiles the GPU code, which takes seconds, or half a
+    minute for the largest searches; so does a new value of ``num_passes`` or ``k``. With "auto",
+    start() then times a batch on the CPU and on the GPU, and logs which one it chooses. A GPU
+    failure in a running flowgraph is logged once; the CPU then detects the current vectors and all
+    later ones, until the flowgraph starts again. While the block runs on a GPU, the buffers around
+    it are pinned, so that the GPU uses them without a copy, unless ``pin_buffers = False`` is in
+    section ``[mimopack]`` of GNU Radio's configuration.
+
     Do not change a running flowgraph with lock and unlock. GNU Radio 3.10 then drops the contents
     of buffers, and may drop different numbers of items of ``y`` and ``h`` (GNU Radio issue 6105).
     Stop and start the flowgraph instead.
+
+    Raises:
+        ValueError: an argument is invalid, or backend is "cuda" and there is no GPU.
+        ImportError: backend is "cuda" and there is no CuPy.
     """
 
     DETECTOR = None
@@ -177,10 +175,7 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
             setattr(self._detector, name, value)
 
     def _pin(self, *arrays):
-        """Pin the buffers around the block, once between start and stop.
-
-        After a failure, the block never tries again.
-        """
+        """Pin the buffers around the block, once per run; after a failure, never again."""
         self._pinned, why = True, "they are in files, or the system does not allow it"
         try:
             if self._engine.pin(*arrays):

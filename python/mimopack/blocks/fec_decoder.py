@@ -78,18 +78,14 @@ class fec_decoder(_LlrDecoding, batched_block):
             of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
             ``erasures``, ``failures`` and ``refused_settings``, and with ``mean_iterations``, at
-            most once a second. After the end of the stream, the methods of these names return the
-            totals.
+            most once a second. The methods of these names return the totals too.
 
     Each input item gives one output item, with its tags. A codeword is erased if an LLR is NaN or
     infinite, or if all its LLRs are 0: its bits and output LLRs are 0. A codeword that violates a
     check after the last iteration is undecoded: its bits are the decoder's last decisions.
     Convolutional codes have no checks, see ``coding.ConvolutionalDecoder``.
 
-    With backend "cuda" or "auto", start() compiles the GPU code, which takes seconds. With "auto"
-    it then times a batch on the CPU and on the GPU, and logs which one it chooses. A GPU failure
-    while the flowgraph runs is logged once; the CPU then decodes the current codewords and all
-    later ones, until the flowgraph stops and starts again.
+    Backends "cuda" and "auto", and failures of a GPU: see the detector blocks.
 
     Args:
         code: see ``fec_encoder``.

@@ -46,18 +46,16 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             ``threads``, or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
             ``erasures``, ``failures``, ``refused_settings`` and ``erased_vectors``, and with
-            ``mean_iterations``, at most once a second. After the end of the stream, the methods of
-            these names return the totals.
+            ``mean_iterations``, at most once a second. The methods of these names return the totals
+            too.
 
     Each input item gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
     noise power from the tag's item on; the method ``set_noise_var`` sets the noise power from the
     next work() call on. A vector that cannot be detected (NaN, Inf, rank of H) has no LLRs. A
     codeword without any LLRs is erased: its bits are 0.
 
-    A GPU gets each vector once, and sends back only bits. A GPU failure while the flowgraph runs is
-    logged once; the CPU then receives the current codewords and all later ones, until the flowgraph
-    stops and starts again. start() compiles the GPU code, which takes seconds. With "auto" it then
-    times a batch on the CPU and on the GPU, and logs which one it chooses.
+    A GPU gets each vector once, and sends back only bits. Backends "cuda" and "auto", and failures
+    of a GPU: see the detector blocks.
 
     Args:
         num_tx, num_rx: number of transmit and of receive antennas.

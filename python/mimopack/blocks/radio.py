@@ -5,7 +5,7 @@
 import re
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..text import plural
 
@@ -16,20 +16,10 @@ _LOCKING = 1.0    # seconds for a device to lock to its reference clock
 
 @dataclass(frozen=True)
 class RadioSettings:
-    """The user's settings of a radio.
+    """The user's settings of a radio: the arguments of ``radio_source``, already checked.
 
-    Attributes:
-        device: ``driver=NAME`` with further arguments of SoapySDR after commas, or ``driver=uhd``
-            with a device address of UHD.
-        frequency, sample_rate: in Hz.
-        num_rx: number of antennas.
-        gain: tuple of gains in dB, one for all antennas or one for each; "auto"; None keeps the
-            device's.
-        bandwidth: bandwidth of the analogue filters in Hz; None keeps the device's.
-        antenna_names: tuple of names of the device's ports, one for all antennas or one for each;
-            None keeps the device's.
-        clock_source, time_source: names known to the device; None keeps the device's.
-        correction: whether the device corrects DC offset and IQ imbalance if it can.
+    ``gain`` and ``antenna_names`` are tuples with one value for all antennas or one for each; or
+    None, and for ``gain`` also "auto".
     """
 
     device: str
@@ -42,16 +32,6 @@ class RadioSettings:
     clock_source: str | None = None
     time_source: str | None = None
     correction: bool = True
-
-    def each(self, name):
-        """Return one value of ``gain`` or ``antenna_names`` per antenna; none for None, "auto"."""
-        values = getattr(self, name)
-        if values in (None, "auto"):
-            return ()
-        if len(values) not in (1, self.num_rx):
-            raise ValueError(f"{name}: got {len(values)} values, must be 1 or one for each of "
-                             f"{plural(self.num_rx, 'antenna')}")
-        return values if len(values) == self.num_rx else values * self.num_rx
 
 
 def open_radio(settings):
@@ -93,7 +73,9 @@ class _Radio:
     """Common part of both kinds of radios.
 
     Attributes:
-        settings: ``RadioSettings`` in use.
+        settings: ``RadioSettings``.
+        num_channels: number of antennas.
+        sample_rate, frequency, gain: as in the settings; the last two change.
         source: GNU Radio block with one output per antenna.
         words: name of the device, for the report.
         has_time: whether tags carry the time of the samples.
@@ -105,21 +87,8 @@ class _Radio:
 
     def __init__(self, settings):
         self.settings, self.notes, self.bandwidth = settings, [], None
-
-    @property
-    def num_channels(self):
-        """Number of antennas."""
-        return self.settings.num_rx
-
-    @property
-    def sample_rate(self):
-        """Sample rate in samples per second."""
-        return self.settings.sample_rate
-
-    @property
-    def frequency(self):
-        """Centre frequency in Hz."""
-        return self.settings.frequency
+        self.num_channels, self.sample_rate = settings.num_rx, settings.sample_rate
+        self.frequency, self.gain = settings.frequency, settings.gain
 
     def set_frequency(self, frequency):
         """Tune to a frequency in Hz.
@@ -127,11 +96,11 @@ class _Radio:
         Raises:
             ValueError: the device does not have the frequency. It keeps its present one.
         """
-        before, self.settings = self.settings, replace(self.settings, frequency=frequency)
+        before, self.frequency = self.frequency, frequency
         try:
             self._tune()
         except ValueError:
-            self.settings = before
+            self.frequency = before
             with suppress(ValueError):
                 self._tune()
             raise
@@ -142,8 +111,7 @@ class _Radio:
         Raises:
             ValueError: the device does not have the gain. It keeps its present one.
         """
-        settings = replace(self.settings, gain=gain)
-        gains = settings.each("gain")
+        gains = () if gain in (None, "auto") else self._each("gain", gain)
         for channel, value in enumerate(gains):
             low, high = self._gain_range(channel)
             if not low <= value <= high:
@@ -154,7 +122,7 @@ class _Radio:
             if gains:
                 self._set("gain", gains[channel], channel)
         self._automatic = gain == "auto" or gain is None and self._automatic
-        self.settings = settings
+        self.gain = gain
 
     def set_clock(self):
         """Set the device's clock, just before the flowgraph starts.
@@ -178,8 +146,9 @@ class _Radio:
             if abs(rate / self.sample_rate - 1) > _RATE_TOLERANCE:
                 raise ValueError(f"sample_rate: got {self.sample_rate / 1e6:g} MS/s, the device "
                                  f"offers {rate / 1e6:.6g} MS/s instead")
-        for channel, name in enumerate(settings.each("antenna_names")):
-            self._set("antenna_names", name, channel)
+        if settings.antenna_names is not None:
+            for channel, name in enumerate(self._each("antenna_names", settings.antenna_names)):
+                self._set("antenna_names", name, channel)
         self._tune()
         self.set_gain(settings.gain)
         for channel in self._channels():
@@ -196,6 +165,13 @@ class _Radio:
 
     def _channels(self):
         return range(self.num_channels)
+
+    def _each(self, name, values):
+        """Return one value per antenna."""
+        if len(values) not in (1, self.num_channels):
+            raise ValueError(f"{name}: got {len(values)} values, must be 1 or one for each of "
+                             f"{plural(self.num_channels, 'antenna')}")
+        return values if len(values) == self.num_channels else values * self.num_channels
 
     def _set(self, name, value, channel, setting=None):
         """Set a value of a channel; ``setting`` is the key of SETTERS if it is not ``name``."""
@@ -229,12 +205,7 @@ def _naming(name):
 
 
 class SoapyRadio(_Radio):
-    """A device of SoapySDR.
-
-    Args:
-        settings: ``RadioSettings``.
-        arguments: device arguments of SoapySDR.
-    """
+    """A device of SoapySDR, by its arguments."""
 
     SETTERS = {"sample_rate": "set_sample_rate", "antenna_names": "set_antenna",
                "frequency": "set_frequency", "gain": "set_gain", "gain_mode": "set_gain_mode",
@@ -309,14 +280,7 @@ class SoapyRadio(_Radio):
 
 
 class UhdRadio(_Radio):
-    """A device of UHD, such as a USRP.
-
-    gr-uhd starts the samples of all antennas together.
-
-    Args:
-        settings: ``RadioSettings``.
-        arguments: device address of UHD; several devices as addr0=...,addr1=...
-    """
+    """A device of UHD, such as a USRP, by its address; gr-uhd starts all antennas together."""
 
     SETTERS = {"antenna_names": "set_antenna", "frequency": "set_center_freq", "gain": "set_gain",
                "gain_mode": "set_rx_agc", "bandwidth": "set_bandwidth",

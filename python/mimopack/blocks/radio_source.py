@@ -104,7 +104,7 @@ class radio_source(Controlled, hierarchical_block):
 
     def frequency(self):
         """Return the centre frequency in Hz."""
-        return self._radio.settings.frequency
+        return self._radio.frequency
 
     def set_frequency(self, frequency):
         """Tune all antennas to a frequency in Hz.
@@ -118,7 +118,7 @@ class radio_source(Controlled, hierarchical_block):
 
     def gain(self):
         """Return a tuple with the gain in dB of all antennas or of each; "auto"; or None."""
-        return self._radio.settings.gain
+        return self._radio.gain
 
     def set_gain(self, gain):
         """Set the gain, as the argument ``gain``; None leaves it as it is.

@@ -4,6 +4,7 @@
 
 import time
 from collections import defaultdict, deque
+from contextlib import contextmanager
 
 import numpy as np
 from gnuradio import gr
@@ -63,6 +64,7 @@ class BlockLog:
         self._held_back.clear()
         self._last.clear()
 
+    @contextmanager
     def guard(self, what, cleanup=None):
         """Count and log an exception in the body of the ``with`` statement instead of raising it.
 
@@ -70,7 +72,13 @@ class BlockLog:
             what: text that names what is skipped because of the exception.
             cleanup: function to call after an exception, or None.
         """
-        return _Guard(self, what, cleanup)
+        try:
+            yield
+        except Exception as error:
+            self.failures += 1
+            self.warn("failures", f"{what} skipped: {type(error).__name__}: {error}")
+            if cleanup is not None:
+                cleanup()
 
     def _logger(self):
         # The block's own logger keeps the name that the block had when it was made.
@@ -79,35 +87,10 @@ class BlockLog:
         return logger
 
 
-class _Guard:
-    """Context manager of ``BlockLog.guard``; a generator would take several times as long."""
-
-    __slots__ = ("_cleanup", "_log", "_what")
-
-    def __init__(self, log, what, cleanup):
-        self._log, self._what, self._cleanup = log, what, cleanup
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, _kind, error, _trace):
-        if not isinstance(error, Exception):
-            return False
-        self._log.failures += 1
-        self._log.warn("failures", f"{self._what} skipped: {type(error).__name__}: {error}")
-        if self._cleanup is not None:
-            self._cleanup()
-        return True
-
-
 def remaining(block, port):
-    """Yield the messages that wait at a port; call this in ``stop()``.
+    """Yield the messages that wait at a port, a PMT of its name; call this in ``stop()``.
 
     GNU Radio drops them when a block without inputs ends.
-
-    Args:
-        block: the block.
-        port: PMT of the port's name.
     """
     block = block.to_basic_block()
     while block.nmsgs(port):
@@ -115,10 +98,7 @@ def remaining(block, port):
 
 
 def vector(dtype, width):
-    """Return the type of a port whose items are vectors of ``width`` values.
-
-    GNU Radio needs the bare type for width 1.
-    """
+    """Return the type of a port of vectors; GNU Radio needs the bare type for width 1."""
     return dtype if width == 1 else (dtype, width)
 
 
