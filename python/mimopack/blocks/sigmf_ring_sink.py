@@ -133,8 +133,10 @@ class sigmf_ring_sink(hierarchical_block):
         self._finish()
 
     def _finish(self):
-        if self._thread is not None:
-            self._thread.join()
+        with self._lock:    # a trigger may be starting a thread
+            thread = self._thread
+        if thread is not None:
+            thread.join()
         if not self._samples.runs and not self._trigger.runs:
             self._outlet.end(self._samples.ended and self._trigger.ended)
 
