@@ -88,10 +88,9 @@ class LlrHealth:
     errors.
 
     ``LlrFigures.scale`` is the maximum-likelihood factor a under which decisions are wrong with
-    probability e^-a|x| / (1 + e^-a|x|). This is logistic regression with one weight; for neural
-    networks it is called temperature scaling (C. Guo et al., On calibration of modern neural
-    networks, ICML 2017). The estimate leaves out saturated LLRs, because clipping has reduced their
-    magnitude.
+    probability e^-a|x| / (1 + e^-a|x|): logistic regression with one weight, also known as
+    temperature scaling (C. Guo et al., ICML 2017). It leaves out saturated LLRs, whose magnitude
+    clipping has reduced.
 
     Args:
         limit: magnitude from which an LLR counts as saturated. None takes the largest magnitude so

@@ -199,35 +199,6 @@ def test_erasures_are_counted_and_reported():
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
 
 
-
-
-class TestControl:
-    @pytest.mark.parametrize("message, noise_var, threads", [
-        (pmt.to_pmt({"noise_var": 0.7, "threads": 2}), 0.7, 2),
-        (pmt.cons(pmt.intern("noise_var"), pmt.from_double(0.3)), 0.3, 1),
-        (pmt.to_pmt({"noise_var": 0.7, "threads": 1.5}), 0.7, 1)])
-    def test_message_port(self, message, noise_var, threads):
-        """Messages change settings while the flowgraph runs; a refused value changes nothing."""
-        block = make("zf", noise_var=0.25, threads=1)
-        tb = gr.top_block()
-        sources = [blocks.null_source(32), blocks.null_source(128)]
-        throttles = [blocks.throttle(32, 1e4), blocks.throttle(128, 1e4)]
-        sink = blocks.null_sink(64)
-        for port in range(2):
-            tb.connect(sources[port], throttles[port], (block, port))
-        tb.connect(block, sink)
-        tb.start()
-        block._post(pmt.intern("control"), message)
-        deadline = time.monotonic() + 5
-        while (block.noise_var(), block.threads()) != (noise_var, threads) or (
-                time.monotonic() < deadline - 4.7) or not block.vectors():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        tb.stop()
-        tb.wait()
-        assert block.vectors() > 0
-
-
 @pytest.mark.parametrize("way", ["method", "callback", "message"])
 def test_a_parameter_changes_in_a_running_flowgraph(way):
     name, parameter, before, after = "nway", "num_passes", 4, 2

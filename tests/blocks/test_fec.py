@@ -172,15 +172,6 @@ class TestDecoder:
         said = "".join(capfd.readouterr())
         assert said.count("going on with the CPU") == 1 and "off the bus" in said
 
-    @pytest.mark.parametrize("message, iterations, threads", [
-        (pmt.to_pmt({"iterations": 3, "threads": 2}), 3, 2),
-        (pmt.cons(pmt.intern("iterations"), pmt.from_long(5)), 5, 1),
-        (pmt.to_pmt({"iterations": 4, "threads": -1}), 4, 1)])
-    def test_control(self, message, iterations, threads):
-        tested = mimopack.fec_decoder(CODE, threads=1)
-        tested._on_control(message)
-        assert (tested.iterations(), tested.threads()) == (iterations, threads)
-
 
 @pytest.mark.quick
 class TestPdus:

@@ -147,10 +147,9 @@ class message_source(Batched, Listening, gr.basic_block):
 class message_outlet(gr.basic_block):
     """Message ports that stay open until another block calls ``end``.
 
-    Before GNU Radio calls a block's stop(), it tells the receivers of the block's messages that the
-    block is done, and they end. Messages sent in stop() arrive too late. A hierarchical block
-    therefore contains an outlet beside the working block, and sends all messages through the
-    outlet.
+    Before GNU Radio calls a block's stop(), it tells the receivers of its messages that the block
+    is done, and they end: messages sent in stop() arrive too late. A hierarchical block therefore
+    sends its messages through an outlet beside the working block.
 
     Args:
         ports: names of the output ports.
@@ -194,11 +193,9 @@ class message_outlet(gr.basic_block):
             self.message_port_pub(self._ports[name], message)
 
     def end(self, done=True):
-        """End a run after its last message.
+        """End a run after its last message; tell the receivers if the flowgraph is ``done``.
 
-        Args:
-            done: whether the flowgraph has ended, which the receivers are then told. If not, it was
-                stopped or is being changed.
+        If not, it was stopped from outside or is being changed.
         """
         if done:
             self.to_basic_block()._post(_SYSTEM, pmt.cons(_DONE, pmt.from_long(1)))

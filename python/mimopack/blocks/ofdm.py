@@ -12,12 +12,10 @@ from .streams import vector
 
 
 class _reordering_block(gr.basic_block):
-    """Base class of blocks that put the values of a block of items into another order.
+    """Base class of blocks that put the values of each block of items into another order.
 
-    Args:
-        name, in_sig, out_sig: see ``gr.basic_block``.
-        taken: for each input, the number of items that a block takes.
-        made: number of items that a block makes at each output.
+    ``taken`` is the number of items that such a block takes, for each input; ``made`` is the number
+    that it makes at each output.
     """
 
     def __init__(self, name, in_sig, out_sig, taken, made):

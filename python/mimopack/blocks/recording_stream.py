@@ -21,14 +21,9 @@ _LONGEST_PAUSE = 4e-3    # seconds
 
 
 def read_tags(tags, timeline, log):
-    """Pass the tags rx_rate, rx_freq and rx_time to a ``recording.Timeline``.
+    """Pass the tags rx_rate, rx_freq and rx_time of an input to a ``recording.Timeline``.
 
     Tags with invalid values are ignored, counted and logged.
-
-    Args:
-        tags: tags of one input, in any order.
-        timeline: ``recording.Timeline``.
-        log: ``BlockLog``.
     """
     known = [(tag.offset, pmt.symbol_to_string(tag.key), tag.value) for tag in tags
              if pmt.is_symbol(tag.key)]

@@ -23,19 +23,16 @@ class sigmf_multichannel_sink(hierarchical_block):
 
     Tags on the first input, as UHD and Soapy sources send them, describe the samples: rx_rate is
     the sample rate in samples per second, rx_freq is the centre frequency in Hz, and rx_time (a
-    tuple of whole seconds since 1970 and a fraction) is the time. The tags override sample_rate,
+    tuple of whole seconds since 1970 and a fraction) is the time. They override sample_rate,
     frequency and the host's clock. A change of frequency or a gap begins a new capture segment. A
-    gap is a span of dropped samples, or an rx_time that differs by more than half a sample from the
-    time that the previous rx_time and the sample rate predict. Tags with invalid values are
-    ignored, counted and logged.
+    gap is a span of dropped samples, or an rx_time more than half a sample off the expected time.
+    Tags with invalid values are ignored, counted and logged.
 
-    Connect port ``frames`` to the port of that name of ``wifi_receiver``. The block annotates the
-    samples of each frame (see ``recording.frame_annotation``). A dictionary must have the keys
-    ``start`` (first sample of the frame, counted at this block) and ``num_samples``. A frame
-    gets an annotation only if the recording holds all its samples. A recording holds at most a
-    million annotations.
-    Messages may arrive after the samples of their frames, or after the end of the stream: the block
-    writes the metadata again when the senders of messages have ended.
+    Connect port ``frames`` to the port of that name of ``wifi_receiver``. A dictionary must have
+    the keys ``start`` (first sample of the frame, counted at this block) and ``num_samples``; see
+    ``recording.frame_annotation``. A frame gets an annotation if the recording holds all its
+    samples. Messages may arrive after the end of the stream: the block writes the metadata again
+    when the senders of messages have ended.
 
     A disk error ends the recording; the samples written before form a valid recording. If the disk
     refuses the metadata, the samples stay without them, and the log names the files. With overload

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: play a multi-channel SigMF recording with all antennas aligned."""
 
-from bisect import bisect_left
-
 import numpy as np
 import pmt
 from gnuradio import gr
@@ -23,7 +21,7 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
     several datasets, in a format of ``recording.DATATYPES`` (see ``recording.Reader``). The block
     logs the problems that the reader found and worked around. If a file cannot be read, or is cut
-    while it plays, the block logs the error and the stream ends.
+    while it plays, the block logs and counts the error (``failures``), and the stream ends.
 
     Ports:
         out 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
@@ -32,9 +30,6 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
     far as the metadata gives their values: rx_rate (samples per second), rx_freq (centre frequency
     in Hz) and rx_time (a tuple of whole seconds since 1970 and a fraction). With ``repeat``, the
     tags repeat as well.
-
-    If the recording cannot be read any further, the stream ends. The exception is counted
-    (``failures``) and logged.
 
     Args:
         path: path of the metadata, the dataset or the collection, or their common stem; or a
@@ -58,8 +53,6 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
         if num_channels not in (None, self.reader.num_channels):
             raise ValueError(f"num_channels: got {num_channels}, {self.reader.path.name} has "
                              f"{self.reader.num_channels}")
-        self._segments = self.reader.segments
-        self._starts = [segment.start for segment in self._segments]
         gr.sync_block.__init__(self, "sigmf_multichannel_source", None,
                                [np.complex64] * self.reader.num_channels)
         self._repeat, self._time_tags = bool(repeat), bool(time_tags)
@@ -107,8 +100,9 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
 
     def _tag(self, start, stop):
         """Tag the first sample of each segment that begins between start and stop - 1."""
-        first = bisect_left(self._starts, start)
-        for segment in self._segments[first:bisect_left(self._starts, stop)]:
+        for segment in self.reader.segments:
+            if not start <= segment.start < stop:
+                continue
             tags = []
             if segment.sample_rate is not None:
                 tags.append((_RX_RATE, pmt.from_double(float(segment.sample_rate))))
