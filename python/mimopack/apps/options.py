@@ -42,112 +42,103 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class DetectorSpec(click.ParamType):
-    """A detector by its name, with parameters if wanted, such as kbest:k=8.
+class Parsed(click.ParamType):
+    """A value that a function makes of the option's text.
+
+    Args:
+        name: name of the value in the help.
+        parse: function that raises ValueError for a wrong text, with what must be given.
+    """
+
+    def __init__(self, name, parse):
+        self.name, self._parse = name, parse
+
+    def convert(self, value, param, ctx):
+        """Return the value; a default that is no text stays as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def detector_spec(check):
+    """Return the type of a detector's name, with parameters if wanted, such as kbest:k=8.
 
     Args:
         check: function that raises ValueError for a text that names no detector of the command.
     """
-
-    name = SPEC
-
-    def __init__(self, check):
-        self._check = check
-
-    def convert(self, value, param, ctx):
-        """Return the text."""
+    def parse(text):
         try:
-            self._check(value)
+            check(text)
         except ValueError as error:
-            self.fail(str(error).removeprefix("detector: "), param, ctx)
-        return value
+            raise ValueError(str(error).removeprefix("detector: ")) from None
+        return text
+
+    return Parsed(SPEC, parse)
 
 
-class Number(click.ParamType):
-    """A positive number, such as 20e6 or 20M."""
-
-    name = "HZ"
-    _FACTORS = {"k": 1e3, "M": 1e6, "G": 1e9}
-
-    def convert(self, value, param, context):
-        """Return the number as a float."""
-        text = str(value)
-        factor = self._FACTORS.get(text[-1:], 1.0)
-        try:
-            number = float(text if factor == 1.0 else text[:-1]) * factor
-        except ValueError:
-            number = math.nan
-        if not 0 < number < 1e15:
-            self.fail(f"got {value!r}, must be a positive number of Hz, such as 20e6 or 20M",
-                      param, context)
-        return number
+def _number(text):
+    factor = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:])
+    try:
+        number = float(text[:-1]) * factor if factor else float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1e15:
+        raise ValueError(f"got {text!r}, must be a positive number of Hz, such as 20e6 or 20M")
+    return number
 
 
-class Format(click.ParamType):
-    """A datatype of recordings, or the name that other programs use for it."""
-
-    name = "NAME"
-
-    def convert(self, value, param, context):
-        """Return the name of the datatype."""
-        try:
-            return get_datatype(value).name
-        except ValueError:
-            self.fail(f"got {value!r}, allowed are {', '.join(DATATYPES)} (short forms: "
-                      "cf32, ci16, cs16, complex64 ...)", param, context)
+def _datatype(text):
+    try:
+        return get_datatype(text).name
+    except ValueError:
+        raise ValueError(f"got {text!r}, allowed are {', '.join(DATATYPES)} (short forms: cf32, "
+                         "ci16, cs16, complex64 ...)") from None
 
 
-class Gain(click.ParamType):
-    """Gains in dB separated by commas, or "auto"."""
-
-    name = "DB"
-
-    def convert(self, value, param, context):
-        """Return a tuple of floats, or "auto"."""
-        if not isinstance(value, str) or value == "auto":
-            return value
-        try:
-            gains = tuple(map(float, value.split(",")))
-        except ValueError:
-            gains = (math.nan,)
-        if not all(map(math.isfinite, gains)):
-            self.fail(f"got {value!r}, must be dB, such as 30 or 30,32, or auto", param, context)
-        return gains
+def _gains(text):
+    if text == "auto":
+        return text
+    try:
+        gains = tuple(map(float, text.split(",")))
+    except ValueError:
+        gains = (math.nan,)
+    if not all(map(math.isfinite, gains)):
+        raise ValueError(f"got {text!r}, must be dB, such as 30 or 30,32, or auto")
+    return gains
 
 
-class Names(click.ParamType):
-    """Names separated by commas."""
-
-    name = "NAMES"
-
-    def convert(self, value, param, context):
-        """Return a tuple of names."""
-        if not isinstance(value, str):
-            return value
-        names = tuple(name.strip() for name in value.split(","))
-        if not all(names):
-            self.fail(f"got {value!r}, must be names such as RX2 or RX2,TX/RX", param, context)
-        return names
+def _names(text):
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise ValueError(f"got {text!r}, must be names such as RX2 or RX2,TX/RX")
+    return names
 
 
-class Address(click.ParamType):
-    """A port to listen at, with an optional host: 9100, 0.0.0.0:9100 or [::1]:9100."""
+def _address(text):
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not port.isdecimal() or int(port) > 65535 or (colon and not host):
+        raise ValueError(f"got {text!r}, must be [HOST:]PORT with a port of 0 to 65535, such as "
+                         "9100 or 0.0.0.0:9100")
+    return host or "127.0.0.1", int(port)
 
-    name = "[HOST:]PORT"
 
-    def convert(self, value, param, context):
-        """Return (host, port)."""
-        if not isinstance(value, str):
-            return value
-        host, colon, port = value.rpartition(":")
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            host = ""
-        if not port.isdecimal() or int(port) > 65535 or (colon and not host):
-            self.fail(f"got {value!r}, must be [HOST:]PORT with a port of 0 to 65535, such as "
-                      "9100 or 0.0.0.0:9100", param, context)
-        return host or "127.0.0.1", int(port)
+# A positive number, such as 20e6 or 20M.
+NUMBER = Parsed("HZ", _number)
+# A datatype of recordings, or the name that other programs use for it.
+DATATYPE = Parsed("NAME", _datatype)
+# Gains in dB separated by commas, or "auto": a tuple, or "auto".
+GAINS = Parsed("DB", _gains)
+# Names separated by commas: a tuple.
+NAMES = Parsed("NAMES", _names)
+# A port to listen at, with an optional host: (host, port) of 9100, 0.0.0.0:9100 or [::1]:9100.
+ADDRESS = Parsed("[HOST:]PORT", _address)
 
 
 class HeadedCommand(click.Command):

@@ -17,21 +17,22 @@ from ..sim import campaign, channels, codes
 from .clusters import describe_cluster, scheduler_options
 from .interrupt import interruptible
 from .machine import describe, describe_gpu
-from .options import BACKEND, CommandWithOthers, FiniteRange, OutputFile, PictureFile, heading
+from .options import (
+    BACKEND,
+    CommandWithOthers,
+    FiniteRange,
+    OutputFile,
+    Parsed,
+    PictureFile,
+    heading,
+)
 from .progress import showing
 
 DEFAULT_DETECTORS = ("mmse", "nway")
 DEFAULT_SNRS = "8:24:4"
 
 
-class _Values(click.ParamType):
-    name = "FIRST:LAST:STEP"
-
-    def convert(self, value, param, context):
-        try:
-            return campaign.snr_values(value)
-        except ValueError as error:
-            self.fail(str(error), param, context)
+_SNRS = Parsed("FIRST:LAST:STEP", campaign.snr_values)
 
 
 def simulate(runs, machine, seconds, quiet):
@@ -108,10 +109,10 @@ class _Sim(CommandWithOthers):
 @_link("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
 @_link("--interleaver", type=click.Choice(["random", "none"]), default="random",
        show_default=True, help="Permutation of the coded bits of a frame.")
-@_link("--snr", type=_Values(),
+@_link("--snr", type=_SNRS,
        help="SNR per receive antenna (num_tx / noise_var) in dB: FIRST:LAST:STEP, or values "
             f"separated by commas. Default: {DEFAULT_SNRS}.")
-@_link("--ebn0", type=_Values(),
+@_link("--ebn0", type=_SNRS,
        help="Eb/N0 in dB instead of --snr. Eb is the energy of an information bit at all receive "
             "antennas.")
 @_receiver("-d", "--detector", "names", multiple=True, metavar="NAME[:KEY=VALUE]",
@@ -173,7 +174,7 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
     assumed = [f"-d {name}" for name in DEFAULT_DETECTORS if not names]
     if snr is None and ebn0 is None:
         assumed.append(f"--snr {DEFAULT_SNRS}")
-        snr = _Values().convert(DEFAULT_SNRS, None, None)
+        snr = campaign.snr_values(DEFAULT_SNRS)
     names, at = names or DEFAULT_DETECTORS, ebn0 if snr is None else snr
     if labels is not None and labels.count(",") + 1 != len(names):
         raise click.UsageError(f"--labels: got {labels.count(',') + 1} for {len(names)} detectors")

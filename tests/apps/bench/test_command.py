@@ -44,7 +44,7 @@ def test_table_and_json(tmp_path):
 def test_what_cannot_be_timed_is_said():
     code, text = run("--num-tx", 8, "--num-rx", 8, "--vectors", 64, "--seconds", 0.05, "--rounds",
                      1, "--detector", "omap", "--detector", "zf", "--backend", "cpu")
-    assert code == 0 and "left out: omap, cpu: omap: 16^8" in text
+    assert code == 0 and "left out: omap, cpu: omap: " in text
     code, text = run("--num-tx", 8, "--num-rx", 8, "--detector", "omap", "--backend", "cpu")
     assert code != 0 and "no detector is left" in text
 

@@ -49,7 +49,7 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
     refused = CliRunner().invoke(main, options)
     assert refused.exit_code == 2
     assert refused.output.splitlines()[-1] == (
-        f"Error: {path}: collection.core:streams[1]: got '../outside', must be the name of a "
-        "recording in the same folder; allow_outside permits others")
+        f"Error: {path}: collection.core:streams[1]: outside.sigmf-meta leads to the folder "
+        f"{tmp_path}, must be in the same folder; allow_outside permits others")
     allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
     assert allowed.exit_code == 0, allowed.output

@@ -13,7 +13,7 @@ from ...constellation import get as get_constellation
 from ...files import replace_file
 from ...text import json_rows
 from ..machine import describe, describe_gpu
-from ..options import SPEC, DetectorSpec, FiniteRange, HeadedCommand, OutputFile, heading
+from ..options import SPEC, FiniteRange, HeadedCommand, OutputFile, detector_spec, heading
 from .data import Setting
 from .single import ROUNDS, SECONDS, VECTORS, chosen
 from .suite import Options, find
@@ -58,7 +58,7 @@ _suite = heading("Suites")
 
 
 @click.command("bench", cls=HeadedCommand)
-@_setting("--detector", "names", multiple=True, type=DetectorSpec(detectors.look_up),
+@_setting("--detector", "names", multiple=True, type=detector_spec(detectors.look_up),
           metavar=SPEC,
           help=f"Detector to measure: {', '.join(detectors.names())}; its parameters may follow, "
                "as in kbest:k=8. May be given several times. Default: all.")

@@ -18,7 +18,7 @@ from ...text import json_rows
 from ...wifi.frame_detectors import FrameDetectors
 from ..interrupt import STATUS, Interruption
 from ..machine import describe
-from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, SPEC, DetectorSpec
+from ..options import ALLOW_OUTSIDE, BACKEND, ITERATIONS, SPEC, detector_spec
 from ..progress import Progress
 from ..wifi.outputs import OutputError, Outputs, make_folder, naming
 from ..wifi.reading import (
@@ -286,12 +286,12 @@ class _Run:
 @click.command("play")
 @click.argument("path", metavar="RECORDING", type=click.Path(path_type=Path))
 @click.option("-d", "--detector", "detectors", multiple=True,
-              type=DetectorSpec(FrameDetectors), metavar=SPEC,
+              type=detector_spec(FrameDetectors), metavar=SPEC,
               help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as "
                    "in kbest:k=8. May be given several times. "
                    f"Default: {', '.join(DEFAULT_DETECTORS)}; with --iterations: "
                    f"{', '.join(ITERATING_DETECTORS)}.")
-@click.option("--show", type=DetectorSpec(FrameDetectors), metavar=SPEC,
+@click.option("--show", type=detector_spec(FrameDetectors), metavar=SPEC,
               help="Detector whose frames are listed, drawn and written to --pcap, one of those "
                    "that play. Default: the last.")
 @click.option("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)

@@ -23,18 +23,18 @@ from ...wifi.whitening import WHITENINGS
 from ..clusters import scheduler_options
 from ..interrupt import STATUS, interruptible
 from ..options import (
+    ADDRESS,
     ALLOW_OUTSIDE,
     BACKEND,
+    DATATYPE,
+    GAINS,
     ITERATIONS,
+    NAMES,
+    NUMBER,
     SPEC,
-    Address,
-    DetectorSpec,
     FiniteRange,
-    Format,
-    Gain,
     HeadedCommand,
-    Names,
-    Number,
+    detector_spec,
     heading,
 )
 from ..progress import Progress
@@ -67,16 +67,16 @@ _display = heading("Display")
 @_input("--radio", metavar="DEVICE",
         help="Receive from a radio in place of a RECORDING: driver=NAME[,ARGUMENTS] in the syntax "
              "of SoapySDR, or driver=uhd[,ARGUMENTS] for UHD.")
-@_input("--frequency", type=Number(),
+@_input("--frequency", type=NUMBER,
         help="Centre frequency, such as 5180e6 or 5.18G. A radio is tuned to it; with a RECORDING "
              "it only appears in reports.")
-@_input("--rate", type=Number(),
+@_input("--rate", type=NUMBER,
         help=f"Sample rate: {RATES}, such as 20e6 or 20M. A RECORDING of another rate above 20 "
              "MS/s is resampled. Default: from the metadata; 20 MS/s with --radio.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, MAX_RX), metavar="N",
         help="Number of receive antennas; both names mean the same. A file of raw samples has one "
              "sample of each antenna in turn. Default: from the metadata, or 1.")
-@_input("--format", "datatype", type=Format(),
+@_input("--format", "datatype", type=DATATYPE,
         help=f"Sample format: {', '.join(recording.DATATYPES)}, or a short form such as ci16. "
              "Default: from the metadata, or from the ending of the file's name: "
              f".{', .'.join(sorted({'ci8', 'cu8', *recording.ALIASES}))}. With --radio: the format "
@@ -87,13 +87,13 @@ _display = heading("Display")
         help="Correct constant delays and carrier offsets between the antennas of a RECORDING, as "
              "measured from frames that each antenna finds by itself.")
 @_input("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
-@_radio("--gain", metavar="DB", type=Gain(),
+@_radio("--gain", metavar="DB", type=GAINS,
         help="Gain in dB, one for all antennas or one for each, separated by commas, or auto. "
              "Default: the device's setting.")
-@_radio("--bandwidth", type=Number(),
+@_radio("--bandwidth", type=NUMBER,
         help="Bandwidth of the analogue filters, such as 20e6 or 20M. Default: the device's "
              "setting.")
-@_radio("--antenna-names", metavar="NAMES", type=Names(),
+@_radio("--antenna-names", metavar="NAMES", type=NAMES,
         help="Antenna ports of the device, such as RX2; one for all antennas or one for each, "
              "separated by commas.")
 @_radio("--clock-source", metavar="NAME",
@@ -110,7 +110,7 @@ _display = heading("Display")
 @_radio("--keep", type=FiniteRange(0, min_open=True), metavar="SECONDS",
         help="With --record: keep only the last seconds, in memory, and write them to FILE-001, "
              "FILE-002 and so on at the signal SIGUSR1 or the Enter key.")
-@_decoding("-d", "--detector", type=DetectorSpec(_check_detector),
+@_decoding("-d", "--detector", type=detector_spec(_check_detector),
            default=DEFAULT_DETECTOR, show_default=True, metavar=SPEC,
            help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as in "
                 f"kbest:k=8. Or {AUTO}: the strongest of {', '.join(LADDER)} that keeps up with "
@@ -148,7 +148,7 @@ _display = heading("Display")
 @_display("-q", "--quiet", is_flag=True, help="Print no line per frame.")
 @_display("--view", is_flag=True,
           help="Show live statistics of the frames on the terminal in place of lines.")
-@_display("--metrics", type=Address(), metavar="[HOST:]PORT",
+@_display("--metrics", type=ADDRESS, metavar="[HOST:]PORT",
           help="Serve the same statistics to Prometheus on this port. HOST is 127.0.0.1 by "
                "default, which other machines cannot reach.")
 @click.pass_context
