@@ -13,7 +13,6 @@ import numpy as np
 from gnuradio import gr, mimopack
 
 RECORDING = Path(__file__).parent / "recordings" / "wifi_4x4_ht.sigmf-meta"
-FRAMES = {"num_streams": 4, "constellation": "wlan_qam16"}
 
 
 class own_detector(gr.sync_block):
@@ -41,31 +40,35 @@ class own_detector(gr.sync_block):
         return len(y)
 
 
-class detectors_recording_headless(gr.top_block):
-    """Flowgraph with a recording, a channel estimator, and a detector and a decoder for each name.
+def put_side_by_side(graph, estimator, names, num_tx, num_rx, constellation):
+    """Connect a detector and a decoder for each name to a channel estimator.
 
-    Args:
-        path: recording of 4 or more antennas.
-        names: names of detectors; "own" is the class above.
+    ``names`` are names of detectors; "own" is the class above. The blocks are kept in
+    ``graph.detectors`` and ``graph.decoders``.
     """
+    graph.detectors, graph.decoders = {}, {}
+    for name in names:
+        make = own_detector if name == "own" else getattr(mimopack, f"{name}_detector")
+        detector = make(num_tx, num_rx, constellation)
+        decoder = mimopack.wifi_llr_decoder(num_tx, constellation)
+        for port in range(2):
+            graph.connect((estimator, port), (detector, port))
+        graph.connect(detector, decoder)
+        graph.detectors[name], graph.decoders[name] = detector, decoder
+
+
+class detectors_recording_headless(gr.top_block):
+    """Flowgraph with a recording of 4 or more antennas, and detectors side by side."""
 
     def __init__(self, path=RECORDING, names=("zf", "nway", "own")):
         gr.top_block.__init__(self, "Detectors on a recording")
         self.source = mimopack.sigmf_multichannel_source(str(path))
         num_rx = self.source.reader.num_channels
         self.estimator = mimopack.wifi_channel_estimator(
-            num_rx, self.source.sample_rate() or 20e6, **FRAMES)
+            num_rx, self.source.sample_rate() or 20e6, 4, "wlan_qam16")
         for antenna in range(num_rx):
             self.connect((self.source, antenna), (self.estimator, antenna))
-        self.detectors, self.decoders = {}, {}
-        for name in names:
-            make = own_detector if name == "own" else getattr(mimopack, f"{name}_detector")
-            detector = make(4, num_rx, "wlan_qam16")
-            decoder = mimopack.wifi_llr_decoder(**FRAMES)
-            for port in range(2):
-                self.connect((self.estimator, port), (detector, port))
-            self.connect(detector, decoder)
-            self.detectors[name], self.decoders[name] = detector, decoder
+        put_side_by_side(self, self.estimator, names, 4, num_rx, "wlan_qam16")
 
 
 def main():

@@ -53,43 +53,57 @@ class wifi_live_view_headless(gr.top_block):
                 ", ".join(f"{counts[name]} {name}" for name in ("gaps", "lost", "dropped"))]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def radio_options(description):
+    """Return a parser with the options of a radio."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("device", help="driver=NAME, such as driver=uhd or driver=bladerf, or "
                         "driver=mimopack,recording=FILE,repeat=1")
     parser.add_argument("--frequency", type=float, default=5.18e9, help="Hz, default 5.18e9")
     parser.add_argument("--rate", type=float, default=20e6, help="samples/s, default 20e6")
     parser.add_argument("--gain", type=float, default=0, help="dB, default 0")
-    parser.add_argument("--bandwidth", type=float,
-                        help="bandwidth of the analogue filters in Hz, default: unchanged")
     parser.add_argument("--antennas", type=int, default=2, help="default 2")
     parser.add_argument("--antenna-names", type=lambda names: names.split(","),
                         help="ports of the device, one for all antennas or one for each, such as "
                         "RX2,TX/RX; default: unchanged")
-    parser.add_argument("--clock-source", help="such as external, default: unchanged")
-    parser.add_argument("--time-source", help="such as external, default: unchanged")
-    parser.add_argument("--capture", help="file for Wireshark, or a FIFO; default: none")
-    parser.add_argument("--detector", default="nway", help="default nway")
     parser.add_argument("--seconds", type=float, default=10, help="default 10")
-    options = parser.parse_args()
+    return parser
+
+
+def made(graph, parser, **options):
+    """Make a flowgraph; end the program with a sentence if the radio refuses an option."""
     try:
-        graph = wifi_live_view_headless(
-            options.device, options.frequency, options.rate, options.gain, options.antennas,
-            options.detector, options.bandwidth, options.antenna_names, options.clock_source,
-            options.time_source, options.capture)
+        return graph(**options)
     except (ValueError, OSError, RuntimeError) as error:
         parser.error(re.sub("^num_rx: ", "--antennas: ", " ".join(str(error).split())))
+
+
+def run_for(graph, seconds, each_second=lambda: None):
+    """Run a flowgraph for some seconds or until Ctrl-C; call a function each second."""
     graph.start()
-    end = time.monotonic() + options.seconds
+    end = time.monotonic() + seconds
     try:
         while time.monotonic() < end:
             time.sleep(max(0, min(1, end - time.monotonic())))
-            print("\n".join(graph.lines()), flush=True)
+            each_second()
     except KeyboardInterrupt:
         pass
     finally:
         graph.stop()
         graph.wait()
+
+
+def main():
+    parser = radio_options(__doc__.splitlines()[0])
+    parser.add_argument("--bandwidth", type=float,
+                        help="bandwidth of the analogue filters in Hz, default: unchanged")
+    parser.add_argument("--clock-source", help="such as external, default: unchanged")
+    parser.add_argument("--time-source", help="such as external, default: unchanged")
+    parser.add_argument("--capture", help="file for Wireshark, or a FIFO; default: none")
+    parser.add_argument("--detector", default="nway", help="default nway")
+    options = vars(parser.parse_args())
+    seconds = options.pop("seconds")
+    graph = made(wifi_live_view_headless, parser, **options)
+    run_for(graph, seconds, lambda: print("\n".join(graph.lines()), flush=True))
 
 
 if __name__ == "__main__":
