@@ -3,6 +3,8 @@
 /* Condition of channels, and errors of vectors received through them. A frame's results
  * depend on no other frame. */
 #include "wifi/lanes.h"
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace mimopack {
@@ -46,17 +48,27 @@ void turn_columns(complex_simd* h, int rows, int columns, int p, int q)
 
 /* One-sided Jacobi: turn columns until they are orthogonal. Their lengths are then the
  * singular values (M. R. Hestenes, J. SIAM 6 (1), 1958). */
-void condition(const wifi_channels& c)
+double condition(const wifi_channels& c)
 {
     constexpr int sweeps = 6; /* enough for 8 columns; two columns need one sweep */
+    if (c.columns == 1)
+        return 0;
+    if (c.columns > c.rows)
+        return std::nan("");
     aligned_vector<complex_simd> memory(c.rows * c.columns);
     complex_simd* h = memory.data();
     const std::int64_t size = static_cast<std::int64_t>(c.rows) * c.columns;
+    double mean = 0;
     for (std::int64_t first = 0; first < c.matrices; first += width) {
         const int count =
             static_cast<int>(c.matrices - first < width ? c.matrices - first : width);
-        for (std::int64_t i = 0; i < size; ++i)
-            h[i] = gather(c.h + 2 * first * size, size, i, count);
+        for (int r = 0; r < c.rows; ++r) {
+            const simd share(static_cast<float>(1 / std::sqrt(c.noise[r])));
+            for (int i = r * c.columns; i < (r + 1) * c.columns; ++i) {
+                const complex_simd x = gather(c.h + 2 * first * size, size, i, count);
+                h[i] = { x.re * share, x.im * share };
+            }
+        }
         for (int sweep = 0; sweep < (c.columns > 2 ? sweeps : 1); ++sweep)
             for (int p = 0; p < c.columns; ++p)
                 for (int q = p + 1; q < c.columns; ++q)
@@ -71,8 +83,9 @@ void condition(const wifi_channels& c)
         }
         const simd ratio = most / max(least, simd(1e-24f));
         for (int l = 0; l < count; ++l)
-            c.ratio[first + l] = ratio.v[l];
+            mean += 10 * std::log10(std::max(ratio.v[l], 1e-30f));
     }
+    return mean / static_cast<double>(c.matrices);
 }
 
 namespace {
@@ -129,6 +142,16 @@ complex_simd nearest_point(complex_simd x, int side)
     return { re * simd(spacing), im * simd(spacing) };
 }
 
+/* Return at most eight of `count` vectors, evenly spread. */
+std::vector<std::int64_t> chosen_vectors(std::int64_t count)
+{
+    const std::int64_t most = std::min<std::int64_t>(count, 8);
+    std::vector<std::int64_t> chosen(most);
+    for (std::int64_t i = 0; i < most; ++i)
+        chosen[i] = most > 1 ? i * (count - 1) / (most - 1) : 0;
+    return chosen;
+}
+
 } // namespace
 
 void errors(const wifi_errors& e)
@@ -141,38 +164,35 @@ void errors(const wifi_errors& e)
     const simd zero(0.0f);
     const std::int64_t size = static_cast<std::int64_t>(rows) * columns;
     const std::int64_t step = e.vectors * rows;
-    const float share = 1 / (static_cast<float>(e.carriers) * e.num_chosen);
-    for (std::int64_t frame = 0; frame < e.frames; ++frame) {
-        float total[wifi_max_columns] = {};
-        for (std::int64_t first = 0; first < e.carriers; first += width) {
-            const int count =
-                static_cast<int>(e.carriers - first < width ? e.carriers - first : width);
-            const std::int64_t at = frame * e.carriers + first;
-            for (std::int64_t i = 0; i < size; ++i)
-                h[i] = gather(e.h + 2 * at * size, size, i, count);
-            set_filters(h, rows, columns, e.noise[frame], gram, filters);
-            simd error[wifi_max_columns];
-            for (int i = 0; i < columns; ++i)
-                error[i] = zero;
-            for (std::int64_t c = 0; c < e.num_chosen; ++c) {
+    const std::vector<std::int64_t> chosen = chosen_vectors(e.vectors);
+    std::fill_n(e.error, columns, 0.0f);
+    for (std::int64_t first = 0; first < e.carriers; first += width) {
+        const int count =
+            static_cast<int>(e.carriers - first < width ? e.carriers - first : width);
+        for (std::int64_t i = 0; i < size; ++i)
+            h[i] = gather(e.h + 2 * first * size, size, i, count);
+        set_filters(h, rows, columns, e.noise, gram, filters);
+        simd error[wifi_max_columns];
+        for (int i = 0; i < columns; ++i)
+            error[i] = zero;
+        for (const std::int64_t v : chosen) {
+            for (int r = 0; r < rows; ++r)
+                h[r] = gather(e.y + 2 * first * step, step, v * rows + r, count);
+            for (int i = 0; i < columns; ++i) {
+                complex_simd x{ zero, zero };
                 for (int r = 0; r < rows; ++r)
-                    h[r] =
-                        gather(e.y + 2 * at * step, step, e.chosen[c] * rows + r, count);
-                for (int i = 0; i < columns; ++i) {
-                    complex_simd x{ zero, zero };
-                    for (int r = 0; r < rows; ++r)
-                        x = x + filters[i * rows + r] * h[r];
-                    const complex_simd near = nearest_point(x, static_cast<int>(e.sides[i]));
-                    error[i] = error[i] + norm(x - near);
-                }
+                    x = x + filters[i * rows + r] * h[r];
+                error[i] =
+                    error[i] + norm(x - nearest_point(x, static_cast<int>(e.sides[i])));
             }
-            for (int i = 0; i < columns; ++i)
-                for (int l = 0; l < count; ++l)
-                    total[i] += error[i].v[l];
         }
         for (int i = 0; i < columns; ++i)
-            e.error[frame * columns + i] = total[i] * share;
+            for (int l = 0; l < count; ++l)
+                e.error[i] += error[i].v[l];
     }
+    const float terms = static_cast<float>(e.carriers) * static_cast<float>(chosen.size());
+    for (int i = 0; i < columns; ++i)
+        e.error[i] /= terms;
 }
 
 } // namespace MIMOPACK_ISA

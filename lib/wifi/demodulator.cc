@@ -39,134 +39,144 @@ point times(point a, point b)
 class demodulator
 {
 public:
-    explicit demodulator(const wifi_demodulation& d)
-        : d_d(d),
-          d_f(*d.format),
-          d_halves(2 * d.rows * d_f.legacy),
-          d_ones(d.rows, 1.0f),
-          d_scaled(d.frames * d.rows),
-          d_estimates(d.frames * d_f.trained * d.rows * d_f.streams),
-          d_paths(64 * d.frames),
-          d_errors(d.frames),
-          d_symbols(*std::max_element(d.symbols, d.symbols + d.frames)),
-          d_received(d.rows * d_symbols * d_f.carriers),
-          d_pilots(d_symbols * d_f.num_pilots),
-          d_shift(d_symbols),
-          d_distance(d_symbols)
+    demodulator(const wifi_format& f,
+                std::int64_t rows,
+                wifi_frame* const* frames,
+                std::int64_t count)
+        : d_f(f),
+          d_rows(rows),
+          d_frames(frames),
+          d_count(count),
+          d_halves(2 * rows * f.legacy),
+          d_scaled(count * rows),
+          d_direct(2 * count * rows),
+          d_estimates(count * channel_size())
     {
-        for (std::int64_t t = 0; t < d_symbols; ++t)
-            d_distance[t] =
-                (static_cast<double>(start_of(t)) + 32 - d_f.training_middle) * d_f.scale;
+        std::int64_t longest = 0;
+        for (std::int64_t i = 0; i < count; ++i)
+            longest = std::max(longest, frames[i]->symbols);
+        d_received.resize(rows * longest * f.carriers);
+        d_pilots.resize(longest * f.num_pilots);
+        d_turns.resize(2 * f.carriers);
+        for (std::int64_t t = 0; t < longest; ++t)
+            d_distance.push_back(
+                (static_cast<double>(start_of(t)) + 32 - f.training_middle) * f.scale);
     }
 
     void run()
     {
-        for (d_frame = 0; d_frame < d_d.frames; ++d_frame) {
+        for (std::int64_t i = 0; i < d_count; ++i) {
+            take(i);
+            direct(d_now->from, d_rows, d_now->cfo, d_f.fft, own_direct());
             noise();
-            least_squares(trained());
+            least_squares(points_of(d_now->least_squares));
         }
         smooth_all();
-        for (d_frame = 0; d_frame < d_d.frames; ++d_frame) {
-            d_symbols = d_d.symbols[d_frame];
+        for (std::int64_t i = 0; i < d_count; ++i) {
+            take(i);
             demodulate_one();
-            d_before += d_symbols;
         }
+        if (d_f.signal_b >= 0)
+            decode_signal_b();
     }
 
 private:
-    const wifi_demodulation& d_d;
     const wifi_format& d_f;
+    const std::int64_t d_rows;
+    wifi_frame* const* const d_frames;
+    const std::int64_t d_count;
     std::vector<point> d_halves;
-    std::vector<float> d_ones, d_scaled;   /* rows; frames x rows */
+    std::vector<float> d_scaled, d_direct; /* frames x rows, the latter complex */
     std::vector<point> d_estimates;        /* frames x trained x rows x streams */
-    std::vector<double> d_paths, d_errors; /* frames x 64; frames */
-    std::int64_t d_symbols; /* of the frame, at first of the longest one */
-    std::int64_t d_before = 0; /* symbols of all frames before it */
     std::vector<point> d_fields, d_received, d_pilots;
+    std::vector<float> d_turns;
+    std::vector<std::int64_t> d_window_shifts; /* frames */
     std::vector<std::int64_t> d_shift, d_starts;
     std::vector<double> d_distance; /* symbols: samples from the middle of the training */
-    std::int64_t d_frame = 0;
+    std::int64_t d_place = 0;
+    wifi_frame* d_now = nullptr;
+    std::int64_t d_symbols = 0; /* of this frame */
+
+    void take(std::int64_t place)
+    {
+        d_place = place;
+        d_now = d_frames[place];
+        d_symbols = d_now->symbols;
+    }
 
     std::int64_t start_of(std::int64_t t) const { return d_f.data_start + d_f.symbol * t; }
-    std::int64_t channel_size() const { return d_f.trained * d_d.rows * d_f.streams; }
-    point* trained() const
-    {
-        return points_of(d_d.least_squares) + d_frame * channel_size();
-    }
-    point* estimate() { return d_estimates.data() + d_frame * channel_size(); }
-    float* scaled() { return d_scaled.data() + d_frame * d_d.rows; }
+    std::int64_t channel_size() const { return d_f.trained * d_rows * d_f.streams; }
+    point* estimate() { return d_estimates.data() + d_place * channel_size(); }
+    float* scaled() { return d_scaled.data() + d_place * d_rows; }
+    float* own_direct() { return d_direct.data() + 2 * d_place * d_rows; }
 
     void demodulate_one()
     {
-        double* paths = d_paths.data() + 64 * d_frame;
-        d_d.noise_var[d_frame] =
-            1 + d_errors[d_frame] * d_f.share * static_cast<double>(d_f.streams);
-        d_d.delay[d_frame] = first_path(paths);
         whiten_channel();
         if (d_f.signal_b >= 0)
             signal_b();
+        d_now->condition = condition({ d_f.trained,
+                                       static_cast<int>(d_rows),
+                                       static_cast<int>(d_f.streams),
+                                       d_now->channel,
+                                       d_now->noise });
+        d_now->offset = d_now->step = 0;
+        std::fill_n(d_now->error, d_f.streams, 0.0f);
         if (!d_symbols)
             return;
-        std::int64_t shift = 0;
-        if (d_f.short_gi)
-            shifts({ 1, short_guard, paths, &shift });
-        std::fill_n(d_shift.begin(), d_symbols, shift);
+        d_shift.assign(d_symbols, d_window_shifts[d_place]);
         receive();
-        double& offset = d_d.offset[d_frame];
-        const double none = 0;
-        track(tracking(&none, &offset, nullptr));
-        if (move_windows(shift, offset))
+        double offset = track(known_pilots(), 0, nullptr);
+        if (move_windows(d_window_shifts[d_place], offset))
             receive();
-        double more = 0;
-        double* phase = d_d.phase + d_before;
-        track(tracking(&offset, &more, phase));
-        offset += more;
-        take_turns_out(offset, phase);
+        offset += track(known_pilots(), offset, d_now->phase);
+        d_now->offset = offset;
+        if (d_symbols > 1)
+            d_now->step = (d_now->phase[d_symbols - 1] - d_now->phase[0]) /
+                          static_cast<double>(d_symbols - 1);
+        take_turns_out(offset, d_now->phase);
         take_channel();
+        errors({ d_f.data,
+                 d_symbols,
+                 static_cast<int>(d_rows),
+                 static_cast<int>(d_f.streams),
+                 d_f.sides,
+                 d_now->vectors,
+                 d_now->whitened,
+                 static_cast<float>(d_now->noise_var),
+                 d_now->error });
     }
 
     /* Compute spectra of windows that begin at starts, in samples at 20 MS/s from the
-     * L-LTF's first window. Windows that reach beyond the samples are moved inside. */
+     * L-LTF's first window. */
     void spectra_at(std::vector<std::int64_t>& starts,
                     const std::int64_t* bins,
                     std::int64_t num_bins,
                     const float* scale,
                     point* out)
     {
-        const std::int64_t last = d_d.from.length[d_frame] - d_f.fft;
         for (auto& start : starts)
-            start = std::min(
-                std::max(d_d.first[d_frame] + start * d_f.scale, std::int64_t{ 0 }),
-                last);
-        const std::int64_t count = static_cast<std::int64_t>(starts.size());
-        spectra({ 1,
-                  d_d.rows,
-                  count,
+            start = d_now->first + start * d_f.scale;
+        spectra({ d_rows,
+                  static_cast<std::int64_t>(starts.size()),
                   num_bins,
                   d_f.fft,
-                  { d_d.from.samples + d_frame,
-                    d_d.from.length + d_frame,
-                    d_d.from.stride + d_frame },
-                  d_d.direct + 2 * d_frame * d_d.rows,
-                  d_d.cfo + d_frame,
+                  d_now->from,
+                  own_direct(),
+                  d_now->cfo,
                   starts.data(),
                   bins,
-                  d_d.white ? d_ones.data() : scale,
+                  d_now->white,
+                  scale,
                   reinterpret_cast<float*>(out) });
-        if (d_d.white)
-            mix(d_d.white + 2 * d_frame * d_d.rows * d_d.rows,
-                d_d.rows,
-                count * num_bins,
-                scale,
-                reinterpret_cast<float*>(out));
     }
 
     /* Estimate the noise as half the power of the difference of the L-LTF's halves. */
     void noise()
     {
         d_starts = { 0, 64 };
-        spectra_at(d_starts, d_f.legacy_bins, d_f.legacy, d_ones.data(), d_halves.data());
-        for (std::int64_t r = 0; r < d_d.rows; ++r) {
+        spectra_at(d_starts, d_f.legacy_bins, d_f.legacy, nullptr, d_halves.data());
+        for (std::int64_t r = 0; r < d_rows; ++r) {
             const point* first = d_halves.data() + 2 * r * d_f.legacy;
             const point* second = first + d_f.legacy;
             double difference = 0, power = 0;
@@ -175,7 +185,7 @@ private:
                 power += std::norm(first[k]) + std::norm(second[k]);
             }
             const double share = 0.5 / static_cast<double>(d_f.legacy);
-            double& own = d_d.noise[d_frame * d_d.rows + r];
+            double& own = d_now->noise[r];
             own = difference * share;
             const double least = least_noise * power * share + silence;
             own = own > least ? own : least;
@@ -187,7 +197,7 @@ private:
      * streams. */
     void least_squares(point* out)
     {
-        const std::int64_t rows = d_d.rows, streams = d_f.streams, count = d_f.num_ltf;
+        const std::int64_t rows = d_rows, streams = d_f.streams, count = d_f.num_ltf;
         const point* untrained = points_of(d_f.untrained);
         if (!count) {
             for (std::int64_t r = 0; r < rows; ++r) {
@@ -227,36 +237,40 @@ private:
         }
     }
 
+    /* Smooth the channels, and set what follows from their paths. */
     void smooth_all()
     {
-        const std::int64_t rows = d_d.rows * d_f.streams;
-        const float* from = d_d.least_squares;
-        std::vector<point> chosen;
-        if (d_f.trained_here) {
-            const std::int64_t count = d_f.smoother->carriers;
-            chosen.resize(d_d.frames * count * rows);
-            for (std::int64_t i = 0; i < d_d.frames * count; ++i)
-                std::copy_n(points_of(from) +
-                                (i / count * d_f.trained + d_f.trained_here[i % count]) *
-                                    rows,
+        const std::int64_t rows = d_rows * d_f.streams, count = d_f.smoother->carriers;
+        std::vector<point> chosen(d_count * count * rows);
+        point* to = chosen.data();
+        for (std::int64_t i = 0; i < d_count; ++i)
+            for (std::int64_t k = 0; k < count; ++k, to += rows)
+                std::copy_n(points_of(d_frames[i]->least_squares) +
+                                (d_f.trained_here ? d_f.trained_here[k] : k) * rows,
                             rows,
-                            chosen.data() + i * rows);
-            from = reinterpret_cast<const float*>(chosen.data());
-        }
-        std::vector<std::int64_t> done(d_d.frames);
+                            to);
+        std::vector<std::int64_t> done(d_count);
+        std::vector<double> error(d_count), paths(64 * d_count);
         smooth_channels({ d_f.smoother,
-                          d_d.frames,
+                          d_count,
                           rows,
-                          from,
+                          reinterpret_cast<const float*>(chosen.data()),
                           d_f.share,
                           d_f.smoothing,
                           reinterpret_cast<float*>(d_estimates.data()),
-                          d_errors.data(),
+                          error.data(),
                           done.data(),
-                          d_paths.data() });
-        for (d_frame = 0; d_frame < d_d.frames; ++d_frame)
-            if (!done[d_frame])
-                std::copy_n(trained(), channel_size(), estimate());
+                          paths.data() });
+        for (std::int64_t i = 0; i < d_count; ++i) {
+            take(i);
+            if (!done[i])
+                std::copy_n(points_of(d_now->least_squares), channel_size(), estimate());
+            d_now->noise_var =
+                1 + error[i] * d_f.share * static_cast<double>(d_f.streams);
+            d_now->delay = first_path(paths.data() + 64 * i);
+            d_window_shifts.push_back(
+                d_f.short_gi ? best_shift(paths.data() + 64 * i, short_guard) : 0);
+        }
     }
 
     static std::int64_t first_path(const double* power)
@@ -273,12 +287,11 @@ private:
     void whiten_channel()
     {
         const point* turn = points_of(d_f.turn);
-        point* channel = points_of(d_d.channel) + d_frame * channel_size();
+        point* channel = points_of(d_now->channel);
         point* own = estimate();
         for (std::int64_t k = 0; k < d_f.trained; ++k)
-            for (std::int64_t r = 0; r < d_d.rows; ++r) {
-                const float deviation =
-                    std::sqrt(static_cast<float>(d_d.noise[d_frame * d_d.rows + r]));
+            for (std::int64_t r = 0; r < d_rows; ++r) {
+                const float deviation = std::sqrt(static_cast<float>(d_now->noise[r]));
                 for (std::int64_t i = 0; i < d_f.streams; ++i, ++own) {
                     *channel++ = *own * deviation;
                     *own = times(*own, turn[k * d_f.streams + i]);
@@ -289,7 +302,7 @@ private:
     /* Read the VHT-SIG-B through its matched filter. */
     void signal_b()
     {
-        const std::int64_t rows = d_d.rows, size = d_f.trained;
+        const std::int64_t rows = d_rows, size = d_f.trained;
         d_starts = { d_f.signal_b };
         d_fields.resize(rows * size);
         spectra_at(d_starts, d_f.ltf_bins, size, scaled(), d_fields.data());
@@ -303,15 +316,31 @@ private:
                          d_f.signal_b_signs[i];
                 sum += by_conjugate(h, d_fields[r * size + k]).real();
             }
-            d_d.signal_b[d_frame * d_f.data + d] = 4 * sum;
+            d_now->signal_b[d] = 4 * sum;
         }
+    }
+
+    /* Decode the VHT-SIG-Bs of all frames. */
+    void decode_signal_b()
+    {
+        const std::int64_t size = d_f.signal_b_bits(), coded = d_f.signal_b_coded;
+        std::vector<float> llr(d_count * coded);
+        std::vector<std::uint8_t> bits(d_count * size);
+        for (std::int64_t f = 0; f < d_count; ++f)
+            for (std::int64_t i = 0; i < coded * d_f.signal_b_copies; ++i)
+                llr[f * coded + i % coded] +=
+                    d_frames[f]->signal_b[d_f.signal_b_order[i]];
+        decode_half_rate(
+            llr.data(), std::vector<std::int64_t>(d_count, size), bits.data());
+        for (std::int64_t f = 0; f < d_count; ++f)
+            std::copy_n(bits.data() + f * size, size, d_frames[f]->signal_b_bits);
     }
 
     /* Compute symbols and known pilots from windows moved by d_shift, as if the windows
      * had not been moved. */
     void receive()
     {
-        const std::int64_t rows = d_d.rows, symbols = d_symbols,
+        const std::int64_t rows = d_rows, symbols = d_symbols,
                            carriers = d_f.carriers;
         d_starts.resize(symbols);
         bool moved = false;
@@ -344,8 +373,7 @@ private:
 
     void turn_back()
     {
-        std::vector<float> memory(2 * d_f.carriers);
-        float *re = memory.data(), *im = re + d_f.carriers;
+        float *re = d_turns.data(), *im = re + d_f.carriers;
         for (std::int64_t t = 0; t < d_symbols; ++t) {
             if (!d_shift[t])
                 continue;
@@ -354,7 +382,7 @@ private:
                   d_f.carriers,
                   re,
                   im);
-            for (std::int64_t r = 0; r < d_d.rows; ++r) {
+            for (std::int64_t r = 0; r < d_rows; ++r) {
                 point* x = d_received.data() + (r * d_symbols + t) * d_f.carriers;
                 for (std::int64_t k = 0; k < d_f.carriers; ++k)
                     x[k] = times(x[k], { re[k], im[k] });
@@ -362,18 +390,14 @@ private:
         }
     }
 
-    wifi_tracking tracking(const double* before, double* offset, double* phase)
+    tracking known_pilots() const
     {
-        return { 1,
-                 d_symbols,
+        return { d_symbols,
                  d_f.num_pilots,
                  d_f.fft,
                  reinterpret_cast<const float*>(d_pilots.data()),
                  d_f.pilot_k,
-                 d_distance.data(),
-                 before,
-                 offset,
-                 phase };
+                 d_distance.data() };
     }
 
     /* Move windows if the clock lets symbols come too late or too early for them. Return
@@ -394,12 +418,11 @@ private:
     void take_turns_out(double offset, const double* phase)
     {
         constexpr std::int64_t block = 16;
-        const std::int64_t rows = d_d.rows, symbols = d_symbols,
+        const std::int64_t rows = d_rows, symbols = d_symbols,
                            carriers = d_f.carriers;
-        std::vector<float> memory(2 * carriers);
-        float *re = memory.data(), *im = re + carriers;
-        point* out = points_of(d_d.received) + d_before * rows * carriers;
-        point* vectors = points_of(d_d.vectors) + d_before * d_f.data * rows;
+        float *re = d_turns.data(), *im = re + carriers;
+        point* out = points_of(d_now->received);
+        point* vectors = points_of(d_now->vectors);
         for (std::int64_t begin = 0; begin < symbols; begin += block) {
             const std::int64_t end = std::min(begin + block, symbols);
             for (std::int64_t t = begin; t < end; ++t) {
@@ -430,8 +453,8 @@ private:
 
     void take_channel()
     {
-        const std::int64_t size = d_d.rows * d_f.streams;
-        point* to = points_of(d_d.whitened) + d_frame * d_f.data * size;
+        const std::int64_t size = d_rows * d_f.streams;
+        point* to = points_of(d_now->whitened);
         for (std::int64_t d = 0; d < d_f.data; ++d, to += size)
             std::copy_n(estimate() + d_f.trained_place[d_f.places[d]] * size, size, to);
     }
@@ -439,7 +462,13 @@ private:
 
 } // namespace
 
-void demodulate(const wifi_demodulation& d) { demodulator(d).run(); }
+void demodulate(const wifi_format& f,
+                std::int64_t rows,
+                wifi_frame* const* frames,
+                std::int64_t count)
+{
+    demodulator(f, rows, frames, count).run();
+}
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -32,100 +32,6 @@ void limit(float* x, std::int64_t count, std::int64_t step, float most, float* w
         }
 }
 
-} // namespace
-
-/* The noise of the halves' mean is half the power of their difference. */
-void train(const wifi_training& t)
-{
-    const std::int64_t all = t.parts * t.carriers;
-    std::vector<float> work(2 * t.carriers);
-    for (std::int64_t frame = 0; frame < t.frames; ++frame) {
-        float* channel = t.channel + 2 * frame * all * t.rows;
-        for (std::int64_t row = 0; row < t.rows; ++row, channel += 2) {
-            const std::int64_t one = frame * t.rows + row;
-            const float* a = t.spectra + 2 * one * t.windows * all;
-            const float* b = a + 2 * all;
-            double noise = 0, power = 0;
-            for (std::int64_t i = 0; i < 2 * all; ++i) {
-                const double difference = a[i] - b[i], mean = (a[i] + b[i]) / 2;
-                noise += difference * difference;
-                power += mean * mean;
-            }
-            const double share = 1 / static_cast<double>(all);
-            power *= share;
-            /* NaN must stay NaN. */
-            const double least = 1e-7 * power + 1e-30;
-            noise *= share / 2;
-            noise = noise < least ? least : noise;
-            t.noise[one] = noise;
-            t.signal[one] = power - noise / 2 < 0 ? 0 : power - noise / 2;
-            const float gain = static_cast<float>(0.5 / std::sqrt(noise));
-            for (std::int64_t part = 0; part < t.parts; ++part)
-                for (std::int64_t k = 0; k < t.carriers; ++k) {
-                    const std::int64_t at = part * t.carriers + k;
-                    const float scale = gain * t.sequence[k];
-                    float* to = channel + 2 * (k * t.parts + part) * t.rows;
-                    to[0] = (a[2 * at] + b[2 * at]) * scale;
-                    to[1] = (a[2 * at + 1] + b[2 * at + 1]) * scale;
-                }
-            for (std::int64_t part = 0; part < t.parts; ++part)
-                limit(channel + 2 * part * t.rows,
-                      t.carriers,
-                      t.parts * t.rows,
-                      most_channel,
-                      work.data());
-        }
-    }
-}
-
-void combine(const wifi_combination& c)
-{
-    const std::int64_t all = c.parts * c.carriers, symbols = c.windows - 2;
-    std::vector<float> memory(2 * all + 2 * c.carriers);
-    float *re = memory.data(), *im = re + all, *work = im + all;
-    for (std::int64_t frame = 0; frame < c.frames; ++frame) {
-        float* out = c.out + 2 * frame * symbols * c.carriers;
-        std::fill_n(out, 2 * symbols * c.carriers, 0.0f);
-        double strength = 0;
-        for (std::int64_t row = 0; row < c.rows; ++row) {
-            const std::int64_t one = frame * c.rows + row;
-            const float* h = c.channel + 2 * (frame * all * c.rows + row);
-            const float gain = static_cast<float>(1 / std::sqrt(c.noise[one]));
-            for (std::int64_t k = 0; k < c.carriers; ++k)
-                for (std::int64_t part = 0; part < c.parts; ++part, h += 2 * c.rows) {
-                    re[part * c.carriers + k] = h[0];
-                    im[part * c.carriers + k] = h[1];
-                    strength += h[0] * h[0] + h[1] * h[1];
-                }
-            for (std::int64_t s = 0; s < symbols; ++s) {
-                float* to = out + 2 * s * c.carriers;
-                const float* x = c.spectra + 2 * (one * c.windows + 2 + s) * all;
-                for (std::int64_t part = 0; part < c.parts; ++part)
-                    for (std::int64_t k = 0; k < c.carriers; ++k) {
-                        const std::int64_t at = part * c.carriers + k;
-                        const float a = x[2 * at] * gain, b = x[2 * at + 1] * gain;
-                        to[2 * k] += re[at] * a + im[at] * b;
-                        to[2 * k + 1] += re[at] * b - im[at] * a;
-                    }
-            }
-        }
-        for (std::int64_t s = 0; s < symbols; ++s)
-            limit(out + 2 * s * c.carriers, c.carriers, 1, most_symbol, work);
-        /* The first symbol tells the strength; the channel of an interferer is no
-         * strength. */
-        double sum = 0;
-        for (std::int64_t k = 0; symbols && k < c.carriers; ++k)
-            sum += __builtin_sqrtf(out[2 * k] * out[2 * k] +
-                                   out[2 * k + 1] * out[2 * k + 1]);
-        c.strength[frame] = symbols && sum < strength ? sum : strength;
-    }
-}
-
-namespace {
-
-/* Variance of the noise of an L-LTF's two halves together */
-constexpr double of_halves = 0.5;
-
 bool finite(const float* x, std::int64_t count)
 {
     bool all = true;
@@ -134,119 +40,185 @@ bool finite(const float* x, std::int64_t count)
     return all;
 }
 
-/* Spectra of frames, and the channels and noise that their L-LTFs tell */
-struct trained_spectra {
-    std::vector<float> spectrum; /* frames x rows x windows x parts x legacy complex */
-    std::vector<float> channel;  /* frames x legacy x parts x rows complex */
-    std::vector<double> noise;   /* frames x rows */
-};
-
-/* Compute spectra, whiten them if asked, and train. */
-trained_spectra train_headers(const wifi_headers& h)
+/* Reads the headers of preambles. The spectra of a frame are rows x windows x parts x
+ * legacy complex, its channel is legacy x parts x rows complex, over the noise. */
+class header_reader
 {
-    const std::int64_t windows = wifi_header_windows, all = h.parts * wifi_legacy;
-    const std::int64_t of_frame = h.rows * windows * all;
-    const std::vector<float> ones(h.frames * h.rows, 1.0f);
-    trained_spectra found{ std::vector<float>(2 * h.frames * of_frame),
-                           std::vector<float>(2 * h.frames * h.rows * all),
-                           {} };
-    spectra({ h.frames,
-              h.rows,
-              windows,
-              all,
-              h.fft,
-              h.from,
-              h.direct,
-              h.cfo,
-              h.starts,
-              h.bins,
-              ones.data(),
-              found.spectrum.data() });
-    wifi_training training{ h.frames,    h.rows,
-                            windows,     h.parts,
-                            wifi_legacy, found.spectrum.data(),
-                            h.sequence,  h.noise,
-                            h.signal,    found.channel.data() };
-    train(training);
-    found.noise.assign(h.noise, h.noise + h.frames * h.rows);
-    if (h.white) {
-        for (std::int64_t f = 0; f < h.frames; ++f)
-            mix(h.white + 2 * f * h.rows * h.rows,
-                h.rows,
-                windows * all,
-                ones.data(),
-                found.spectrum.data() + 2 * f * of_frame);
-        std::vector<double> unused(found.noise.size());
-        training.noise = found.noise.data();
-        training.signal = unused.data();
-        train(training);
+public:
+    header_reader(const wifi_headers& h, std::int64_t count)
+        : d_h(h),
+          d_all(h.parts * wifi_legacy),
+          d_spectra(2 * count * h.rows * wifi_header_windows * d_all),
+          d_channels(2 * count * h.rows * d_all),
+          d_smoothed(d_channels.size()),
+          d_noise(count * h.rows),
+          d_work(2 * d_all + 2 * wifi_legacy)
+    {
     }
-    return found;
-}
 
-/* Return the channels smoothed, or as they are if their paths spread too far. */
-std::vector<float> smoothed_channels(const wifi_headers& h,
-                                     const std::vector<float>& channel)
-{
-    const std::int64_t of_channel = h.rows * h.parts * wifi_legacy;
-    std::vector<float> smoothed(channel.size());
-    std::vector<double> error(h.frames), paths(64 * h.frames);
-    std::vector<std::int64_t> done(h.frames);
-    smooth_channels({ h.smoother,
-                      h.frames,
-                      h.parts * h.rows,
-                      channel.data(),
-                      of_halves,
-                      true,
-                      smoothed.data(),
-                      error.data(),
-                      done.data(),
-                      paths.data() });
-    for (std::int64_t f = 0; f < h.frames; ++f)
-        if (!done[f])
-            std::copy_n(channel.data() + 2 * f * of_channel,
-                        2 * of_channel,
-                        smoothed.data() + 2 * f * of_channel);
-    return smoothed;
-}
+    /* Compute the spectra of a frame, whiten them if asked, and find noise and channel. */
+    void train(wifi_preamble& p, std::int64_t frame)
+    {
+        std::int64_t starts[wifi_header_windows];
+        for (int i = 0; i < wifi_header_windows; ++i)
+            starts[i] = p.place + p.window + d_h.windows[i];
+        wifi_spectra s{ d_h.rows, wifi_header_windows,
+                        d_all,    d_h.fft,
+                        d_h.from, p.direct,
+                        p.cfo,    starts,
+                        d_h.bins, nullptr,
+                        nullptr,  spectrum(frame) };
+        spectra(s);
+        train(frame, p.noise, p.signal);
+        double* noise = d_noise.data() + frame * d_h.rows;
+        if (d_h.white) {
+            double unused[wifi_max_rows];
+            s.white = d_h.white + 2 * frame * d_h.rows * d_h.rows;
+            spectra(s);
+            train(frame, noise, unused);
+        } else
+            std::copy_n(p.noise, d_h.rows, noise);
+    }
+
+    /* Smooth channels. They stay as they are where their paths spread too far. */
+    void smooth(std::int64_t count)
+    {
+        constexpr double of_halves = 0.5; /* noise of an L-LTF's two halves together */
+        const std::int64_t size = 2 * d_h.rows * d_all;
+        std::vector<double> error(count), paths(64 * count);
+        std::vector<std::int64_t> done(count);
+        smooth_channels({ d_h.smoother,
+                          count,
+                          d_h.parts * d_h.rows,
+                          d_channels.data(),
+                          of_halves,
+                          true,
+                          d_smoothed.data(),
+                          error.data(),
+                          done.data(),
+                          paths.data() });
+        for (std::int64_t f = 0; f < count; ++f)
+            if (!done[f])
+                std::copy_n(
+                    d_channels.data() + f * size, size, d_smoothed.data() + f * size);
+    }
+
+    /* Combine the symbols through matched filters, over antennas and parts. Symbols that
+     * are not finite become 0; return whether there were none. */
+    bool combine(std::int64_t frame, const wifi_preamble& p, wifi_signal& signal)
+    {
+        float *re = d_work.data(), *im = re + d_all, *work = im + d_all;
+        float* const symbols = signal.symbols[0];
+        constexpr std::int64_t of_symbol = 2 * wifi_legacy,
+                               of_symbols = wifi_signal_symbols * of_symbol;
+        std::fill_n(symbols, of_symbols, 0.0f);
+        double strength = 0;
+        for (std::int64_t row = 0; row < d_h.rows; ++row) {
+            const float* h = d_smoothed.data() + 2 * (frame * d_all * d_h.rows + row);
+            const float gain =
+                static_cast<float>(1 / std::sqrt(d_noise[frame * d_h.rows + row]));
+            for (std::int64_t k = 0; k < wifi_legacy; ++k)
+                for (std::int64_t at = k; at < d_all; at += wifi_legacy, h += 2 * d_h.rows) {
+                    re[at] = h[0];
+                    im[at] = h[1];
+                    strength += h[0] * h[0] + h[1] * h[1];
+                }
+            const float* x = spectrum(frame) + 2 * (row * wifi_header_windows + 2) * d_all;
+            for (float* to = symbols; to < symbols + of_symbols; to += of_symbol)
+                for (std::int64_t part = 0; part < d_all; part += wifi_legacy)
+                    for (std::int64_t k = 0; k < wifi_legacy; ++k, x += 2) {
+                        const float a = x[0] * gain, b = x[1] * gain;
+                        to[2 * k] += re[part + k] * a + im[part + k] * b;
+                        to[2 * k + 1] += re[part + k] * b - im[part + k] * a;
+                    }
+        }
+        for (float* to = symbols; to < symbols + of_symbols; to += of_symbol)
+            limit(to, wifi_legacy, 1, most_symbol, work);
+        /* The first symbol tells the strength; the channel of an interferer is no
+         * strength. */
+        double sum = 0;
+        for (std::int64_t k = 0; k < wifi_legacy; ++k)
+            sum += __builtin_sqrtf(symbols[2 * k] * symbols[2 * k] +
+                                   symbols[2 * k + 1] * symbols[2 * k + 1]);
+        signal.strength = sum < strength ? sum : strength;
+        const bool usable = finite(symbols, of_symbols) &&
+                            std::all_of(p.noise, p.noise + d_h.rows, [](double x) {
+                                return x < infinity;
+                            });
+        if (!usable)
+            std::fill_n(symbols, of_symbols, 0.0f);
+        return usable;
+    }
+
+private:
+    const wifi_headers& d_h;
+    const std::int64_t d_all; /* carriers of all parts */
+    std::vector<float> d_spectra, d_channels, d_smoothed;
+    std::vector<double> d_noise; /* of each frame: rows, after whitening */
+    std::vector<float> d_work;
+
+    float* spectrum(std::int64_t frame)
+    {
+        return d_spectra.data() + 2 * frame * d_h.rows * wifi_header_windows * d_all;
+    }
+
+    /* Find noise and signal of each row from the L-LTF's halves, and the channel. The noise
+     * of the halves' mean is half the power of their difference. */
+    void train(std::int64_t frame, double* noises, double* signals)
+    {
+        float* channel = d_channels.data() + 2 * frame * d_all * d_h.rows;
+        for (std::int64_t row = 0; row < d_h.rows; ++row, channel += 2) {
+            const float* a = spectrum(frame) + 2 * row * wifi_header_windows * d_all;
+            const float* b = a + 2 * d_all;
+            double noise = 0, power = 0;
+            for (std::int64_t i = 0; i < 2 * d_all; ++i) {
+                const double difference = a[i] - b[i], mean = (a[i] + b[i]) / 2;
+                noise += difference * difference;
+                power += mean * mean;
+            }
+            const double share = 1 / static_cast<double>(d_all);
+            power *= share;
+            /* NaN must stay NaN. */
+            const double least = 1e-7 * power + 1e-30;
+            noise *= share / 2;
+            noise = noise < least ? least : noise;
+            noises[row] = noise;
+            signals[row] = power - noise / 2 < 0 ? 0 : power - noise / 2;
+            const float gain = static_cast<float>(0.5 / std::sqrt(noise));
+            for (std::int64_t part = 0; part < d_h.parts; ++part) {
+                for (std::int64_t k = 0; k < wifi_legacy; ++k, a += 2, b += 2) {
+                    const float scale = gain * d_h.sequence[k];
+                    float* to = channel + 2 * (k * d_h.parts + part) * d_h.rows;
+                    to[0] = (a[0] + b[0]) * scale;
+                    to[1] = (a[1] + b[1]) * scale;
+                }
+                limit(channel + 2 * part * d_h.rows,
+                      wifi_legacy,
+                      d_h.parts * d_h.rows,
+                      most_channel,
+                      d_work.data());
+            }
+        }
+    }
+};
 
 } // namespace
 
-void headers(const wifi_headers& h)
+void headers(const wifi_headers& h, wifi_preamble* const* preambles, std::int64_t count)
 {
-    const trained_spectra trained = train_headers(h);
-    const std::vector<float> smoothed = smoothed_channels(h, trained.channel);
-    constexpr std::int64_t of_symbols = 2 * (wifi_header_windows - 2) * wifi_legacy;
-    std::vector<float> combined(h.frames * of_symbols);
-    std::vector<double> strength(h.frames);
-    combine({ h.frames,
-              h.rows,
-              wifi_header_windows,
-              h.parts,
-              wifi_legacy,
-              trained.spectrum.data(),
-              smoothed.data(),
-              trained.noise.data(),
-              combined.data(),
-              strength.data() });
-    std::vector<std::uint8_t> usable(h.frames);
-    for (std::int64_t f = 0; f < h.frames; ++f) {
-        float* symbols = combined.data() + f * of_symbols;
-        usable[f] = finite(symbols, of_symbols) &&
-                    std::all_of(h.noise + f * h.rows,
-                                h.noise + (f + 1) * h.rows,
-                                [](double x) { return x < infinity; });
-        if (!usable[f])
-            std::fill_n(symbols, of_symbols, 0.0f);
+    header_reader reader(h, count);
+    std::vector<wifi_signal> signals(count);
+    std::vector<std::uint8_t> usable(count);
+    for (std::int64_t i = 0; i < count; ++i)
+        reader.train(*preambles[i], i);
+    reader.smooth(count);
+    for (std::int64_t i = 0; i < count; ++i)
+        usable[i] = reader.combine(i, *preambles[i], signals[i]);
+    read(h.layout, signals.data(), count);
+    for (std::int64_t i = 0; i < count; ++i) {
+        preambles[i]->kind = usable[i] ? signals[i].kind : +wifi_no_signal;
+        std::copy_n(signals[i].fields, wifi_field_bits, preambles[i]->fields);
     }
-    wifi_signals signals = h.signals;
-    signals.frames = h.frames;
-    signals.combined = combined.data();
-    signals.strength = strength.data();
-    read(signals);
-    for (std::int64_t f = 0; f < h.frames; ++f)
-        if (!usable[f])
-            signals.kind[f] = wifi_no_signal;
 }
 
 } // namespace MIMOPACK_ISA

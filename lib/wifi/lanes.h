@@ -7,6 +7,7 @@
 #include "wifi/plan.h"
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -177,53 +178,46 @@ turned(const float* x, const float* re, const float* im, std::int64_t count, flo
     }
 }
 
-/* Multiply a matrix and rows in place. Rows hold `size` complex numbers, and each row is
- * then multiplied by its scale. */
-MP_FN void mix(const float* matrix,
-               std::int64_t rows,
-               std::int64_t size,
-               const float* scale,
-               float* x)
-{
-    float column[2 * 256];
-    for (std::int64_t i = 0; i < size; ++i) {
-        for (std::int64_t r = 0; r < rows; ++r) {
-            column[2 * r] = x[2 * (r * size + i)];
-            column[2 * r + 1] = x[2 * (r * size + i) + 1];
-        }
-        for (std::int64_t r = 0; r < rows; ++r) {
-            const float* m = matrix + 2 * r * rows;
-            float re = 0, im = 0;
-            for (std::int64_t q = 0; q < rows; ++q) {
-                re += m[2 * q] * column[2 * q] - m[2 * q + 1] * column[2 * q + 1];
-                im += m[2 * q] * column[2 * q + 1] + m[2 * q + 1] * column[2 * q];
-            }
-            x[2 * (r * size + i)] = re * scale[r];
-            x[2 * (r * size + i) + 1] = im * scale[r];
-        }
-    }
-}
-
-void acquire(const wifi_acquisition& a);
-void shifts(const wifi_shifts& s);
-void train(const wifi_training& t);
-void combine(const wifi_combination& c);
-void read(const wifi_signals& s);
-void headers(const wifi_headers& h);
-void order(const wifi_order& o);
+void acquire(const wifi_acquisition& a, wifi_preamble* preambles, std::int64_t count);
+void headers(const wifi_headers& h, wifi_preamble* const* preambles, std::int64_t count);
+void read(const wifi_signal_layout& l, wifi_signal* signals, std::int64_t count);
 void round(const wifi_rounding& r);
-void track(const wifi_tracking& t);
-void profiles(const wifi_profiles& p);
-void extents(const wifi_extents& e);
-void smooth(const wifi_smoothing& s);
-void condition(const wifi_channels& c);
+void direct(
+    const wifi_samples& from, std::int64_t rows, double cfo, int fft, float* direct);
+void spectra(const wifi_spectra& s);
+double condition(const wifi_channels& c);
 void errors(const wifi_errors& e);
-void points(const wifi_points& p);
 void refine(const wifi_refinement& w);
 void whiten(const wifi_whitening& w);
-void spectra(const wifi_spectra& s);
 void smooth_channels(const wifi_estimates& e);
-void demodulate(const wifi_demodulation& d);
+void demodulate(const wifi_format& f,
+                std::int64_t rows,
+                wifi_frame* const* frames,
+                std::int64_t count);
+
+/* Decode blocks of rate 1/2 from state 0 to state 0. Block i has num_bits[i] bits and six
+ * zeros. */
+void decode_half_rate(const float* llr,
+                      const std::vector<std::int64_t>& num_bits,
+                      std::uint8_t* bits);
+
+/* Known subcarriers of a frame, to be turned by sampling clock and oscillator */
+struct tracking {
+    std::int64_t symbols, carriers;
+    int fft;                /* samples of a symbol without guard interval */
+    const float* known;     /* symbols x carriers complex: received times the conjugate
+                               of what is expected, over the noise */
+    const std::int64_t* k;  /* carriers: their numbers, ascending */
+    const double* distance; /* symbols: samples from the middle of the training */
+};
+
+/* Return the sampling offset that remains beside one to be taken out first. Set the phases
+ * of the symbols in radians, unless null. */
+double track(const tracking& t, double before, double* phase);
+
+/* Return the best shift of windows for channels with paths at delays -32 ... 31: where the
+ * fewest other symbols reach in. */
+int best_shift(const double* power, int guard);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

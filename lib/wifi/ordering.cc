@@ -12,12 +12,13 @@ namespace MIMOPACK_ISA {
 namespace {
 
 /* Move words one by one: processors gather slower than they load. */
-template <typename T>
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-tree-vectorize")))
 #endif
-void
-pick(const T* from, const std::int32_t* place, std::int64_t count, T* to)
+void pick(const std::int8_t* from,
+     const std::int32_t* place,
+     std::int64_t count,
+     std::int8_t* to)
 {
     for (std::int64_t j = 0; j < count; ++j)
         to[j] = from[place[j]];
@@ -36,23 +37,6 @@ std::vector<std::int32_t> places_of(const std::int64_t* source,
                                               source[j] % bits);
     return places;
 }
-
-} // namespace
-
-void order(const wifi_order& o)
-{
-    const std::int64_t frame = o.carriers * o.symbols * o.bits;
-    const auto places = places_of(o.source, o.coded, o.symbols, o.bits);
-    float* out = o.out;
-    for (std::int64_t f = 0; f < o.frames; ++f)
-        for (std::int64_t t = 0; t < o.symbols; ++t, out += o.coded) {
-            pick(o.llr + f * frame + t * o.bits, places.data(), o.coded, out);
-            for (std::int64_t j = 0; j < o.coded; ++j)
-                out[j] = __builtin_fabsf(out[j]) < infinity ? out[j] : 0;
-        }
-}
-
-namespace {
 
 template <int LIMIT>
 void quantise(const float* llr, std::int64_t n, float scale, std::int8_t* to)

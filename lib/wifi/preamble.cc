@@ -17,16 +17,14 @@ class acquirer
 public:
     explicit acquirer(const wifi_acquisition& a) : d_a(a), d_samples(a), d_spectra(a) {}
 
-    void run(std::int64_t index)
+    void run(wifi_preamble& p)
     {
-        d_a.part[index] = 0;
-        const float* x = d_a.samples + 2 * d_a.starts[index];
-        float* direct = d_a.direct + 2 * index * d_a.rows;
-        if (!d_samples.repeats(x, direct))
+        p.part = 0;
+        const float* x = d_a.from.data + 2 * p.place;
+        if (!d_samples.repeats(x, p.direct))
             return;
-        double coarse = -std::atan2(d_a.lag[2 * index + 1], d_a.lag[2 * index]) /
-                        (2 * M_PI * 16 * d_a.scale);
-        if (!d_samples.level(x, direct, coarse))
+        double coarse = -std::atan2(p.lag[1], p.lag[0]) / (2 * M_PI * 16 * d_a.scale);
+        if (!d_samples.level(x, p.direct, coarse))
             return;
         double most;
         std::int64_t place = d_samples.search(most);
@@ -35,7 +33,7 @@ public:
             const double first = coarse, period = 1.0 / (16 * d_a.scale);
             for (int turn = -d_a.turns; turn <= d_a.turns; ++turn) {
                 double found;
-                if (!turn || !d_samples.level(x, direct, first + turn * period))
+                if (!turn || !d_samples.level(x, p.direct, first + turn * period))
                     continue;
                 const std::int64_t at = d_samples.search(found);
                 if (found > most) {
@@ -44,7 +42,7 @@ public:
                     coarse = first + turn * period;
                 }
             }
-            d_samples.level(x, direct, coarse);
+            d_samples.level(x, p.direct, coarse);
         }
         double residual;
         if (!d_samples.halves_agree(place, residual))
@@ -54,11 +52,10 @@ public:
         int delay, shift;
         if (!part || !d_spectra.timing(part, delay, shift))
             return;
-        const std::int64_t ltf = d_samples.first() + place;
-        d_a.part[index] = part;
-        d_a.start[index] = ltf + (delay - ltf_start) * d_a.scale;
-        d_a.window[index] = ltf + shift * d_a.scale;
-        d_a.cfo[index] = coarse + residual;
+        p.part = part;
+        p.start = place + d_samples.first() + (delay - ltf_start) * d_a.scale;
+        p.window = place + d_samples.first() + shift * d_a.scale;
+        p.cfo = coarse + residual;
     }
 
 private:
@@ -69,17 +66,44 @@ private:
 
 } // namespace
 
-void acquire(const wifi_acquisition& a)
+void acquire(const wifi_acquisition& a, wifi_preamble* preambles, std::int64_t count)
 {
     acquirer work(a);
-    for (std::int64_t piece = 0; piece < a.pieces; ++piece)
-        work.run(piece);
+    for (std::int64_t i = 0; i < count; ++i)
+        work.run(preambles[i]);
 }
 
-void shifts(const wifi_shifts& s)
+int best_shift(const double* power, int shortest)
 {
-    for (std::int64_t channel = 0; channel < s.channels; ++channel)
-        s.shift[channel] = best_shift(s.power + 64 * channel, s.guard);
+    const int count = 2 * shortest + 9, begin = -shortest - 8;
+    const auto at = [&](int d) { return d < 32 ? power[d + 32] : 0; };
+    /* Power before the window of a shift and behind the symbol's end, and the sum of
+     * powers times their distances */
+    double before = 0, behind = 0, cost[2 * guard + 9] = {}, total = 0;
+    for (int d = -32; d < 32; ++d) {
+        total += at(d);
+        before += d <= begin ? at(d) : 0;
+        behind += d > begin + shortest ? at(d) : 0;
+        cost[0] += at(d) * (std::max(begin - d, 0) + std::max(d - begin - shortest, 0));
+    }
+    double least = cost[0];
+    for (int i = 1; i < count; ++i) {
+        cost[i] = cost[i - 1] + before - behind;
+        before += at(begin + i);
+        behind -= at(begin + i + shortest);
+        least = std::min(least, cost[i]);
+    }
+    int number = 0;
+    for (int i = 0; i < count; ++i)
+        number += cost[i] <= least + 0.01 * total;
+    /* The middle one of equal shifts */
+    int seen = 0;
+    for (int i = 0; i < count; ++i) {
+        seen += cost[i] <= least + 0.01 * total;
+        if (number && seen == (number + 1) / 2)
+            return begin + i;
+    }
+    return begin;
 }
 
 } // namespace MIMOPACK_ISA

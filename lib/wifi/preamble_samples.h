@@ -5,13 +5,23 @@
 #pragma once
 #include "wifi/fft.h"
 #include "wifi/lanes.h"
-#include "wifi/preamble.h"
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+/* Places in a preamble count samples at 20 MS/s. */
+constexpr int guard = 16, part_fft = 64, short_field = 160;
+constexpr int ltf_start = short_field + 2 * guard;
+/* Distances by which the long training field may begin earlier or later than ten periods
+ * behind the best window of the short one */
+constexpr int early = 14, late = 64;
+/* The largest cyclic advance of an antenna */
+constexpr int advance = 4;
+constexpr int first_place = ltf_start - late - guard;
+static_assert(wifi_preamble_samples(1) == ltf_start + early + 2 * part_fft);
 
 class preamble_samples
 {
@@ -53,7 +63,7 @@ public:
               *power = im + needed + lag;
         float *lag_re = power + needed + lag, *lag_im = lag_re + needed;
         for (std::int64_t row = 0; row < d_a.rows;
-             ++row, x += 2 * d_a.stride, direct += 2) {
+             ++row, x += 2 * d_a.from.stride, direct += 2) {
             double mean_re = 0, mean_im = 0, energy = 0;
             for (std::int64_t i = 0; i < d_length; ++i) {
                 mean_re += x[2 * i];
@@ -112,7 +122,7 @@ public:
         rotation(cfo, 0, d_tail, d_turn_re.data(), d_turn_im.data());
         bool any = false;
         for (std::int64_t row = 0; row < d_a.rows;
-             ++row, x += 2 * d_a.stride, direct += 2) {
+             ++row, x += 2 * d_a.from.stride, direct += 2) {
             const float* y = x + 2 * d_first;
             float *re = d_re.data() + row * d_padded, *im = d_im.data() + row * d_padded;
             double energy = 0;

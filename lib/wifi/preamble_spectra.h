@@ -12,34 +12,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Return the best shift of windows for power at delays -32 ... 31. */
-inline int best_shift(const double* power, int shortest)
-{
-    const int count = 2 * shortest + 9, begin = -shortest - 8;
-    double cost[2 * guard + 9], total = 0, least = infinity;
-    for (int i = 0; i < count; ++i) {
-        const int shift = begin + i;
-        cost[i] = 0;
-        for (int d = -32; d < 32; ++d)
-            cost[i] += power[d + 32] *
-                       (std::max(shift - d, 0) + std::max(d - shift - shortest, 0));
-        least = std::min(least, cost[i]);
-    }
-    for (int d = 0; d < 64; ++d)
-        total += power[d];
-    int number = 0;
-    for (int i = 0; i < count; ++i)
-        number += cost[i] <= least + 0.01 * total;
-    /* The middle one of equal shifts */
-    int seen = 0;
-    for (int i = 0; i < count; ++i) {
-        seen += cost[i] <= least + 0.01 * total;
-        if (number && seen == (number + 1) / 2)
-            return begin + i;
-    }
-    return begin;
-}
-
 class preamble_spectra
 {
 public:

@@ -11,55 +11,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-void points(const wifi_points& p)
-{
-    const std::int64_t unknowns = p.streams + p.stbc, plane = p.symbols * p.carriers;
-    const std::int64_t bits = p.data * p.streams * p.bits;
-    std::vector<float> symbol(2 * p.data * p.streams);
-    for (std::int64_t frame = 0; frame < p.frames; ++frame) {
-        float* out = p.out + 2 * frame * unknowns * plane;
-        for (std::int64_t t = 0; t < p.symbols; ++t) {
-            const std::uint8_t* coded = p.coded + (frame * p.symbols + t) * bits;
-            const std::int64_t* from = p.from;
-            for (std::int64_t i = 0; i < p.data * p.streams; ++i) {
-                int label = 0;
-                for (int b = 0; b < p.bits; ++b)
-                    label = label << 1 | (coded[*from++] & 1);
-                symbol[2 * i] = p.table[2 * label];
-                symbol[2 * i + 1] = p.table[2 * label + 1];
-            }
-            std::int64_t row = 0;
-            for (int stream = 0; stream < p.streams; ++stream, ++row) {
-                const bool twin = stream < p.stbc;
-                float* to = out + 2 * (row * plane + t * p.carriers);
-                /* The twin of (a, b) sends (-b*, a*). */
-                float* other = out + 2 * ((row + 1) * plane + (t ^ 1) * p.carriers);
-                const float sign = t % 2 ? -1.0f : 1.0f;
-                for (std::int64_t copy = 0; copy < p.copies; ++copy)
-                    for (std::int64_t d = 0; d < p.data; ++d) {
-                        const std::int64_t at = p.places[copy * p.data + d];
-                        const float* x = symbol.data() + 2 * (d * p.streams + stream);
-                        to[2 * at] = x[0];
-                        to[2 * at + 1] = x[1];
-                        if (twin) {
-                            other[2 * at] = sign * x[0];
-                            other[2 * at + 1] = -sign * x[1];
-                        }
-                    }
-                row += twin;
-            }
-            const float* pilot = p.pilots + t * p.num_pilots * unknowns;
-            for (std::int64_t i = 0; i < p.num_pilots; ++i)
-                for (row = 0; row < unknowns; ++row) {
-                    float* to =
-                        out + 2 * (row * plane + t * p.carriers + p.pilot_places[i]);
-                    to[0] = *pilot++;
-                    to[1] = 0;
-                }
-        }
-    }
-}
-
 namespace {
 
 constexpr float tiny = 1e-20f;
@@ -250,18 +201,9 @@ private:
                     to[2 * l + 1] = im[l];
                 }
             }
-        const double none = 0;
         double* phase = d_w.phase + frame * symbols;
-        track({ 1,
-                symbols,
-                carriers,
-                d_w.fft,
-                d_known.data(),
-                d_w.k,
-                d_w.distance,
-                &none,
-                d_w.offset + frame,
-                phase });
+        d_w.offset[frame] = track(
+            { symbols, carriers, d_w.fft, d_known.data(), d_w.k, d_w.distance }, 0, phase);
         std::vector<float> memory(2 * d_y.padded());
         float *turn_re = memory.data(), *turn_im = turn_re + d_y.padded();
         float* out = d_w.turned + 2 * frame * d_s.rows * symbols * carriers;

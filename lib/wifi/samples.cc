@@ -137,58 +137,72 @@ void metric(const wifi_metric& m)
     }
 }
 
-void means(const wifi_means& m)
+} // namespace
+
+/* The squared mean of a signal is close to its power over its length if the carrier offset
+ * moves a subcarrier to frequency 0, and far below otherwise. */
+void direct(
+    const wifi_samples& from, std::int64_t rows, double cfo, int fft, float* direct)
 {
-    for (std::int64_t frame = 0; frame < m.frames; ++frame)
-        for (std::int64_t row = 0; row < m.rows; ++row) {
-            const std::int64_t count = 2 * m.from.length[frame],
-                               one = frame * m.rows + row;
-            const float* x = m.from.samples[frame] + 2 * row * m.from.stride[frame];
-            simd total(0.0f), energy(0.0f);
-            std::int64_t i = 0;
-            for (; i + width <= count; i += width) {
-                const simd v = simd::load(x + i);
-                total = total + v;
-                energy = fma(v, v, energy);
-            }
-            double re = 0, im = 0, power = sum(energy);
-            for (int l = 0; l < width; l += 2) {
-                re += total.v[l];
-                im += total.v[l + 1];
-            }
-            for (; i < count; i += 2) {
-                re += x[i];
-                im += x[i + 1];
-                power += x[i] * x[i] + x[i + 1] * x[i + 1];
-            }
-            const double share = 1 / static_cast<double>(m.from.length[frame]);
-            m.mean[2 * one] = static_cast<float>(re * share);
-            m.mean[2 * one + 1] = static_cast<float>(im * share);
-            m.power[one] = static_cast<float>(power * share);
+    constexpr double near = 0.25, least_near = 0.5, least_far = 8;
+    const double least = std::fabs(cfo * fft) < near ? least_near : least_far;
+    const std::int64_t count = 2 * from.length;
+    for (std::int64_t row = 0; row < rows; ++row, direct += 2) {
+        const float* x = from.data + 2 * row * from.stride;
+        simd total(0.0f), energy(0.0f);
+        std::int64_t i = 0;
+        for (; i + width <= count; i += width) {
+            const simd v = simd::load(x + i);
+            total = total + v;
+            energy = fma(v, v, energy);
         }
+        double re = 0, im = 0, power = sum(energy);
+        for (int l = 0; l < width; l += 2) {
+            re += total.v[l];
+            im += total.v[l + 1];
+        }
+        for (; i < count; i += 2) {
+            re += x[i];
+            im += x[i + 1];
+            power += x[i] * x[i] + x[i + 1] * x[i + 1];
+        }
+        const bool there = re * re + im * im > least * power;
+        const double share = there ? 1 / static_cast<double>(from.length) : 0;
+        direct[0] = there ? static_cast<float>(re * share) : 0;
+        direct[1] = there ? static_cast<float>(im * share) : 0;
+    }
 }
 
+namespace {
+
+/* Memory of spectra(), which a thread keeps: fresh memory would take longer than some of
+ * the transforms. */
+struct spectra_memory {
+    aligned_vector<complex_simd> lanes;
+    aligned_vector<simd> columns;
+    std::vector<std::int64_t> starts;
+    std::vector<int> places;
+    std::vector<float> samples;
+};
+
 /* Samples of a frame's antennas without direct current and carrier offset */
-class planes
+class windows
 {
 public:
-    planes(const wifi_spectra& s, std::int64_t frame)
-        : d_starts(s.starts + frame * s.windows),
-          d_windows(s.windows),
-          d_begin(*std::min_element(d_starts, d_starts + s.windows))
+    windows(const wifi_spectra& s, spectra_memory& memory)
+        : d_starts(memory.starts),
+          d_begin(*std::min_element(d_starts.begin(), d_starts.end()))
     {
-        const std::int64_t end =
-            *std::max_element(d_starts, d_starts + s.windows) + s.fft;
-        const std::int64_t length = end - d_begin;
+        const std::int64_t length =
+            *std::max_element(d_starts.begin(), d_starts.end()) + s.fft - d_begin;
         d_padded = (length + 63) / 64 * 64;
-        d_memory.resize(2 * (s.rows + 1) * d_padded);
-        float *turn_re = d_memory.data() + 2 * s.rows * d_padded,
-              *turn_im = turn_re + d_padded;
-        rotation(s.cfo[frame], d_begin, length, turn_re, turn_im);
+        memory.samples.resize(2 * (s.rows + 1) * d_padded);
+        d_samples = memory.samples.data();
+        float *turn_re = plane(s.rows, 0), *turn_im = plane(s.rows, 1);
+        rotation(s.cfo, d_begin, length, turn_re, turn_im);
         for (std::int64_t row = 0; row < s.rows; ++row) {
-            const float* x =
-                s.from.samples[frame] + 2 * (row * s.from.stride[frame] + d_begin);
-            const float* direct = s.direct + 2 * (frame * s.rows + row);
+            const float* x = s.from.data + 2 * (row * s.from.stride + d_begin);
+            const float* direct = s.direct + 2 * row;
             float *re = plane(row, 0), *im = plane(row, 1);
             for (std::int64_t i = 0; i < length; ++i) {
                 const float a = x[2 * i] - direct[0], b = x[2 * i + 1] - direct[1];
@@ -200,12 +214,13 @@ public:
 
     /* Load columns of windows, one a lane. Jobs are windows of row after row. Lanes
      * beyond `count` repeat the last job. */
-    void load(std::int64_t first, int count, int part, int length, simd* columns)
+    void load(std::int64_t first, int count, int part, int length, simd* columns) const
     {
+        const std::int64_t size = static_cast<std::int64_t>(d_starts.size());
         const float* from[width];
         for (int l = 0; l < width; ++l) {
             const std::int64_t job = first + (l < count ? l : count - 1);
-            from[l] = plane(job / d_windows, part) + d_starts[job % d_windows] - d_begin;
+            from[l] = plane(job / size, part) + d_starts[job % size] - d_begin;
         }
         const std::ptrdiff_t apart = from[1] - from[0];
         bool even = apart >= 0;
@@ -222,15 +237,43 @@ public:
     }
 
 private:
-    const std::int64_t *d_starts, d_windows, d_begin;
+    const std::vector<std::int64_t>& d_starts;
+    const std::int64_t d_begin;
     std::int64_t d_padded;
-    std::vector<float> d_memory;
+    float* d_samples;
 
-    float* plane(std::int64_t row, int part)
+    float* plane(std::int64_t row, int part) const
     {
-        return d_memory.data() + (2 * row + part) * d_padded;
+        return d_samples + (2 * row + part) * d_padded;
     }
 };
+
+/* Multiply a matrix and rows in place. Rows hold `size` complex numbers, and each row is
+ * then multiplied by its scale. */
+void mix(const float* matrix,
+         std::int64_t rows,
+         std::int64_t size,
+         const float* scale,
+         float* x)
+{
+    float column[2 * wifi_max_rows];
+    for (std::int64_t i = 0; i < size; ++i) {
+        for (std::int64_t r = 0; r < rows; ++r) {
+            column[2 * r] = x[2 * (r * size + i)];
+            column[2 * r + 1] = x[2 * (r * size + i) + 1];
+        }
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const float* m = matrix + 2 * r * rows;
+            float re = 0, im = 0;
+            for (std::int64_t q = 0; q < rows; ++q) {
+                re += m[2 * q] * column[2 * q] - m[2 * q + 1] * column[2 * q + 1];
+                im += m[2 * q] * column[2 * q + 1] + m[2 * q + 1] * column[2 * q];
+            }
+            x[2 * (r * size + i)] = re * (scale ? scale[r] : 1);
+            x[2 * (r * size + i) + 1] = im * (scale ? scale[r] : 1);
+        }
+    }
+}
 
 } // namespace
 
@@ -247,44 +290,53 @@ const lane_fft& fft_of(int size)
 
 void spectra(const wifi_spectra& s)
 {
-    const lane_fft& fft = fft_of(s.fft);
-    aligned_vector<complex_simd> lanes(s.fft);
-    aligned_vector<simd> columns(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
-    std::vector<int> places(s.num_bins);
-    for (std::int64_t k = 0; k < s.num_bins; ++k)
-        places[k] = fft.place(s.bins[k]);
+    constexpr std::size_t most = std::size_t{ 1 } << 22; /* floats kept */
+    static thread_local spectra_memory memory;
     const std::int64_t jobs = s.rows * s.windows;
-    for (std::int64_t frame = 0; frame < s.frames && jobs; ++frame) {
-        planes samples(s, frame);
-        for (std::int64_t first = 0; first < jobs; first += width) {
-            const int count =
-                static_cast<int>(jobs - first < width ? jobs - first : width);
-            samples.load(first, count, 0, s.fft, columns.data());
-            for (int i = 0; i < s.fft; ++i)
-                lanes[i].re = columns[i];
-            samples.load(first, count, 1, s.fft, columns.data());
-            for (int i = 0; i < s.fft; ++i)
-                lanes[i].im = columns[i];
-            fft.run(lanes.data());
-            float scale[width];
-            for (int l = 0; l < width; ++l)
-                scale[l] = s.scale[frame * s.rows +
-                                   (first + (l < count ? l : count - 1)) / s.windows];
-            const simd gain = simd::load(scale);
-            for (std::int64_t k = 0; k < s.num_bins; ++k) {
-                columns[2 * k] = lanes[places[k]].re * gain;
-                columns[2 * k + 1] = lanes[places[k]].im * gain;
-            }
-            const std::int64_t size = 2 * s.num_bins;
-            float* out = s.out + (frame * jobs + first) * size;
-            if (count == width)
-                store_rows(out, size, static_cast<int>(size), columns.data());
-            else
-                for (int l = 0; l < count; ++l)
-                    for (std::int64_t i = 0; i < size; ++i)
-                        out[l * size + i] = columns[i].v[l];
+    if (!jobs)
+        return;
+    const lane_fft& fft = fft_of(s.fft);
+    memory.starts.assign(s.starts, s.starts + s.windows);
+    for (auto& start : memory.starts)
+        start = std::min(std::max(start, std::int64_t{ 0 }), s.from.length - s.fft);
+    memory.places.resize(s.num_bins);
+    for (std::int64_t k = 0; k < s.num_bins; ++k)
+        memory.places[k] = fft.place(s.bins[k]);
+    memory.lanes.resize(s.fft);
+    memory.columns.resize(std::max<std::int64_t>(s.fft, 2 * s.num_bins));
+    complex_simd* const lanes = memory.lanes.data();
+    simd* const columns = memory.columns.data();
+    const windows samples(s, memory);
+    const float* const scales = s.white ? nullptr : s.scale;
+    for (std::int64_t first = 0; first < jobs; first += width) {
+        const int count = static_cast<int>(std::min<std::int64_t>(jobs - first, width));
+        samples.load(first, count, 0, s.fft, columns);
+        for (int i = 0; i < s.fft; ++i)
+            lanes[i].re = columns[i];
+        samples.load(first, count, 1, s.fft, columns);
+        for (int i = 0; i < s.fft; ++i)
+            lanes[i].im = columns[i];
+        fft.run(lanes);
+        simd gain(1.0f);
+        for (int l = 0; scales && l < count; ++l)
+            gain.v[l] = scales[(first + l) / s.windows];
+        for (std::int64_t k = 0; k < s.num_bins; ++k) {
+            columns[2 * k] = lanes[memory.places[k]].re * gain;
+            columns[2 * k + 1] = lanes[memory.places[k]].im * gain;
         }
+        const std::int64_t size = 2 * s.num_bins;
+        float* out = s.out + first * size;
+        if (count == width)
+            store_rows(out, size, static_cast<int>(size), columns);
+        else
+            for (int l = 0; l < count; ++l)
+                for (std::int64_t i = 0; i < size; ++i)
+                    out[l * size + i] = columns[i].v[l];
     }
+    if (s.white)
+        mix(s.white, s.rows, s.windows * s.num_bins, s.scale, s.out);
+    if (memory.samples.capacity() > most)
+        std::vector<float>().swap(memory.samples);
 }
 
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
@@ -294,22 +346,13 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  correlate,
                                  metric,
                                  acquire,
-                                 shifts,
-                                 train,
-                                 combine,
-                                 read,
                                  headers,
-                                 order,
+                                 read,
                                  round,
-                                 track,
-                                 means,
+                                 direct,
                                  spectra,
-                                 profiles,
-                                 extents,
-                                 smooth,
                                  condition,
                                  errors,
-                                 points,
                                  refine,
                                  whiten,
                                  smooth_channels,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Read the bits of the signal fields, and tell from the turns of their symbols what the
  * frame is. A frame's results depend on no other frame. */
+#include "codes/viterbi/builds.h"
 #include "codes/viterbi/kernel.h"
 #include "wifi/lanes.h"
 #include <algorithm>
@@ -11,9 +12,26 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-namespace {
+extern const viterbi_build viterbi;
 
-constexpr int symbols_read = 3;
+void decode_half_rate(const float* llr,
+                      const std::vector<std::int64_t>& num_bits,
+                      std::uint8_t* bits)
+{
+    viterbi_batch b{};
+    b.n = num_bits.size();
+    b.num_bits = num_bits.data();
+    b.rate = 0; /* 1/2 */
+    b.llr = llr;
+    b.largest_mean = 8;
+    b.bits = bits;
+    b.threads = 1;
+    b.stop = [](void*) { return false; };
+    if (b.n && decode_viterbi(viterbi, b) == out_of_memory)
+        throw std::bad_alloc();
+}
+
+namespace {
 
 struct value {
     double re, im;
@@ -23,14 +41,14 @@ struct value {
 class signal_field
 {
 public:
-    signal_field(const wifi_signals& s, std::int64_t frame)
-        : d_s(s), d_combined(s.combined + 2 * frame * symbols_read * wifi_legacy)
+    signal_field(const wifi_signal_layout& s, const wifi_signal& signal)
+        : d_s(s), d_combined(signal.symbols[0])
     {
         /* The turn of the L-LTF's halves against each other is known to 1 / strength,
          * rad^2. */
-        for (int t = 0; t < symbols_read; ++t) {
+        for (int t = 0; t < wifi_signal_symbols; ++t) {
             const double share = part_fft / s.distance[t];
-            align(t, { 1, 0 }, s.strength[frame] / 2 * share * share);
+            align(t, { 1, 0 }, signal.strength / 2 * share * share);
         }
     }
 
@@ -66,7 +84,7 @@ public:
         for (int p = 0; p < 4; ++p)
             add(d_s.pilots[p], d_s.pilot_signs[p]);
         const double turn = std::atan2(sum.im, sum.re);
-        for (int t = 0; t < symbols_read; ++t) {
+        for (int t = 0; t < wifi_signal_symbols; ++t) {
             const double share = d_s.distance[0] / d_s.distance[t];
             const double angle = -turn / share;
             align(t, { std::cos(angle), std::sin(angle) }, strength * share * share);
@@ -94,9 +112,9 @@ public:
 private:
     static constexpr double part_fft = 64;
 
-    const wifi_signals& d_s;
+    const wifi_signal_layout& d_s;
     const float* d_combined;
-    value d_data[symbols_read][wifi_signal_bits];
+    value d_data[wifi_signal_symbols][wifi_signal_bits];
     double d_flat[2][wifi_signal_bits]; /* real parts */
 
     /* Turn a symbol, and then align it by its pilots. prior is the weight of no turn. */
@@ -151,7 +169,6 @@ bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t
 }
 
 constexpr int half = wifi_signal_bits / 2; /* uncoded bits of a symbol */
-constexpr int tail = 6;
 
 /* Blocks for the Viterbi decoder, one for each frame that has such a signal field */
 struct signal_blocks {
@@ -167,22 +184,11 @@ struct signal_blocks {
     /* End a block of one or more symbols. */
     void end(std::int64_t of_frame, int symbols)
     {
-        num_bits.push_back(symbols * half - tail);
+        num_bits.push_back(symbols * half - viterbi_tail);
         frame.push_back(of_frame);
+        bits.resize(bits.size() + num_bits.back());
     }
-    void decode(const wifi_signals& s)
-    {
-        std::int64_t total = 0;
-        for (const std::int64_t n : num_bits)
-            total += n;
-        bits.assign(total, 0);
-        if (total)
-            s.decode(s.decoder,
-                     llr.data(),
-                     num_bits.data(),
-                     static_cast<std::int64_t>(num_bits.size()),
-                     bits.data());
-    }
+    void decode() { decode_half_rate(llr.data(), num_bits, bits.data()); }
 };
 
 /* Add the first signal field, or none, and return what its turns say. */
@@ -203,64 +209,99 @@ add_first(const signal_field& field, std::int64_t frame, signal_blocks& first)
     return wifi_no_signal;
 }
 
+/* Return whether the CRC of the first 34 bits follows them (§19.3.9.4.4). */
+bool crc_holds(const std::uint8_t* bits)
+{
+    constexpr int covered = 34;
+    unsigned crc = 0xFF;
+    for (int i = 0; i < covered; ++i)
+        crc = (crc << 1 & 0xFF) ^ ((crc >> 7 ^ bits[i]) & 1 ? 7 : 0);
+    for (int i = 0; i < 8; ++i)
+        if (((~crc >> (7 - i)) & 1) != bits[covered + i])
+            return false;
+    return true;
+}
+
+int l_sig_length(const std::uint8_t* bits)
+{
+    int length = 0;
+    for (int i = 0; i < 12; ++i)
+        length |= bits[5 + i] << i;
+    return length;
+}
+
+/* Return whether parity, reserved bit, rate and length of an L-SIG are right (§17.3.4).
+ */
+bool l_sig_holds(const std::uint8_t* bits)
+{
+    int sum = 0;
+    for (int i = 0; i < 18; ++i)
+        sum += bits[i];
+    /* The fourth bit is a 1 in all rates. */
+    return !(sum & 1) && !bits[4] && bits[3] && l_sig_length(bits);
+}
+
 /* Check an L-SIG against its LLRs, add the field behind it if there is one, and return
  * what the frame is. */
-std::uint8_t judge_l_sig(const wifi_signals& s,
+std::uint8_t judge_l_sig(const wifi_signal& signal,
                          std::int64_t frame,
                          const float* llr,
                          signal_field& field,
                          signal_blocks& second)
 {
     std::uint8_t coded[wifi_signal_bits];
-    const double snr = s.strength[frame] / wifi_legacy;
-    if (!agrees(llr, s.first + frame * half, snr, coded))
+    const double snr = signal.strength / wifi_legacy;
+    const std::uint8_t* l_sig = signal.fields;
+    if (!l_sig_holds(l_sig) || !agrees(llr, l_sig, snr, coded))
         return wifi_no_signal;
-    field.turn_by(coded, s.strength[frame]);
+    /* Frames of 802.11n and later have an L-SIG of 6 Mbit/s. */
+    if (!l_sig[0] || !l_sig[1] || l_sig[2])
+        return wifi_l_sig;
+    field.turn_by(coded, signal.strength);
     const bool turned = field.turned(1);
-    int kind = wifi_l_sig;
-    kind |= turned ? wifi_second_turned : 0;
-    kind |= field.repeated(snr) ? wifi_repeated : 0;
-    if (field.turned(2)) {
-        kind |= wifi_third_turned;
+    if (l_sig_length(l_sig) % 3 == 0 && field.turned(2)) {
         second.add_symbol(field, 1, turned);
         second.add_symbol(field, 2, true);
         second.end(frame, 2);
+        return static_cast<std::uint8_t>(wifi_l_sig | wifi_third_turned |
+                                         (turned ? wifi_second_turned : 0));
     }
-    return static_cast<std::uint8_t>(kind);
+    return static_cast<std::uint8_t>(
+        wifi_l_sig | (!turned && field.repeated(snr) ? wifi_repeated : 0));
 }
 
 } // namespace
 
-void read(const wifi_signals& s)
+void read(const wifi_signal_layout& layout, wifi_signal* signals, std::int64_t count)
 {
     std::vector<signal_field> fields;
-    fields.reserve(s.frames);
+    fields.reserve(count);
     signal_blocks first, second;
-    for (std::int64_t frame = 0; frame < s.frames; ++frame) {
-        fields.emplace_back(s, frame);
-        s.kind[frame] = add_first(fields.back(), frame, first);
+    for (std::int64_t frame = 0; frame < count; ++frame) {
+        fields.emplace_back(layout, signals[frame]);
+        signals[frame].kind = add_first(fields.back(), frame, first);
+        std::fill_n(signals[frame].fields, wifi_field_bits, std::uint8_t{ 0 });
     }
-    first.decode(s);
-    std::fill(s.first, s.first + s.frames * half, std::uint8_t{ 0 });
-    std::fill(s.second, s.second + s.frames * 2 * half, std::uint8_t{ 0 });
+    first.decode();
     const float* llr = first.llr.data();
     const std::uint8_t* bits = first.bits.data();
     for (std::size_t i = 0; i < first.frame.size(); ++i) {
         const std::int64_t frame = first.frame[i], num_bits = first.num_bits[i];
-        if (s.kind[frame] == wifi_greenfield) {
-            std::copy_n(bits, num_bits, s.second + frame * 2 * half);
-        } else {
-            std::copy_n(bits, num_bits, s.first + frame * half);
-            s.kind[frame] = judge_l_sig(s, frame, llr, fields[frame], second);
-        }
-        llr += 2 * (num_bits + tail);
+        wifi_signal& signal = signals[frame];
+        const bool greenfield = signal.kind == wifi_greenfield;
+        std::copy_n(bits, num_bits, signal.fields + (greenfield ? half : 0));
+        if (!greenfield)
+            signal.kind = judge_l_sig(signal, frame, llr, fields[frame], second);
+        else if (!crc_holds(bits))
+            signal.kind = wifi_no_signal;
+        llr += 2 * (num_bits + viterbi_tail);
         bits += num_bits;
     }
-    second.decode(s);
+    second.decode();
     bits = second.bits.data();
     for (const std::int64_t frame : second.frame) {
-        std::copy_n(bits, 2 * half - tail, s.second + frame * 2 * half);
-        bits += 2 * half - tail;
+        std::copy_n(bits, 2 * half - viterbi_tail, signals[frame].fields + half);
+        bits += 2 * half - viterbi_tail;
     }
 }
 

@@ -40,7 +40,7 @@ double angle_of(complex a) { return std::atan2(a.im, a.re); }
 class rotating
 {
 public:
-    rotating(const wifi_tracking& t, double angle)
+    rotating(const tracking& t, double angle)
         : d_t(t),
           d_angle(angle),
           d_now(unit(angle * t.distance[0])),
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    const wifi_tracking& d_t;
+    const tracking& d_t;
     double d_angle;
     complex d_now;
     double d_apart;
@@ -68,7 +68,7 @@ private:
 
 /* Return the maximum a posteriori estimate from pairs of subcarriers, which are free of
  * the common phase. */
-double sampling_offset(const wifi_tracking& t, const std::vector<complex>& values)
+double sampling_offset(const tracking& t, const std::vector<complex>& values)
 {
     std::int64_t below = 0, above = t.carriers;
     while (below < t.carriers && t.k[below] < 0)
@@ -256,7 +256,7 @@ void common_phase(const std::vector<complex>& total, double* phase)
     }
 }
 
-void turn(const wifi_tracking& t, double epsilon, std::vector<complex>& values)
+void turn(const tracking& t, double epsilon, std::vector<complex>& values)
 {
     if (epsilon == 0)
         return;
@@ -271,29 +271,24 @@ void turn(const wifi_tracking& t, double epsilon, std::vector<complex>& values)
 
 } // namespace
 
-void track(const wifi_tracking& t)
+double track(const tracking& t, double before, double* phase)
 {
-    const std::int64_t size = t.symbols * t.carriers;
-    std::vector<complex> values(size), total(t.symbols);
-    for (std::int64_t frame = 0; frame < t.frames; ++frame) {
-        const float* from = t.known + 2 * frame * size;
-        for (std::int64_t i = 0; i < size; ++i)
-            values[i] = { from[2 * i], from[2 * i + 1] };
-        turn(t, t.before[frame], values);
-        const double epsilon = sampling_offset(t, values);
-        t.offset[frame] = epsilon;
-        if (!t.phase)
-            continue;
-        turn(t, epsilon, values);
-        for (std::int64_t s = 0; s < t.symbols; ++s) {
-            total[s] = { 0, 0 };
-            for (std::int64_t c = 0; c < t.carriers; ++c) {
-                total[s].re += values[s * t.carriers + c].re;
-                total[s].im += values[s * t.carriers + c].im;
-            }
+    std::vector<complex> values(t.symbols * t.carriers);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = { t.known[2 * i], t.known[2 * i + 1] };
+    turn(t, before, values);
+    const double epsilon = sampling_offset(t, values);
+    if (!phase)
+        return epsilon;
+    turn(t, epsilon, values);
+    std::vector<complex> total(t.symbols);
+    for (std::int64_t s = 0; s < t.symbols; ++s)
+        for (std::int64_t c = 0; c < t.carriers; ++c) {
+            total[s].re += values[s * t.carriers + c].re;
+            total[s].im += values[s * t.carriers + c].im;
         }
-        common_phase(total, t.phase + frame * t.symbols);
-    }
+    common_phase(total, phase);
+    return epsilon;
 }
 
 } // namespace MIMOPACK_ISA

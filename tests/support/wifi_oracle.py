@@ -145,7 +145,7 @@ def _smoothed(values, ratio):
 
 
 def acquire(samples, lag16, scale, bins, sequence):
-    """Find preambles as ``_core.wifi.acquire`` does, one candidate at a time.
+    """Find preambles as ``_core.wifi.Follower.acquire`` does, one candidate at a time.
 
     Args:
         samples: (n, R, 334 * scale) complex; a row begins with the best window of the short

@@ -22,6 +22,7 @@ from gnuradio.mimopack.wifi import (
 )
 from gnuradio.mimopack.wifi.interleaving import bit_order
 from gnuradio.mimopack.wifi.points import known_points
+from gnuradio.mimopack.wifi.preamble import acquisition
 
 pytestmark = pytest.mark.quick
 
@@ -87,7 +88,7 @@ def test_scan(isa, rng, cuts):
     first, found_hits, found_chain = 0, [], []
     for begin, end in itertools.pairwise(cuts):
         search = scan.begin(None, samples[:, begin:end], array, at=begin, origin=0,
-                            threshold=0.35, isa=isa)
+                            threshold=0.35)
         search.run()
         found_lag, found, falls, some, best, passed = search.windows
         assert search.value()[:3] == ([], 0, first + passed)
@@ -130,31 +131,27 @@ def test_spectra(isa, rng, fft):
     cfo = np.array([0.01, -0.2])
     starts = rng.integers(0, 1001 - fft, (2, 11))
     bins = rng.integers(0, fft, 9)
-    scale = rng.uniform(1, 2, (2, 3)).astype(np.float32)
+    white = complex_normal(rng, 2, 3, 3)
     turned = (samples - direct[..., None]) * np.exp(
         -2j * np.pi * cfo[:, None] * np.arange(1000))[:, None]
     expected = np.empty((2, 3, 11, 9), complex)
     for f, w in np.ndindex(2, 11):
         window = turned[f, :, starts[f, w]:starts[f, w] + fft]
-        expected[f, :, w] = np.fft.fft(window)[:, bins] * scale[f][:, None]
+        expected[f, :, w] = white[f] @ np.fft.fft(window)[:, bins]
     found = kernels.spectra(list(samples), cfo=cfo, starts=starts, fft=fft, bins=bins,
-                            scale=scale, direct=direct, isa=isa)
+                            direct=direct, white=white, isa=isa)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
     alone = kernels.spectra([samples[1]], cfo=cfo[1:], starts=starts[1:], fft=fft, bins=bins,
-                            scale=scale[1:], direct=direct[1:], isa=isa)
+                            direct=direct[1:], white=white[1:], isa=isa)
     np.testing.assert_array_equal(alone[0], found[1])
 
 
-def test_spectra_stay_inside_their_samples(isa):
-    arguments = {"cfo": np.zeros(1), "fft": 64, "bins": np.arange(4),
-                 "scale": np.ones((1, 1), np.float32), "direct": np.zeros((1, 1), np.complex64),
-                 "isa": isa}
-    samples = [np.zeros((1, 100), np.complex64)]
-    for changed in ({"starts": np.array([[37]])}, {"starts": np.array([[-1]])},
-                    {"starts": np.array([[0]]), "bins": np.array([64])},
-                    {"starts": np.array([[0]]), "fft": 60}):
-        with pytest.raises(ValueError, match="spectra: inconsistent arguments"):
-            kernels.spectra(samples, **{**arguments, **changed})
+def test_windows_beyond_the_samples_are_moved_inside(isa, rng):
+    samples = [complex_normal(rng, 1, 100)]
+    out, inside = (kernels.spectra(
+        samples, cfo=[0.0], starts=[starts], fft=64, bins=np.arange(64),
+        direct=np.zeros((1, 1), np.complex64), isa=isa) for starts in ([-1, 37], [0, 36]))
+    np.testing.assert_array_equal(out, inside)
 
 
 def test_direct_current(isa, rng):
@@ -173,18 +170,14 @@ def test_direct_current(isa, rng):
     there = np.abs(mean)**2 * length > np.array([0.5, 0.5, 8, 8])[:, None] * power
     assert 0 < there.sum() < there.size
     np.testing.assert_allclose(found, np.where(there, mean, 0), rtol=1e-4, atol=1e-6)
-    for one in (samples[0], np.zeros((rows, length)).astype(np.complex64).T):
-        with pytest.raises(ValueError, match="direct_current: inconsistent arguments"):
-            kernels.direct_current([one], rows=3, cfo=cfo[:1], fft=64)
 
 
 @pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])
 def test_acquire(isa, rng, scale, rows):
     """Preambles in noise, in all 20 MHz parts or some, and noise alone."""
     fft, n, length = 64 * scale, 12, 334 * scale
-    k = carriers.legacy().used
-    bins = np.stack([(centre + k) % fft for centre in carriers.subchannels(20 * scale)])
-    sequence = training.legacy_long_training().astype(np.float32)
+    found = acquisition(scale)
+    bins, sequence = found["bins"], found["sequence"]
     reference = np.zeros((len(bins), fft), complex)
     for row, places in zip(reference, bins, strict=True):
         row[places] = sequence
@@ -204,10 +197,13 @@ def test_acquire(isa, rng, scale, rows):
     samples[0] += 3
     samples[1], samples[2, 0, 250 * scale] = 0, np.nan
     stream = np.ascontiguousarray(samples.transpose(1, 0, 2).reshape(rows, -1))
-    part, start, window, cfo, direct = kernels.acquire(
-        stream, starts=length * np.arange(n), lag=lag, scale=scale, turns=0, bins=bins,
-        sequence=sequence,
-        reference=np.conj(np.fft.ifft(reference)).astype(np.complex64), isa=isa)
+    reader = kernels.HeaderReader(
+        fft=fft, windows=np.zeros(5, int), sequence=sequence, isa=isa, **SIGNALS,
+        smoother=smoothing.smoother(*[tuple(carriers.legacy().used.tolist())] * 2, 20))
+    follower = kernels.Follower(reader, None, block=16 * scale, region=10, searches=4, next=13,
+                                turns=0, **found)
+    part, start, window, cfo, direct = map(np.array, zip(
+        *follower.acquire(stream, length * np.arange(n), lag), strict=True))
     with np.errstate(all="ignore"):
         expected = oracle.acquire(samples, lag, scale, bins, sequence)
     assert [one is not None for one in expected] == (part > 0).tolist()
@@ -219,34 +215,19 @@ def test_acquire(isa, rng, scale, rows):
     assert not direct[3:].any()
 
 
-def test_order(isa, rng):
-    llr = rng.standard_normal((2, 6, 3, 4)).astype(np.float32)
-    llr[0, 1, 2, 3], llr[1, 0, 0, 0] = np.nan, np.inf
-    source = rng.permutation(24)
-    expected = np.where(np.isfinite(llr), llr, 0).transpose(0, 2, 1, 3).reshape(2, 3, 24)
-    np.testing.assert_array_equal(kernels.order(llr, source=source, isa=isa),
-                                  expected[..., source])
-
-
 @pytest.mark.parametrize("rows, columns", [(2, 2), (3, 3), (4, 4), (8, 3), (8, 4)])
-def test_channel_states(isa, rng, rows, columns):
-    """Channels and noise of unscaled FFTs are scaled; condition numbers assume equal noise."""
-    channel, noise = complex_normal(rng, 5, 37, rows, columns), rng.uniform(0.1, 10, (5, rows))
-    matrices, level, condition = map(np.array, zip(
-        *kernels.channel_states(channel, noise, fft=64, isa=isa), strict=True))
-    np.testing.assert_allclose(matrices, channel / 64, rtol=1e-6)
-    np.testing.assert_allclose(level, noise / 64**2)
-    white = channel.astype(complex) / np.sqrt(noise)[:, None, :, None]
-    sizes = np.linalg.svd(white, compute_uv=False)
-    expected = 20 * np.log10(sizes[..., 0] / sizes[..., -1]).mean(axis=1)
-    np.testing.assert_allclose(condition, expected, atol=1e-2)
+def test_condition(isa, rng, rows, columns):
+    """Condition numbers assume equal noise."""
+    channel, noise = complex_normal(rng, 37, rows, columns), rng.uniform(0.1, 10, rows)
+    sizes = np.linalg.svd(channel.astype(complex) / np.sqrt(noise)[:, None], compute_uv=False)
+    expected = 20 * np.log10(sizes[..., 0] / sizes[..., -1]).mean()
+    assert kernels.condition(channel, noise, isa=isa) == pytest.approx(expected, abs=1e-2)
 
 
 def test_condition_of_columns_and_of_too_many(rng):
     for columns, expected in ((1, 0.0), (3, np.nan)):
-        channel = complex_normal(rng, 2, 5, 2, columns)
-        states = kernels.channel_states(channel, np.ones((2, 2)), fft=64)
-        np.testing.assert_array_equal([state[2] for state in states], [expected] * 2)
+        found = kernels.condition(complex_normal(rng, 5, 2, columns), np.ones(2))
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_powers_in_decibels(rng):
@@ -259,8 +240,8 @@ def test_powers_in_decibels(rng):
         np.testing.assert_allclose(ratios, 10 * np.log10(signal[i] / noise[i]))
         np.testing.assert_allclose(levels, 10 * np.log10((signal[i] + noise[i]) * share))
         np.testing.assert_allclose(floors, 10 * np.log10(noise[i] * share))
-    np.testing.assert_allclose(kernels.decibels(signal), 10 * np.log10(signal))
-    assert kernels.decibels(np.zeros((1, 1))) == [(-300.0,)]
+    assert kernels.powers([np.zeros(1)], [np.ones(1)], share=[0.0]) == [
+        (-300.0, (-300.0,), (-300.0,), (-300.0,))]
 
 
 @pytest.mark.parametrize("rows, columns, side", [(1, 1, 1), (2, 2, 2), (4, 4, 4), (4, 3, 8),
@@ -270,15 +251,13 @@ def test_error_vectors(isa, rng, rows, columns, side):
     scale = 1.0 if side == 1 else np.sqrt(1.5 / (side**2 - 1))
     levels = scale * (2 * np.arange(side) - (side - 1))
     points = np.array([-1, 1]) if side == 1 else np.add.outer(levels, 1j * levels).ravel()
-    y, h = complex_normal(rng, 2, 13, 5, rows), complex_normal(rng, 2, 13, rows, columns)
+    y, h = complex_normal(rng, 2, 13, 15, rows), complex_normal(rng, 2, 13, rows, columns)
     noise = np.array([0.1, 0.7], np.float32)
-    chosen = np.array([0, 3])
-    found = kernels.error_vectors(y, h, noise=noise, chosen=chosen, isa=isa,
-                                  sides=np.full(columns, side))
+    found = kernels.error_vectors(y, h, noise=noise, sides=np.full(columns, side), isa=isa)
     adjoint = h.astype(complex).conj().swapaxes(-1, -2)
     filters = np.linalg.inv(adjoint @ h + noise[:, None, None, None] * np.eye(columns)) @ adjoint
     filters /= np.einsum("fcsr,fcrs->fcs", filters, h)[..., None]
-    estimates = y[:, :, chosen] @ filters.swapaxes(-1, -2)
+    estimates = y[:, :, ::2] @ filters.swapaxes(-1, -2)
     distance = np.min(np.abs(estimates[..., None] - points)**2, axis=-1)
     np.testing.assert_allclose(found, distance.mean(axis=(1, 2)), rtol=1e-3)
 
@@ -348,6 +327,8 @@ def test_points(rng, frame_format):
 SIGNALS = {"data": carriers.legacy().data_index, "pilots": carriers.legacy().pilot_index,
            "pilot_signs": training.legacy_pilots(0, 3).astype(np.float32),
            "order": bit_order(48, 1, 1), "distance": 112.0 + 80 * np.arange(3)}
+READER = {"fft": 64, "sequence": np.zeros(52, np.float32), "windows": np.zeros(5, int),
+          "smoother": smoothing.smoother(*[tuple(carriers.legacy().used.tolist())] * 2, 20)}
 KINDS = kernels.signal_kinds
 
 
@@ -361,40 +342,47 @@ def _signal_symbols(fields, turned):
     return out
 
 
-@pytest.mark.parametrize("turned, kind, lengths", [
-    ((0, 1, 1), KINDS["l_sig"] | KINDS["second_turned"] | KINDS["third_turned"], (24, 48)),
-    ((0, 0, 1), KINDS["l_sig"] | KINDS["third_turned"], (24, 48)),
-    ((0, 0, 0), KINDS["l_sig"], (24, 24, 24)), ((1, 1, 0), KINDS["greenfield"], (48, 24)),
-    ((1, 0, 0), 0, (24, 24, 24))])
-def test_read_signals(isa, rng, turned, kind, lengths):
+def _read(combined, strength, isa):
+    found = kernels.HeaderReader(**READER, **SIGNALS, isa=isa).read_symbols(
+        combined.astype(np.complex64), np.full(len(combined), strength))
+    kinds, fields = zip(*found, strict=True)
+    return np.array(kinds), np.stack([np.frombuffer(one, np.uint8) for one in fields])
+
+
+L_SIG, HT_SIG = signal_fields.LSig(6, 300).bits(), signal_fields.ht_sig(HT(9, 77))
+SIGNAL_A = signal_fields.vht_sig_a(VHT.of_length(3, 100, 1))
+OTHER = signal_fields.LSig(54, 55).bits()
+
+
+@pytest.mark.parametrize("fields, turned, kind", [
+    ((L_SIG, HT_SIG), (0, 1, 1), ["l_sig", "second_turned", "third_turned"]),
+    ((L_SIG, SIGNAL_A), (0, 0, 1), ["l_sig", "third_turned"]),
+    ((L_SIG, OTHER, OTHER), (0, 0, 0), ["l_sig"]), ((OTHER, HT_SIG), (0, 1, 1), ["l_sig"]),
+    ((L_SIG, L_SIG, OTHER), (0, 0, 0), ["l_sig", "repeated"]),
+    ((HT_SIG, OTHER), (1, 1, 0), ["greenfield"]),
+    ((SIGNAL_A ^ 1, OTHER), (1, 1, 0), []), ((L_SIG, OTHER, OTHER), (1, 0, 0), []),
+    ((L_SIG ^ (np.arange(24) == 7), OTHER, OTHER), (0, 0, 0), [])])
+def test_read_signals(isa, rng, fields, turned, kind):
     n, snr = 30, 10.0
-    bits = [rng.integers(0, 2, (n, length), np.uint8) for length in lengths]
-    for field in bits:
-        field[:, -6:] = 0
-    sent = np.stack([_signal_symbols(fields, turned) for fields in zip(*bits, strict=True)])
+    sent = _signal_symbols(fields, turned)
     # Residual carrier offset after the training field.
     turn = np.exp(1j * rng.normal(0, 0.02, (n, 1, 1)) * SIGNALS["distance"][:, None] / 64)
-    combined = snr * sent * turn + np.sqrt(snr / 2) * complex_normal(rng, *sent.shape)
-    found, first, second = kernels.read_signals(
-        combined.astype(np.complex64), np.full(n, 52 * snr), isa=isa, **SIGNALS)
-    assert (found == kind).all()
-    if kind & KINDS["l_sig"]:
-        assert np.array_equal(first, bits[0])
-    if 48 in lengths:
-        assert np.array_equal(second, bits[lengths.index(48)])
-
-
-def test_a_repeated_symbol_is_told(isa, rng):
-    bits = rng.integers(0, 2, 24, np.uint8)
-    bits[-6:] = 0
-    sent = _signal_symbols([bits, bits, bits], (0, 0, 0))
-    kinds, _, _ = kernels.read_signals(10 * sent[None], np.full(1, 520.0), isa=isa, **SIGNALS)
-    assert kinds == [KINDS["l_sig"] | KINDS["repeated"]]
+    noise = np.sqrt(snr / 2) * complex_normal(rng, n, *sent.shape)
+    kinds, found = _read(snr * sent * turn + noise, 52 * snr, isa)
+    assert (kinds == sum(KINDS[name] for name in kind)).all()
+    expected = np.zeros(72, np.uint8)
+    if "l_sig" in kind:
+        expected[:24] = fields[0]
+    if "third_turned" in kind:
+        expected[24:] = fields[1]
+    if "greenfield" in kind:
+        expected[24:] = fields[0]
+    if kind:
+        assert (found == expected).all()
 
 
 def test_noise_is_no_signal_field(isa, rng):
-    combined = complex_normal(rng, 1000, 3, 52)
-    kinds, _, _ = kernels.read_signals(combined, np.full(1000, 520.0), isa=isa, **SIGNALS)
+    kinds, _ = _read(complex_normal(rng, 1000, 3, 52), 520.0, isa)
     assert np.mean(kinds & KINDS["l_sig"] > 0) < 0.02
 
 

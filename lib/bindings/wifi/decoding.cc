@@ -7,32 +7,13 @@ namespace mimopack {
 
 namespace {
 
-bool symbols_are_small(const float_array& llr)
-{
-    return llr.shape(0) == 0 || llr.size() / llr.shape(0) <= INT32_MAX;
-}
+constexpr std::int64_t period = 127, seed_bits = 7; /* of the scrambler */
+constexpr std::int64_t service = 16;                /* bits of the SERVICE field */
 
-/* Return llr (frames, carriers, symbols, bits) in the order of the code, (frames,
- * symbols, coded). */
-float_array
-order(const float_array& llr, const long_array& source, const std::string& isa)
+py::bytes bytes_of(const std::vector<std::uint8_t>& data, std::size_t size)
 {
-    require(llr.ndim() == 4 && symbols_are_small(llr) &&
-                within(source, llr.shape(1) * llr.shape(3)),
-            "order");
-    float_array out({ llr.shape(0), llr.shape(2), source.shape(0) });
-    const wifi_order o = { llr.shape(0),  llr.shape(1),      llr.shape(2),
-                           llr.shape(3),  source.shape(0),   llr.data(),
-                           source.data(), out.mutable_data() };
-    const wifi_build& build = find_wifi(isa);
-    {
-        py::gil_scoped_release release;
-        build.order(o);
-    }
-    return out;
+    return { reinterpret_cast<const char*>(data.data()), std::min(size, data.size()) };
 }
-
-} // namespace
 
 py::list mpdu_list(const mpdu_places& found)
 {
@@ -40,6 +21,22 @@ py::list mpdu_list(const mpdu_places& found)
     for (const mpdu_place& one : found.mpdus)
         mpdus.append(py::make_tuple(one.offset, one.length, one.fcs_ok));
     return mpdus;
+}
+
+} // namespace
+
+py::tuple payload::as_tuple() const
+{
+    return py::make_tuple(bytes_of(psdu, psdu.size()),
+                          mpdu_list(mpdus),
+                          mpdus.complete,
+                          bytes_of(scrambled, service));
+}
+
+byte_array payload::bits() const
+{
+    return byte_array({ py::ssize_t{ 1 }, static_cast<py::ssize_t>(scrambled.size()) },
+                      scrambled.data());
 }
 
 frame_decoder::frame_decoder(const long_array& source,
@@ -53,28 +50,13 @@ frame_decoder::frame_decoder(const long_array& source,
       d_build(find_wifi(isa)),
       d_decoder(find_viterbi(find_build(isa)))
 {
-    const int rates = static_cast<int>(std::size(viterbi_rates));
-    while (d_rate < rates && rate != viterbi_rates[d_rate].rate)
+    while (rate != viterbi_rates[d_rate].rate)
         ++d_rate;
-    require(d_rate < rates && source.ndim() == 1 && encoders >= 1 && encoders <= 16 &&
-                source.size() > 0 && source.size() % encoders == 0 && largest_mean > 0 &&
-                within(source, INT32_MAX),
-            "FrameDecoder");
-    d_sources = 1 + *std::max_element(source.data(), source.data() + source.size());
 }
 
 std::int64_t frame_decoder::used(std::int64_t count) const
 {
     return coded_length(viterbi_rates[d_rate], count + viterbi_tail);
-}
-
-bool frame_decoder::takes(std::int64_t llrs_of_symbol,
-                          std::int64_t symbols,
-                          std::int64_t count) const
-{
-    return d_sources <= llrs_of_symbol && count >= 0 &&
-           count < std::int64_t{ 1 } << 32 &&
-           used(count) <= symbols * (d_source.size() / d_encoders);
 }
 
 void frame_decoder::round(const frame_llrs& from,
@@ -130,9 +112,6 @@ std::size_t frame_decoder::run(const std::int8_t* integers,
 byte_array
 frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) const
 {
-    require(llr.ndim() == 4 && symbols_are_small(llr) &&
-                takes(llr.shape(1) * llr.shape(3), llr.shape(2), count),
-            "FrameDecoder.decode");
     const std::int64_t frames = llr.shape(0), symbols = llr.shape(2);
     byte_array out({ frames, decoded(count) });
     viterbi_batch b{};
@@ -154,75 +133,34 @@ frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) c
     return out;
 }
 
-descrambler::descrambler(const byte_array& sequences, std::int64_t service)
-    : d_sequences(sequences), d_service(service)
+payload descrambler::run(const std::uint8_t* from,
+                         std::int64_t given,
+                         const payload_sizes& p) const
 {
-    require(has_shape(sequences, { 1 << seed_bits, period }) && service >= 0,
-            "Descrambler");
-}
-
-bool descrambler::fits(const payload_layout& p) const
-{
-    return p.size >= seed_bits && p.end >= seed_bits && p.end <= p.size &&
-           p.length >= 0 && d_service + 8 * p.length <= p.size;
-}
-
-mpdu_places descrambler::run(const std::uint8_t* from,
-                             std::int64_t given,
-                             const payload_layout& p,
-                             std::uint8_t* to,
-                             std::uint8_t* bytes) const
-{
+    payload out{ std::vector<std::uint8_t>(p.size), std::vector<std::uint8_t>(p.length), {} };
+    std::uint8_t* const to = out.scrambled.data();
     int seed = 0;
     for (int i = 0; i < seed_bits; ++i)
         seed = seed << 1 | (i < given ? from[i] & 1 : 0);
     scratch<std::uint8_t> sequence(p.size + period);
     for (std::int64_t i = 0; i < p.size; i += period)
         std::copy_n(d_sequences.data() + seed * period, period, sequence.data() + i);
-    const std::int64_t kept = std::min(given, p.end);
-    std::copy_n(from, kept, to);
-    std::fill(to + kept, to + p.end, std::uint8_t{ 0 });
+    std::copy_n(from, std::min(given, p.end), to);
     std::copy_n(sequence.data() + p.end, p.size - p.end, to + p.end);
     for (std::int64_t i = 0; i < p.length; ++i) {
         std::uint64_t a, b;
-        std::memcpy(&a, to + d_service + 8 * i, sizeof a);
-        std::memcpy(&b, sequence.data() + d_service + 8 * i, sizeof b);
+        std::memcpy(&a, to + service + 8 * i, sizeof a);
+        std::memcpy(&b, sequence.data() + service + 8 * i, sizeof b);
         /* The product packs the bits of eight bytes into one, the first bit lowest. */
-        bytes[i] = static_cast<std::uint8_t>(
+        out.psdu[i] = static_cast<std::uint8_t>(
             ((a ^ b) & 0x0101010101010101u) * 0x0102040810204080u >> 56);
     }
-    return find_mpdus(bytes, p.length, p.aggregated);
-}
-
-py::tuple descrambler::descramble(const byte_array& bits, const payload_layout& p) const
-{
-    require(bits.ndim() == 2 && fits(p) && bits.shape(1) <= p.size, "Descrambler.run");
-    const std::int64_t given = bits.shape(1);
-    byte_array out({ bits.shape(0), static_cast<py::ssize_t>(p.size) });
-    std::vector<std::uint8_t> psdu(p.length);
-    py::list payloads;
-    for (std::int64_t f = 0; f < bits.shape(0); ++f) {
-        const mpdu_places found = run(bits.data() + f * given,
-                                      given,
-                                      p,
-                                      out.mutable_data() + f * p.size,
-                                      psdu.data());
-        payloads.append(py::make_tuple(
-            py::bytes(reinterpret_cast<const char*>(psdu.data()), psdu.size()),
-            mpdu_list(found),
-            found.complete));
-    }
-    return py::make_tuple(out, payloads);
+    out.mpdus = find_mpdus(out.psdu.data(), p.length, p.aggregated);
+    return out;
 }
 
 void bind_wifi_decoding(py::module_& m)
 {
-    m.def("order",
-          &order,
-          py::arg("llr").noconvert(),
-          py::kw_only(),
-          py::arg("source").noconvert(),
-          py::arg("isa") = "auto");
     py::class_<frame_decoder>(m, "FrameDecoder", py::module_local())
         .def(py::init<const long_array&,
                       const std::string&,
@@ -230,7 +168,7 @@ void bind_wifi_decoding(py::module_& m)
                       float,
                       const std::string&>(),
              py::kw_only(),
-             py::arg("source").noconvert(),
+             py::arg("source"),
              py::arg("rate"),
              py::arg("encoders"),
              py::arg("largest_mean"),
@@ -242,20 +180,24 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("count"),
              py::arg("threads"));
     py::class_<descrambler>(m, "Descrambler", py::module_local())
-        .def(py::init<const byte_array&, std::int64_t>(),
-             py::arg("sequences").noconvert(),
-             py::arg("service"))
+        .def(py::init<const byte_array&>(), py::arg("sequences"))
         .def(
             "run",
             [](const descrambler& self,
-               const byte_array& bits,
+               const byte_array& bits, /* (frames, at most size) */
                std::int64_t size,
                std::int64_t end,
                std::int64_t length,
                bool aggregated) {
-                return self.descramble(bits, { size, end, length, aggregated });
+                py::list out;
+                for (py::ssize_t f = 0; f < bits.shape(0); ++f) {
+                    const payload found = self.run(
+                        bits.data(f, 0), bits.shape(1), { size, end, length, aggregated });
+                    out.append(py::make_tuple(found.as_tuple(), found.bits()));
+                }
+                return out;
             },
-            py::arg("bits").noconvert(),
+            py::arg("bits"),
             py::kw_only(),
             py::arg("size"),
             py::arg("end"),

@@ -25,19 +25,6 @@ public:
     /* Return the bits of a frame whose encoders take `count` bits each. */
     std::int64_t decoded(std::int64_t count) const { return d_encoders * count; }
 
-    /* Return the bits of each encoder, without its tail, of a frame whose tails begin at
-     * bit `tail`. */
-    std::int64_t count(std::int64_t tail) const
-    {
-        return (tail + viterbi_tail * d_encoders) / d_encoders - viterbi_tail;
-    }
-
-    /* Return whether frames with this number of LLRs in a symbol, and of symbols, hold
-     * all coded bits. */
-    bool takes(std::int64_t llrs_of_symbol,
-               std::int64_t symbols,
-               std::int64_t count) const;
-
     /* Return the number of integers of a frame that are decoded. */
     std::int64_t integers(std::int64_t count) const
     {
@@ -69,7 +56,7 @@ public:
 
 private:
     long_array d_source;
-    std::int64_t d_encoders, d_sources; /* LLRs of a symbol that are used */
+    std::int64_t d_encoders;
     float d_mean;
     int d_rate = 0;
     const wifi_build& d_build;
@@ -78,43 +65,40 @@ private:
     std::int64_t used(std::int64_t count) const;
 };
 
-/* Where a frame's bits lie */
-struct payload_layout {
+/* A payload's bits and bytes */
+struct payload_sizes {
     std::int64_t size;   /* scrambled bits, with the padding */
     std::int64_t end;    /* from this bit on, the descrambled bits are 0 */
     std::int64_t length; /* bytes of the PSDU */
     bool aggregated;     /* the PSDU is an A-MPDU */
 };
 
+/* What a frame's decoded bits say */
+struct payload {
+    std::vector<std::uint8_t> scrambled; /* bits */
+    std::vector<std::uint8_t> psdu;      /* bytes */
+    mpdu_places mpdus;
+
+    /* Return (PSDU, list of (offset, length, whether the FCS fits), whether these are all
+     * MPDUs, scrambled bits of the SERVICE field). */
+    py::tuple as_tuple() const;
+    /* Return the scrambled bits (1, size). */
+    byte_array bits() const;
+};
+
 /* Descrambles decoded bits into PSDUs and finds their MPDUs. */
 class descrambler
 {
 public:
-    /* sequences (128, 127): scrambling sequences by the first seven bits. The PSDU begins
-     * behind `service` bits. */
-    descrambler(const byte_array& sequences, std::int64_t service);
+    /* sequences (128, 127): scrambling sequences by the first seven bits */
+    explicit descrambler(const byte_array& sequences) : d_sequences(sequences) {}
 
-    bool fits(const payload_layout& p) const;
-
-    /* Descramble a frame of `given` <= size bits. Zeros fill the gap up to the end. `to`
-     * gets the scrambled bits (size), `bytes` the PSDU (length). */
-    mpdu_places run(const std::uint8_t* from,
-                    std::int64_t given,
-                    const payload_layout& p,
-                    std::uint8_t* to,
-                    std::uint8_t* bytes) const;
-
-    /* Return (bits (frames, size), list of payloads) of bits (frames, at most size). */
-    py::tuple descramble(const byte_array& bits, const payload_layout& p) const;
+    /* Descramble a frame of `given` <= size bits. Zeros fill the gap up to the end. */
+    payload
+    run(const std::uint8_t* from, std::int64_t given, const payload_sizes& p) const;
 
 private:
-    static constexpr std::int64_t period = 127, seed_bits = 7;
-
     byte_array d_sequences;
-    std::int64_t d_service;
 };
-
-/* Return the list of (offset, length, whether the FCS fits) of MPDUs. */
-py::list mpdu_list(const mpdu_places& found);
 
 } // namespace mimopack

@@ -3,40 +3,81 @@
 /* Frames of one format from samples to received vectors, or down to PSDUs */
 #include "bindings/tasks.h"
 #include "bindings/wifi/decoding.h"
-#include "bindings/wifi/frames.h"
-#include "bindings/wifi/samples.h"
-#include "bindings/wifi/signals.h"
 #include "bindings/wifi/smoother.h"
+#include <mutex>
+#include <numeric>
 
 namespace mimopack {
 
 namespace {
 
-/* Set each frame's mean turn from symbol to symbol. */
-void mean_steps(demodulated& d)
+/* The format of frames and the smoothing of their channels. The arrays that Python gives
+ * stay as they are. */
+class demodulator
 {
-    for (std::int64_t f = 0; f < d.frames; ++f) {
-        const double* phase = d.phase.data() + d.before[f];
-        const std::int64_t last = d.symbols[f] - 1;
-        d.step.mutable_data()[f] =
-            last > 0 ? (phase[last] - phase[0]) / static_cast<double>(last) : 0;
+public:
+    demodulator(const py::dict& d, std::shared_ptr<smoother> s)
+        : d_dict(d), d_smoother(std::move(s))
+    {
+        wifi_format& f = d_format;
+        f.fft = d["fft"].cast<int>();
+        f.scale = d["scale"].cast<int>();
+        f.streams = d["streams"].cast<std::int64_t>();
+        f.greenfield = d["greenfield"].cast<bool>();
+        f.smoothing = d["smoothing"].cast<bool>();
+        f.short_gi = d["short_gi"].cast<bool>();
+        f.share = d["share"].cast<double>();
+        f.data_start = d["data_start"].cast<std::int64_t>();
+        f.symbol = d["symbol"].cast<std::int64_t>();
+        f.training_middle = d["training_middle"].cast<double>();
+        f.legacy_bins = array<std::int64_t>("legacy_bins", &f.legacy);
+        f.ltf_bins = array<std::int64_t>("ltf_bins", &f.trained);
+        f.bins = array<std::int64_t>("bins", &f.carriers);
+        f.k = array<std::int64_t>("k");
+        f.band_k = array<std::int64_t>("band_k");
+        f.trained_place = array<std::int64_t>("trained_place");
+        f.places = array<std::int64_t>("places", &f.data);
+        f.pilot_places = array<std::int64_t>("pilot_places", &f.num_pilots);
+        f.pilot_k = array<std::int64_t>("pilot_k");
+        f.pilots = array<float>("pilots", &f.pilot_period);
+        f.turn = array<std::complex<float>, float>("turn");
+        f.untrained = array<std::complex<float>, float>("untrained");
+        f.ltf_starts = array<std::int64_t>("ltf_starts", &f.num_ltf);
+        f.num_ltf -= f.greenfield;
+        f.mapping = array<float>("mapping");
+        f.shared = array<std::uint8_t>("shared");
+        f.smoother = d_smoother->plan();
+        f.trained_here = array<std::int64_t>("trained_here");
+        f.signal_b = d["signal_b"].cast<std::int64_t>();
+        f.signal_b_signs = array<float>("signal_b_signs");
+        f.signal_b_order = array<std::int64_t>("signal_b_order", &f.signal_b_coded);
+        f.signal_b_copies = d["signal_b_copies"].cast<std::int64_t>();
+        f.signal_b_coded /= f.signal_b_copies;
+        f.sides = array<std::int64_t>("sides");
     }
-}
 
-/* Return at most eight of `count` symbols, evenly spread. Error vectors are measured on
- * these. */
-std::vector<std::int64_t> measured_symbols(std::int64_t count)
-{
-    const std::int64_t most = std::min<std::int64_t>(count, 8);
-    std::vector<std::int64_t> chosen(most);
-    for (std::int64_t i = 1; i < most; ++i)
-        chosen[i] = static_cast<std::int64_t>(
-            static_cast<double>(i) *
-            (static_cast<double>(count - 1) / static_cast<double>(most - 1)));
-    if (most > 1)
-        chosen.back() = count - 1;
-    return chosen;
-}
+    const wifi_format& format() const { return d_format; }
+
+private:
+    py::dict d_dict;
+    std::shared_ptr<smoother> d_smoother;
+    wifi_format d_format;
+    std::vector<py::array> d_kept;
+
+    /* Return the values of an array in C's order, or null for None. size: set to the
+     * length of its first axis */
+    template <typename T, typename To = T>
+    const To* array(const char* name, std::int64_t* size = nullptr)
+    {
+        if (d_dict[name].is_none())
+            return nullptr;
+        const auto a = d_dict[name].cast<py::array_t<T, py::array::c_style>>();
+        d_kept.push_back(a);
+        if (size)
+            *size = a.shape(0);
+        return reinterpret_cast<const To*>(a.data());
+    }
+};
 
 /* The stages from received vectors to PSDUs. No detector: frames are not decoded. */
 struct decoding_chain {
@@ -44,245 +85,53 @@ struct decoding_chain {
     const frame_decoder* decoder;
     const descrambler* last;
     int threads;
-
-    std::int64_t bits() const { return detector->shape().num_llr; }
-
-    bool fits(const wifi_format& f, std::int64_t rows, const frame_size& size) const
-    {
-        const plan& shape = detector->shape();
-        const std::int64_t count = decoder->count(size.tail);
-        return shape.num_tx == f.streams && shape.num_rx == rows &&
-               f.data * size.symbols * bits() <= INT32_MAX &&
-               decoder->takes(f.data * bits(), size.symbols, count) &&
-               last->fits(size.payload) && decoder->decoded(count) <= size.payload.size;
-    }
 };
 
-/* Demodulates frames of one format. A demodulator keeps the arrays that it is given. */
-class demodulator
+/* What Python tells about a frame: symbols, scrambled bits, first bit of the convolutional
+ * code's tail, bytes of the PSDU, whether it is an A-MPDU */
+using python_size =
+    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+
+/* A frame on its way, and its place in the order of the caller */
+struct frame : wifi_frame {
+    std::size_t place;
+    std::int64_t count; /* bits of each encoder without its tail */
+    payload_sizes sizes;
+};
+
+/* Memory for the arrays of frames, which goes from task to task: new pages would cost more
+ * time than some of the loops that fill them. */
+using block = std::vector<float>;
+
+std::shared_ptr<block> take_block(std::size_t size)
 {
-public:
-    demodulator(const py::dict& d, std::shared_ptr<smoother> s) : d_smoother(std::move(s))
+    struct pool_of_blocks {
+        std::mutex mutex;
+        std::vector<std::unique_ptr<block>> blocks;
+    };
+    static pool_of_blocks& pool = *new pool_of_blocks; /* outlives all blocks */
+    constexpr std::size_t most = 8, largest = std::size_t{ 1 } << 22;
+    std::unique_ptr<block> taken;
     {
-        set_sizes(d);
-        set_places(d);
-        set_training(d);
-        set_signal_b(d);
-        set_measurement(d);
-    }
-
-    /* Throw std::invalid_argument if frames do not fit this format. */
-    void check(const received_frames& from, const decoding_chain& chain) const
-    {
-        constexpr std::int64_t far = std::int64_t{ 1 } << 40;
-        bool fits = from.frames() >= 1 && can_be_rows(from.rows) &&
-                    (!chain.detector || chain.last);
-        for (std::int64_t i = 0; fits && i < from.frames(); ++i)
-            fits = from.length[i] >= d_format.fft && from.first[i] > -far &&
-                   from.first[i] < far && from.size[i].symbols >= 0 &&
-                   (!chain.detector || chain.fits(d_format, from.rows, from.size[i]));
-        require(fits, "demodulate");
-    }
-
-    const wifi_format& format() const { return d_format; }
-
-    /* Demodulate frames. The caller must not hold Python's lock. */
-    void run(const received_frames& from, const wifi_build& build, demodulated& found) const
-    {
-        filter_lease lease = d_smoother->lease();
-        const wifi_smoother own = d_smoother->plan(lease);
-        wifi_format format = d_format;
-        format.smoother = &own;
-        scratch<std::complex<float>> direct(found.frames * from.rows);
-        const wifi_demodulation d =
-            found.plan(format, from, reinterpret_cast<float*>(direct.data()));
-        find_direct(
-            build, d.from, found.frames, from.rows, d.cfo, d_format.fft, direct.data());
-        build.demodulate(d);
-        mean_steps(found);
-        if (d_format.signal_b >= 0)
-            decode_signal_b(d, build, found.signal_b_bits.mutable_data());
-        if (found.before.back())
-            measure(build, found);
-        found.states.find(found.channel.data(), d.noise, d_format.fft, build);
-    }
-
-    /* Return the bits of the VHT-SIG-B without its tail. */
-    std::int64_t signal_b_bits() const
-    {
-        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
-        return std::max<std::int64_t>(0, coded / 2 - viterbi_tail);
-    }
-
-private:
-    std::shared_ptr<smoother> d_smoother;
-    std::vector<py::array> d_kept;
-    wifi_format d_format;
-    long_array d_signal_b_order; /* carriers of its coded bits, copy after copy */
-    std::int64_t d_signal_b_copies;
-    long_array d_sides; /* points on an axis of each stream's constellation */
-
-    void set_sizes(const py::dict& d)
-    {
-        wifi_format& f = d_format;
-        f.fft = d["fft"].cast<int>();
-        f.scale = d["scale"].cast<int>();
-        require(f.scale >= 1 && f.scale <= 64 && f.fft == 64 * f.scale &&
-                    !(f.scale & (f.scale - 1)),
-                "Demodulator");
-        f.streams = d["streams"].cast<std::int64_t>();
-        f.greenfield = d["greenfield"].cast<bool>();
-        f.smoothing = d["smoothing"].cast<bool>();
-        f.short_gi = d["short_gi"].cast<bool>();
-        f.share = d["share"].cast<double>();
-        f.smoother = nullptr;
-        f.legacy = length(d, "legacy_bins");
-        f.trained = length(d, "ltf_bins");
-        f.carriers = length(d, "bins");
-        f.data = length(d, "places");
-        f.num_pilots = length(d, "pilot_places");
-        require(f.streams >= 1 && f.streams <= wifi_max_columns && f.share > 0 &&
-                    f.legacy >= 1 && f.carriers >= 1 && f.trained >= 1,
-                "Demodulator");
-    }
-
-    void set_places(const py::dict& d)
-    {
-        wifi_format& f = d_format;
-        f.legacy_bins = places(d, "legacy_bins", f.fft, f.legacy);
-        f.ltf_bins = places(d, "ltf_bins", f.fft, f.trained);
-        f.bins = places(d, "bins", f.fft, f.carriers);
-        f.k = longs(d, "k", f.carriers);
-        f.band_k = longs(d, "band_k", f.carriers);
-        f.trained_place = places(d, "trained_place", f.trained, f.carriers);
-        f.places = places(d, "places", f.carriers, f.data);
-        f.pilot_places = places(d, "pilot_places", f.carriers, f.num_pilots);
-        f.pilot_k = longs(d, "pilot_k", f.num_pilots);
-        f.data_start = d["data_start"].cast<std::int64_t>();
-        f.symbol = d["symbol"].cast<std::int64_t>();
-        f.training_middle = d["training_middle"].cast<double>();
-        f.pilot_period = d["pilots"].cast<py::array>().shape(0);
-        f.pilots = kept<float>(d, "pilots", { f.pilot_period, f.num_pilots, f.streams });
-        require(f.pilot_period >= 1, "Demodulator");
-    }
-
-    void set_training(const py::dict& d)
-    {
-        wifi_format& f = d_format;
-        f.turn = complexes(d, "turn", { f.trained, f.streams });
-        f.untrained = complexes(d, "untrained", { f.trained, f.streams });
-        const std::int64_t windows = length(d, "ltf_starts");
-        f.num_ltf = windows - (windows ? f.greenfield : 0);
-        require(windows || f.legacy == f.trained, "Demodulator");
-        f.ltf_starts = longs(d, "ltf_starts", windows);
-        f.mapping = kept<float>(d, "mapping", { f.streams, f.num_ltf });
-        f.shared = d["shared"].is_none() ? nullptr
-                                         : kept<std::uint8_t>(d, "shared", { f.trained });
-        f.trained_here =
-            d["trained_here"].is_none()
-                ? nullptr
-                : places(d, "trained_here", f.trained, d_smoother->carriers());
-        require(f.trained_here || d_smoother->carriers() == f.trained, "Demodulator");
-        require(d_smoother->wanted() == f.trained, "Demodulator");
-    }
-
-    void set_signal_b(const py::dict& d)
-    {
-        wifi_format& f = d_format;
-        f.signal_b = d["signal_b"].cast<std::int64_t>();
-        f.signal_b_signs = kept<float>(d, "signal_b_signs", { f.streams });
-        d_signal_b_copies = d["signal_b_copies"].cast<std::int64_t>();
-        d_signal_b_order = d["signal_b_order"].cast<long_array>();
-        require(within(d_signal_b_order, f.data) && d_signal_b_copies >= 1 &&
-                    d_signal_b_order.size() % (2 * d_signal_b_copies) == 0 &&
-                    (f.signal_b < 0 || signal_b_bits() > 0),
-                "Demodulator");
-    }
-
-    void set_measurement(const py::dict& d)
-    {
-        d_sides = d["sides"].cast<long_array>();
-        require(within(d_sides, 1025) && d_sides.size() == d_format.streams,
-                "Demodulator");
-    }
-
-    void decode_signal_b(const wifi_demodulation& d,
-                         const wifi_build& build,
-                         std::uint8_t* bits) const
-    {
-        const std::int64_t coded = d_signal_b_order.size() / d_signal_b_copies;
-        std::vector<float> llr(d.frames * coded);
-        for (std::int64_t f = 0; f < d.frames; ++f)
-            for (std::int64_t i = 0; i < d_signal_b_order.size(); ++i)
-                llr[f * coded + i % coded] +=
-                    d.signal_b[f * d.format->data + d_signal_b_order.data()[i]];
-        const std::vector<std::int64_t> num_bits(d.frames, signal_b_bits());
-        decode_signals(
-            &find_viterbi(find_build(build.name)), llr.data(), num_bits.data(), d.frames, bits);
-    }
-
-    /* Measure the error vectors of some symbols. */
-    void measure(const wifi_build& build, demodulated& d) const
-    {
-        const std::vector<float> noise(d.noise_var.data(), d.noise_var.data() + d.frames);
-        for (std::int64_t i = 0, count = 0; i < d.frames; i += count) {
-            count = d.equal(i, d.frames);
-            const std::vector<std::int64_t> chosen = measured_symbols(d.symbols[i]);
-            build.errors({ count,
-                           d_format.data,
-                           d.symbols[i],
-                           static_cast<int>(d.rows),
-                           static_cast<int>(d_format.streams),
-                           d_sides.data(),
-                           chosen.data(),
-                           static_cast<std::int64_t>(chosen.size()),
-                           reinterpret_cast<const float*>(d.vectors_of(i)),
-                           reinterpret_cast<const float*>(d.matrices_of(i)),
-                           noise.data() + i,
-                           d.error.mutable_data() + i * d_format.streams });
+        const std::lock_guard guard(pool.mutex);
+        if (!pool.blocks.empty()) {
+            taken = std::move(pool.blocks.back());
+            pool.blocks.pop_back();
         }
     }
-
-    static std::int64_t length(const py::dict& d, const char* name)
-    {
-        const auto a = d[name].cast<py::array>();
-        require(a.ndim() == 1, "Demodulator");
-        return a.shape(0);
+    if (!taken)
+        taken = std::make_unique<block>();
+    if (taken->size() < size) {
+        taken->clear(); /* the old values need no copy */
+        taken->resize(size);
     }
-
-    template <typename T>
-    const T*
-    kept(const py::dict& d, const char* name, std::initializer_list<std::int64_t> shape)
-    {
-        using array = py::array_t<T, py::array::c_style>;
-        require(py::isinstance<array>(d[name]), "Demodulator");
-        const auto a = d[name].cast<array>();
-        require(has_shape(a, shape), "Demodulator");
-        d_kept.push_back(a);
-        return a.data();
-    }
-
-    const float* complexes(const py::dict& d,
-                           const char* name,
-                           std::initializer_list<std::int64_t> shape)
-    {
-        return reinterpret_cast<const float*>(kept<std::complex<float>>(d, name, shape));
-    }
-
-    const std::int64_t* longs(const py::dict& d, const char* name, std::int64_t size)
-    {
-        return kept<std::int64_t>(d, name, { size });
-    }
-
-    const std::int64_t*
-    places(const py::dict& d, const char* name, std::int64_t below, std::int64_t size)
-    {
-        const std::int64_t* p = longs(d, name, size);
-        require(std::all_of(p, p + size, [&](auto i) { return i >= 0 && i < below; }),
-                "Demodulator");
-        return p;
-    }
-};
+    return { taken.release(), [](block* used) {
+                std::unique_ptr<block> free(used);
+                const std::lock_guard guard(pool.mutex);
+                if (pool.blocks.size() < most && free->size() <= largest)
+                    pool.blocks.push_back(std::move(free));
+            } };
+}
 
 /* Frames on their way from samples to received vectors, or down to PSDUs */
 class demodulation : public task
@@ -291,65 +140,118 @@ public:
     /* keep: whether to keep the arrays of all frames, not only of those that are not
      * decoded completely. kept: Python objects that must live until the task has run */
     demodulation(const demodulator& d,
-                 received_frames from,
+                 std::vector<row_array> samples,
+                 std::int64_t rows,
+                 const std::vector<std::int64_t>& first,
+                 const std::vector<double>& cfo,
+                 const std::vector<python_size>& sizes,
+                 std::optional<complex_array> white,
                  const decoding_chain& chain,
                  bool keep,
                  const std::string& isa,
                  py::object kept)
-        : d_demodulator(d),
-          d_from(std::move(from)),
+        : d_format(d.format()),
+          d_rows(rows),
+          d_samples(std::move(samples)),
+          d_white(std::move(white)),
           d_chain(chain),
           d_keep(keep || !chain.detector),
           d_build(find_wifi(isa)),
-          d_kept(std::move(kept))
+          d_kept(std::move(kept)),
+          d_frames(d_samples.size()),
+          d_index(d_samples.size()),
+          d_payloads(chain.detector ? d_samples.size() : 0)
     {
-        d.check(d_from, d_chain);
+        const std::int64_t encoders = chain.decoder ? chain.decoder->encoders() : 1;
+        for (std::size_t i = 0; i < d_frames.size(); ++i) {
+            const auto [symbols, scrambled, tail, length, aggregated] = sizes[i];
+            const std::int64_t coded = tail + viterbi_tail * encoders;
+            frame& f = d_frames[i];
+            f.place = i;
+            f.from = samples_of(d_samples[i]);
+            f.first = first[i];
+            f.cfo = cfo[i];
+            f.white = d_white ? floats(*d_white) + 2 * i * rows * rows : nullptr;
+            f.symbols = symbols;
+            f.count = coded / encoders - viterbi_tail;
+            f.sizes = { scrambled, std::min(scrambled, coded), length, aggregated };
+        }
+        std::stable_sort(d_frames.begin(), d_frames.end(), [](auto& a, auto& b) {
+            return a.symbols < b.symbols;
+        });
+        for (std::size_t i = 0; i < d_frames.size(); ++i)
+            d_index[d_frames[i].place] = i;
     }
 
-    /* Return a tuple for frame i: (payload, step of the phase, sampling offset, delay,
-     * bits of the VHT-SIG-B, EVM in dB, channel_states::of_frame). The payload is None or
-     * (PSDU, mpdu_list, whether it is complete, scrambled bits of the SERVICE field). */
+    /* Return a tuple for frame i: (payload::as_tuple or None, step of the phase, sampling
+     * offset, delay, bits of the VHT-SIG-B, EVM in dB, (channel (carriers, rows, streams),
+     * noise (rows,), condition number in dB)). Channel and noise are those of a scaled
+     * FFT. */
     py::tuple report(std::size_t i)
     {
         rethrow();
-        const demodulated& found = *d_found;
-        const std::int64_t place = d_place.at(i);
-        const std::int64_t bits = found.signal_b_bits.shape(1);
-        py::object payload = py::none();
-        if (const decoded* own = payload_of(place))
-            payload = py::make_tuple(
-                bytes_of(own->psdu.data(), own->psdu.size()),
-                mpdu_list(own->mpdus),
-                own->mpdus.complete,
-                bytes_of(own->scrambled.data(),
-                         std::min<std::size_t>(service, own->scrambled.size())));
-        const std::int64_t streams = found.error.shape(1);
-        py::tuple evm(found.symbols[place] ? streams : 0);
+        const frame& f = d_frames[d_index.at(i)];
+        const py::object decoded =
+            d_chain.detector ? py::object(d_payloads[d_index[i]].as_tuple()) : py::none();
+        py::tuple evm(f.symbols ? d_format.streams : 0);
         for (std::size_t j = 0; j < evm.size(); ++j)
-            evm[j] = decibels(found.error.data()[place * streams + j]);
-        return py::make_tuple(payload,
-                              found.step.data()[place],
-                              found.offset.data()[place],
-                              found.delay.data()[place],
-                              bytes_of(found.signal_b_bits.data() + place * bits, bits),
+            evm[j] = decibels(f.error[j]);
+        const float unit = 1 / static_cast<float>(d_format.fft);
+        complex_array channel({ d_format.trained, d_rows, d_format.streams });
+        double_array noise(d_rows);
+        for (std::int64_t j = 0; j < 2 * channel.size(); ++j)
+            floats(channel)[j] = f.channel[j] * unit;
+        for (std::int64_t r = 0; r < d_rows; ++r)
+            noise.mutable_data()[r] = f.noise[r] * unit * unit;
+        return py::make_tuple(decoded,
+                              f.step,
+                              f.offset,
+                              f.delay,
+                              py::bytes(reinterpret_cast<const char*>(f.signal_b_bits),
+                                        d_format.signal_b_bits()),
                               evm,
-                              found.states.of_frame(place));
+                              py::make_tuple(channel, noise, f.condition));
     }
 
-    /* Return a dictionary of the arrays of frame i, which were kept, and "scrambled", its
-     * decoded bits or None. */
+    /* Return a dictionary of the arrays of frame i, as the only frame, and "scrambled", its
+     * decoded bits or None. Frames that were decoded completely have none. */
     py::dict arrays(std::size_t i)
     {
         rethrow();
-        const std::int64_t place = d_place.at(i);
-        if (!d_found->vectors.data())
+        const frame& f = d_frames[d_index.at(i)];
+        if (!d_arrays)
             throw std::runtime_error("the arrays of this frame were not kept");
-        py::dict out = d_found->arrays(place, owner_of(d_found));
-        out["scrambled"] = py::none();
-        if (const decoded* own = payload_of(place))
-            out["scrambled"] = byte_array({ py::ssize_t{ 1 },
-                                            static_cast<py::ssize_t>(own->scrambled.size()) },
-                                          own->scrambled.data());
+        using shape = std::vector<py::ssize_t>;
+        const py::capsule owner(
+            new std::shared_ptr<block>(d_arrays),
+            [](void* held) { delete static_cast<std::shared_ptr<block>*>(held); });
+        const auto complexes = [&](const float* data, const shape& s) {
+            return py::array_t<std::complex<float>>(
+                s, reinterpret_cast<const std::complex<float>*>(data), owner);
+        };
+        const shape one{ 1 }, size{ 1, d_format.trained, d_rows, d_format.streams };
+        const std::int64_t data = d_format.data, symbols = f.symbols;
+        py::dict out;
+        out["y"] = complexes(f.vectors, { 1, data, symbols, d_rows });
+        out["h"] = complexes(f.whitened,
+                             { 1, symbols ? data : 0, d_rows, d_format.streams });
+        out["noise_var"] = double_array(one, &f.noise_var);
+        out["channel"] = complexes(f.channel, size);
+        out["noise"] = double_array({ py::ssize_t{ 1 }, d_rows }, f.noise);
+        out["sampling_offset"] = double_array(one, &f.offset);
+        out["phase"] = double_array({ py::ssize_t{ 1 }, symbols }, f.phase);
+        out["phase_step"] = double_array(one, &f.step);
+        out["delay"] = long_array(one, &f.delay);
+        out["sig_b"] = float_array({ py::ssize_t{ 1 }, d_format.signal_b < 0 ? 0 : data },
+                                   f.signal_b);
+        out["sig_b_bits"] =
+            byte_array({ py::ssize_t{ 1 }, d_format.signal_b_bits() }, f.signal_b_bits);
+        out["received"] =
+            complexes(f.received, { 1, d_rows, symbols, d_format.carriers });
+        out["least_squares"] = complexes(f.least_squares, size);
+        out["scrambled"] = d_chain.detector
+                               ? py::object(d_payloads[d_index[i]].bits())
+                               : py::none();
         return out;
     }
 
@@ -358,7 +260,10 @@ protected:
     {
         viterbi_batch b{};
         run_unlocked(b, d_chain.threads, [&](viterbi_batch& batch) {
-            return run_stages(batch);
+            stopwatch watch;
+            demodulate();
+            d_seconds[0] = watch.lap();
+            return d_chain.detector ? decode(batch, watch) : 0;
         });
     }
 
@@ -366,42 +271,60 @@ protected:
     py::object result() override { return py::cast(d_seconds); }
 
 private:
-    static constexpr std::size_t service = 16; /* bits of the SERVICE field */
-
-    const demodulator& d_demodulator;
-    received_frames d_from;
+    const wifi_format& d_format;
+    std::int64_t d_rows;
+    std::vector<row_array> d_samples;
+    std::optional<complex_array> d_white;
     decoding_chain d_chain;
     bool d_keep;
     const wifi_build& d_build;
     py::object d_kept;
-    std::vector<std::int64_t> d_place; /* in d_from, of the caller's frames */
-    std::shared_ptr<demodulated> d_found;
-    std::vector<decoded> d_decoded;
-    stage_seconds d_seconds{};
+    std::vector<frame> d_frames;       /* in the order of their numbers of symbols */
+    std::vector<std::size_t> d_index;  /* of the caller's frames in d_frames */
+    std::vector<payload> d_payloads;   /* of d_frames */
+    std::shared_ptr<block> d_arrays;   /* for further passes */
+    std::vector<float> d_channels;     /* for reports */
+    std::vector<double> d_phases;
+    std::vector<std::uint8_t> d_bits;  /* VHT-SIG-B */
+    std::array<double, 3> d_seconds{}; /* of the stages */
 
-    const decoded* payload_of(std::int64_t place) const
+    /* Give each frame memory for its results, and demodulate all. */
+    void demodulate()
     {
-        return d_decoded.empty() ? nullptr : &d_decoded[place];
-    }
-
-    static py::bytes bytes_of(const std::uint8_t* data, std::size_t size)
-    {
-        return { reinterpret_cast<const char*>(data), size };
-    }
-
-    /* Return 0 or out_of_memory. */
-    std::size_t run_stages(viterbi_batch& b)
-    {
-        stopwatch watch;
-        const std::int64_t all = d_from.frames();
-        d_place.resize(all);
-        for (std::int64_t i = 0; i < all; ++i)
-            d_place[d_from.place[i]] = i;
-        d_found = std::make_shared<demodulated>(
-            d_demodulator.format(), d_from, d_demodulator.signal_b_bits());
-        d_demodulator.run(d_from, d_build, *d_found);
-        d_seconds[0] = watch.lap();
-        return d_chain.detector ? decode(b, watch) : 0;
+        const wifi_format& f = d_format;
+        const std::int64_t count = static_cast<std::int64_t>(d_frames.size());
+        const std::int64_t channel = 2 * f.trained * d_rows * f.streams;
+        std::int64_t symbols = 0;
+        for (const frame& one : d_frames)
+            symbols += one.symbols;
+        const std::int64_t of_symbol = 2 * d_rows * (f.data + f.carriers);
+        const std::int64_t of_frame = 2 * f.data * d_rows * f.streams + channel + f.data;
+        d_arrays = take_block(symbols * of_symbol + count * of_frame);
+        d_channels.resize(count * channel);
+        d_phases.resize(symbols);
+        d_bits.resize(count * f.signal_b_bits());
+        float *to = d_arrays->data(), *channels = d_channels.data();
+        double* phase = d_phases.data();
+        const auto taken = [&to](std::int64_t size) { return (to += size) - size; };
+        /* Detectors take vectors and matrices of successive frames together. */
+        for (frame& one : d_frames)
+            one.vectors = taken(2 * f.data * one.symbols * d_rows);
+        for (frame& one : d_frames)
+            one.whitened = taken(2 * f.data * d_rows * f.streams);
+        std::vector<wifi_frame*> frames;
+        for (frame& one : d_frames) {
+            one.received = taken(2 * d_rows * one.symbols * f.carriers);
+            one.least_squares = taken(channel);
+            one.signal_b = taken(f.data);
+            one.channel = channels;
+            channels += channel;
+            one.phase = phase;
+            phase += one.symbols;
+            one.signal_b_bits =
+                d_bits.data() + (&one - d_frames.data()) * f.signal_b_bits();
+            frames.push_back(&one);
+        }
+        d_build.demodulate(f, d_rows, frames.data(), count);
     }
 
     /* Decode the received vectors. Return 0 or out_of_memory. */
@@ -410,52 +333,62 @@ private:
         const frame_decoder& decoder = *d_chain.decoder;
         std::vector<std::int64_t> counts;
         std::int64_t integers = 0, bits = 0;
-        for (const frame_size& size : d_from.size) {
-            counts.push_back(decoder.count(size.tail));
-            integers += decoder.integers(counts.back());
-            bits += decoder.decoded(counts.back());
+        for (const frame& f : d_frames) {
+            counts.push_back(f.count);
+            integers += decoder.integers(f.count);
+            bits += decoder.decoded(f.count);
         }
         /* Each frame overwrites what the one before wrote behind its last used bit. */
-        scratch<std::int8_t> rounded(integers + decoder.written(d_from.size.back().symbols));
+        scratch<std::int8_t> rounded(integers + decoder.written(d_frames.back().symbols));
         std::int8_t* to = rounded.data();
         /* A single thread takes few frames at a time, so that LLRs stay in the cache. Four
          * frames of 48, 52 or 108 carriers fill lanes of 16. */
-        const std::int64_t most = b.threads > 1 ? d_from.frames() : 4;
-        for (std::int64_t i = 0, count = 0; i < d_from.frames(); i += count) {
-            count = d_found->equal(i, most);
-            if (detect(i, count, b, watch, counts.data() + i, to) == out_of_memory)
+        const std::size_t most = b.threads > 1 ? d_frames.size() : 4;
+        for (std::size_t i = 0, end = 0; i < d_frames.size(); i = end) {
+            while (end < d_frames.size() && end - i < most &&
+                   d_frames[end].symbols == d_frames[i].symbols)
+                ++end;
+            if (detect(i, end, b, watch, to) == out_of_memory)
                 return out_of_memory;
         }
         scratch<std::uint8_t> found(bits);
         if (decoder.run(rounded.data(), counts, found.data(), b) == out_of_memory)
             return out_of_memory;
-        descramble(counts, found.data());
+        const std::uint8_t* from = found.data();
+        bool complete = true;
+        for (std::size_t i = 0; i < d_frames.size(); ++i) {
+            const std::int64_t given = decoder.decoded(counts[i]);
+            d_payloads[i] = d_chain.last->run(from, given, d_frames[i].sizes);
+            complete = complete && d_payloads[i].mpdus.complete;
+            from += given;
+        }
+        if (complete && !d_keep)
+            d_arrays.reset();
         d_seconds[2] += watch.lap();
         return 0;
     }
 
-    /* Detect `count` frames from number i on, and append their LLRs as integers. Return 0
-     * or out_of_memory. */
-    std::size_t detect(std::int64_t i,
-                       std::int64_t count,
+    /* Detect frames [i, end), which have equal numbers of symbols, and append their LLRs as
+     * integers. Return 0 or out_of_memory. */
+    std::size_t detect(std::size_t i,
+                       std::size_t end,
                        const viterbi_batch& b,
                        stopwatch& watch,
-                       const std::int64_t* counts,
                        std::int8_t*& to)
     {
-        const std::int64_t data = d_demodulator.format().data;
-        const std::int64_t symbols = d_found->symbols[i], bits = d_chain.bits();
-        const std::int64_t vectors = data * symbols;
-        scratch<float> noise(count * vectors);
-        scratch<float> llr(count * vectors * bits);
-        for (std::int64_t j = 0; j < count; ++j)
-            std::fill_n(noise.data() + j * vectors,
+        const std::int64_t symbols = d_frames[i].symbols;
+        const std::int64_t bits = d_chain.detector->shape().num_llr;
+        const std::int64_t vectors = d_format.data * symbols;
+        scratch<float> noise((end - i) * vectors);
+        scratch<float> llr((end - i) * vectors * bits);
+        for (std::size_t j = i; j < end; ++j)
+            std::fill_n(noise.data() + (j - i) * vectors,
                         vectors,
-                        static_cast<float>(d_found->noise_var.data()[i + j]));
+                        static_cast<float>(d_frames[j].noise_var));
         batch detected{};
-        detected.n = static_cast<std::size_t>(count * vectors);
-        detected.y = reinterpret_cast<const float*>(d_found->vectors_of(i));
-        detected.h = reinterpret_cast<const float*>(d_found->matrices_of(i));
+        detected.n = (end - i) * vectors;
+        detected.y = d_frames[i].vectors;
+        detected.h = d_frames[i].whitened;
         detected.noise_var = noise.data();
         detected.llr = llr.data();
         detected.per_channel = static_cast<std::size_t>(symbols);
@@ -467,87 +400,16 @@ private:
         if (d_chain.detector->run(detected) == out_of_memory)
             return out_of_memory;
         d_seconds[1] += watch.lap();
-        for (std::int64_t j = 0; j < count; ++j) {
+        const float* from = llr.data();
+        for (std::size_t j = i; j < end; ++j, from += vectors * bits) {
             d_chain.decoder->round(
-                { llr.data() + j * vectors * bits, data, symbols, bits }, counts[j], to);
-            to += d_chain.decoder->integers(counts[j]);
+                { from, d_format.data, symbols, bits }, d_frames[j].count, to);
+            to += d_chain.decoder->integers(d_frames[j].count);
         }
         d_seconds[2] += watch.lap();
         return 0;
     }
-
-    /* Turn the decoder's bits into PSDUs, and free what complete frames do not need. */
-    void descramble(const std::vector<std::int64_t>& counts, const std::uint8_t* bits)
-    {
-        d_decoded.resize(counts.size());
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            const payload_layout& layout = d_from.size[i].payload;
-            decoded& to = d_decoded[i];
-            to.scrambled.resize(layout.size);
-            to.psdu.resize(layout.length);
-            const std::int64_t given = d_chain.decoder->decoded(counts[i]);
-            to.mpdus = d_chain.last->run(
-                bits, given, layout, to.scrambled.data(), to.psdu.data());
-            bits += given;
-        }
-        if (!d_keep &&
-            std::all_of(d_decoded.begin(), d_decoded.end(), [](const decoded& one) {
-                return one.mpdus.complete;
-            }))
-            d_found->forget();
-    }
 };
-
-/* A frame's numbers as Python gives them: symbols, scrambled bits, first bit of the tail,
- * bytes of the PSDU, whether it is an A-MPDU */
-using python_size =
-    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
-
-/* Sort frames by their number of symbols. Throw std::invalid_argument if the arguments do
- * not fit each other. */
-received_frames sorted_frames(std::vector<row_array> samples,
-                              std::int64_t rows,
-                              const std::vector<std::int64_t>& first,
-                              const std::vector<double>& cfo,
-                              const std::vector<python_size>& sizes,
-                              const std::optional<complex_array>& white,
-                              std::int64_t encoders)
-{
-    const std::size_t n = samples.size();
-    const auto frames = static_cast<std::int64_t>(n);
-    require(first.size() == n && cfo.size() == n && sizes.size() == n &&
-                (!white || has_shape(*white, { frames, rows, rows })),
-            "demodulate");
-    const frames_of all(samples, rows);
-    require(all.fits, "demodulate");
-    received_frames out;
-    out.rows = rows;
-    out.place.resize(n);
-    std::iota(out.place.begin(), out.place.end(), std::size_t{ 0 });
-    std::stable_sort(out.place.begin(), out.place.end(), [&](auto a, auto b) {
-        return std::get<0>(sizes[a]) < std::get<0>(sizes[b]);
-    });
-    for (const std::size_t i : out.place) {
-        const auto [symbols, scrambled, tail, length, aggregated] = sizes[i];
-        out.data.push_back(all.data[i]);
-        out.length.push_back(all.length[i]);
-        out.stride.push_back(all.stride[i]);
-        out.first.push_back(first[i]);
-        out.cfo.push_back(cfo[i]);
-        out.size.push_back({ symbols,
-                             tail,
-                             { scrambled,
-                               std::min(scrambled, tail + viterbi_tail * encoders),
-                               length,
-                               aggregated } });
-        if (white)
-            out.white.insert(out.white.end(),
-                             white->data() + i * rows * rows,
-                             white->data() + (i + 1) * rows * rows);
-    }
-    out.samples = std::move(samples);
-    return out;
-}
 
 } // namespace
 
@@ -569,27 +431,25 @@ void bind_wifi_demodulator(py::module_& m)
                const std::vector<std::int64_t>& first,
                const std::vector<double>& cfo,
                const std::vector<python_size>& sizes,
-               const std::optional<complex_array>& white,
+               std::optional<complex_array> white,
                const py::object& detector,
                const py::object& decoder,
                const py::object& last,
                int threads,
                bool keep,
                const std::string& isa) {
-                const decoding_chain chain{ detector.cast<const cpu_detector*>(),
-                                            decoder.cast<const frame_decoder*>(),
-                                            last.cast<const descrambler*>(),
-                                            threads };
                 return make_task<demodulation>(
                     self.cast<const demodulator&>(),
-                    sorted_frames(std::move(samples),
-                                  rows,
-                                  first,
-                                  cfo,
-                                  sizes,
-                                  white,
-                                  chain.decoder ? chain.decoder->encoders() : 0),
-                    chain,
+                    std::move(samples),
+                    rows,
+                    first,
+                    cfo,
+                    sizes,
+                    std::move(white),
+                    decoding_chain{ detector.cast<const cpu_detector*>(),
+                                    decoder.cast<const frame_decoder*>(),
+                                    last.cast<const descrambler*>(),
+                                    threads },
                     keep,
                     isa,
                     py::make_tuple(self, detector, decoder, last));
@@ -600,10 +460,10 @@ void bind_wifi_demodulator(py::module_& m)
             py::arg("first"),
             py::arg("cfo"),
             py::arg("sizes"),
-            py::arg("white").none(true).noconvert() = py::none(),
-            py::arg("detector").none(true) = py::none(),
-            py::arg("decoder").none(true) = py::none(),
-            py::arg("descrambler").none(true) = py::none(),
+            py::arg("white") = py::none(),
+            py::arg("detector") = py::none(),
+            py::arg("decoder") = py::none(),
+            py::arg("descrambler") = py::none(),
             py::arg("threads") = 1,
             py::arg("keep") = false,
             py::arg("isa") = "auto");

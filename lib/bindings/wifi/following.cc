@@ -23,49 +23,6 @@ struct stretch {
     scan_result windows;
 
     std::int64_t rows() const { return samples.shape(0); }
-    const std::complex<float>* lag() const
-    {
-        return reinterpret_cast<const std::complex<float>*>(windows.lag.data());
-    }
-    std::int64_t size() const { return static_cast<std::int64_t>(windows.metric.size()); }
-};
-
-/* A frame with a preamble and valid signal fields */
-struct followed {
-    /* Positions in the stream: of the window of the short field that led to it, of the
-     * frame, and of the window of the long field */
-    std::int64_t found, start, window;
-    double cfo;
-    std::int64_t part; /* a bit for each part of 20 MHz */
-    std::uint8_t kind; /* wifi_signal_kind */
-    std::array<char, signal_results::first_bits + signal_results::second_bits> fields;
-    std::vector<double> noise, signal; /* rows */
-
-    py::tuple as_tuple() const
-    {
-        return py::make_tuple(
-            start,
-            window,
-            cfo,
-            part,
-            kind,
-            py::bytes(fields.data(), fields.size()),
-            double_array(static_cast<py::ssize_t>(noise.size()), noise.data()),
-            double_array(static_cast<py::ssize_t>(signal.size()), signal.data()));
-    }
-};
-
-struct follow_settings {
-    std::int64_t block; /* samples */
-    int region, searches, next;
-    acquisition_settings preamble;
-    long_array windows; /* from the first half of the L-LTF */
-
-    bool fits() const
-    {
-        return block >= 16 && region >= 1 && searches >= 1 && next >= 1 &&
-               preamble.fits() && has_shape(windows, { wifi_header_windows });
-    }
 };
 
 /* Finds the preambles behind windows, and reads their signal fields. Any thread may use
@@ -73,60 +30,88 @@ struct follow_settings {
 class follower
 {
 public:
+    /* Windows count blocks of samples; region, searches and next: see scan_settings; scale
+     * and turns: see wifi_acquisition */
+    struct sizes {
+        std::int64_t block;
+        int region, searches, next, scale, turns;
+    };
+
     /* whiten: None, or a function of (array of samples, positions of the L-LTF (n,),
      * offsets (n,), direct current (n, rows), mask of parts) that returns whitening
-     * matrices (n, rows, rows) */
-    follower(follow_settings settings,
-             std::shared_ptr<header_reader> reader,
-             py::object whiten)
-        : d_settings(std::move(settings)),
-          d_reader(std::move(reader)),
-          d_whiten(std::move(whiten))
+     * matrices (n, rows, rows). The arrays: see wifi_acquisition. */
+    follower(std::shared_ptr<header_reader> reader,
+             py::object whiten,
+             const sizes& s,
+             long_array bins,
+             float_array sequence,
+             complex_array reference)
+        : d_reader(std::move(reader)),
+          d_whiten(std::move(whiten)),
+          d_sizes(s),
+          d_bins(std::move(bins)),
+          d_sequence(std::move(sequence)),
+          d_reference(std::move(reference))
     {
-        require(d_settings.fits() && d_reader->fft() == d_settings.preamble.fft(),
-                "Follower");
     }
 
-    /* Append the frames of a stretch in the order of the windows that led to them. Two
-     * windows may lead to the same frame, in stretches of their own. Return the number of
-     * preambles. The caller must not hold Python's lock. */
-    std::int64_t
-    run(const stretch& s, const std::string& isa, std::vector<followed>& found) const
+    /* Append the frames of a stretch in the order of the windows that led to them, at
+     * positions in the stream. Two windows may lead to the same frame, in stretches of
+     * their own. Return the number of preambles. The caller must not hold Python's lock. */
+    std::int64_t run(const stretch& s, std::vector<wifi_preamble>& found) const
     {
-        std::int64_t preambles = 0;
+        std::int64_t count = 0;
         std::vector<attempt> attempts;
         for (const std::int64_t best : s.windows.chain)
-            attempts.push_back({ best, best + d_settings.next });
+            attempts.push_back({ best, best + d_sizes.next });
         while (!attempts.empty()) {
-            const std::vector<bool> succeeded = tried(s, attempts, isa, found, preambles);
+            const std::vector<wifi_preamble> tried = try_windows(s, attempts);
             std::vector<attempt> again;
-            for (std::size_t i = 0; i < attempts.size(); ++i)
-                if (!succeeded[i])
-                    if (const auto next = next_attempt(s, attempts[i]))
-                        again.push_back(*next);
+            for (std::size_t i = 0; i < attempts.size(); ++i) {
+                count += tried[i].part != 0;
+                if (tried[i].part && tried[i].kind)
+                    found.push_back(tried[i]);
+                else if (const auto next = next_attempt(s, attempts[i]))
+                    again.push_back(*next);
+            }
             attempts = std::move(again);
         }
         std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-            return a.found < b.found;
+            return a.place < b.place;
         });
-        return preambles;
+        for (wifi_preamble& p : found) {
+            p.place += s.origin;
+            p.start += p.place;
+            p.window += p.place;
+        }
+        return count;
+    }
+
+    /* Look for preambles in samples (rows, n) from places on. */
+    void acquire(const complex_array& samples, std::vector<wifi_preamble>& places) const
+    {
+        const wifi_acquisition a{ samples.shape(0),
+                                  samples_of(samples),
+                                  d_sizes.scale,
+                                  static_cast<int>(d_bins.shape(0)),
+                                  d_sizes.turns,
+                                  d_bins.data(),
+                                  d_sequence.data(),
+                                  floats(d_reference) };
+        d_reader->build.acquire(a, places.data(), static_cast<std::int64_t>(places.size()));
     }
 
 private:
-    follow_settings d_settings;
     std::shared_ptr<header_reader> d_reader;
     py::object d_whiten;
+    sizes d_sizes;
+    long_array d_bins; /* parts x wifi_legacy */
+    float_array d_sequence;
+    complex_array d_reference;
 
     /* A window to try. If it fails, others before `end` are tried. */
     struct attempt {
         std::int64_t window, end;
-    };
-
-    /* Preambles that were acquired behind some windows, a value or a row for each */
-    struct acquired {
-        std::vector<std::int64_t> base, part, start, window;
-        std::vector<double> cfo;
-        std::vector<std::complex<float>> direct;
     };
 
     /* Headers are read together for at most so many frames. */
@@ -139,182 +124,85 @@ private:
             std::lower_bound(hits.begin(), hits.end(), failed.window + 3);
         if (hit == hits.end() || *hit >= failed.end)
             return {};
-        const std::int64_t best = strongest(s.windows.metric.data(),
-                                            s.size(),
-                                            *hit,
-                                            d_settings.region,
-                                            d_settings.searches);
+        const std::int64_t best =
+            strongest(s.windows.metric.data(),
+                      static_cast<std::int64_t>(s.windows.metric.size()),
+                      *hit,
+                      d_sizes.region,
+                      d_sizes.searches);
         if (best >= failed.end)
             return {};
         return attempt{ best, failed.end };
     }
 
-    /* Try windows. Return which of them lead to frames. */
-    std::vector<bool> tried(const stretch& s,
-                            const std::vector<attempt>& attempts,
-                            const std::string& isa,
-                            std::vector<followed>& found,
-                            std::int64_t& preambles) const
+    /* Try windows. A preamble was found if its part is not 0, and a frame if its kind is
+     * not 0 either. */
+    std::vector<wifi_preamble> try_windows(const stretch& s,
+                                           const std::vector<attempt>& attempts) const
     {
-        std::vector<bool> succeeded(attempts.size());
-        std::vector<std::size_t> places;
-        for (std::size_t i = 0; i < attempts.size(); ++i)
-            if (attempts[i].window <
-                    static_cast<std::int64_t>(s.windows.fallen.size()) &&
-                s.windows.fallen[attempts[i].window])
-                places.push_back(i);
-        if (places.empty())
-            return succeeded;
-        const acquired a = acquire(s, attempts, places, isa);
-        std::map<std::int64_t, std::vector<std::size_t>> groups;
-        for (std::size_t i = 0; i < places.size(); ++i)
-            if (a.part[i]) {
-                ++preambles;
-                groups[a.part[i]].push_back(i);
-            }
-        for (const auto& [part, members] : groups)
-            for (std::size_t i = 0; i < members.size(); i += together) {
-                const std::size_t end = std::min(i + together, members.size());
-                const std::vector<std::size_t> some(members.begin() + i,
-                                                    members.begin() + end);
-                for (const std::size_t one : read(s, a, some, isa, found))
-                    succeeded[places[one]] = true;
-            }
-        return succeeded;
-    }
-
-    acquired acquire(const stretch& s,
-                     const std::vector<attempt>& attempts,
-                     const std::vector<std::size_t>& places,
-                     const std::string& isa) const
-    {
-        const std::size_t n = places.size();
-        const std::int64_t rows = s.rows();
-        const acquisition_settings& p = d_settings.preamble;
-        acquired a;
-        std::vector<std::complex<float>> lag;
-        for (const std::size_t i : places) {
+        const scan_result& w = s.windows;
+        std::vector<wifi_preamble> all(attempts.size()), places;
+        std::vector<std::size_t> index;
+        for (std::size_t i = 0; i < attempts.size(); ++i) {
             const std::int64_t window = attempts[i].window;
-            a.base.push_back((window + s.base) * d_settings.block - s.origin);
-            lag.push_back(s.lag()[window]);
-            require(a.base.back() >= 0 &&
-                        a.base.back() <=
-                            s.samples.shape(1) - wifi_preamble_samples(p.scale),
-                    "Follower");
+            if (window >= static_cast<std::int64_t>(w.fallen.size()) || !w.fallen[window])
+                continue;
+            wifi_preamble p{};
+            p.place = (window + s.base) * d_sizes.block - s.origin;
+            p.lag[0] = w.lag[2 * window];
+            p.lag[1] = w.lag[2 * window + 1];
+            places.push_back(p);
+            index.push_back(i);
         }
-        a.part.resize(n);
-        a.start.resize(n);
-        a.window.resize(n);
-        a.cfo.resize(n);
-        a.direct.resize(n * rows);
-        find_wifi(isa).acquire({ static_cast<std::int64_t>(n),
-                                 rows,
-                                 s.samples.shape(1),
-                                 floats(s.samples),
-                                 a.base.data(),
-                                 reinterpret_cast<const float*>(lag.data()),
-                                 p.scale,
-                                 static_cast<int>(p.parts()),
-                                 p.turns,
-                                 p.bins.data(),
-                                 p.sequence.data(),
-                                 floats(p.reference),
-                                 a.part.data(),
-                                 a.start.data(),
-                                 a.window.data(),
-                                 a.cfo.data(),
-                                 reinterpret_cast<float*>(a.direct.data()) });
-        return a;
+        acquire(s.samples, places);
+        std::map<std::int64_t, std::vector<wifi_preamble*>> groups;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            all[index[i]] = places[i];
+            if (places[i].part)
+                groups[places[i].part].push_back(&all[index[i]]);
+        }
+        for (const auto& [part, members] : groups)
+            for (std::size_t i = 0; i < members.size(); i += together)
+                read(s,
+                     { members.begin() + i,
+                       members.begin() + std::min(i + together, members.size()) });
+        return all;
     }
 
-    /* Read the fields of some preambles in the same parts of the band. Append valid ones,
-     * and return which they are. */
-    std::vector<std::size_t> read(const stretch& s,
-                                  const acquired& a,
-                                  const std::vector<std::size_t>& some,
-                                  const std::string& isa,
-                                  std::vector<followed>& found) const
+    /* Read the fields of preambles in the same parts of the band. */
+    void read(const stretch& s, const std::vector<wifi_preamble*>& preambles) const
     {
-        const std::int64_t n = static_cast<std::int64_t>(some.size()), rows = s.rows();
-        const std::int64_t part = a.part[some.front()];
-        std::vector<std::int64_t> bins, at, starts;
-        const long_array& all_bins = d_settings.preamble.bins;
-        for (std::int64_t i = 0; i < all_bins.shape(0); ++i)
-            if (part >> i & 1)
-                bins.insert(bins.end(),
-                            all_bins.data() + i * wifi_legacy,
-                            all_bins.data() + (i + 1) * wifi_legacy);
-        std::vector<double> cfo, noise(n * rows), signal(n * rows);
-        std::vector<std::complex<float>> direct, white;
-        for (const std::size_t one : some) {
-            at.push_back(a.base[one] + a.window[one]);
-            for (int i = 0; i < wifi_header_windows; ++i)
-                starts.push_back(at.back() + d_settings.windows.data()[i]);
-            cfo.push_back(a.cfo[one]);
-            direct.insert(direct.end(),
-                          a.direct.begin() + one * rows,
-                          a.direct.begin() + (one + 1) * rows);
-        }
+        std::vector<std::int64_t> bins;
+        for (std::int64_t i = 0; i < d_bins.size(); ++i)
+            if (preambles.front()->part >> i / wifi_legacy & 1)
+                bins.push_back(d_bins.data()[i]);
+        std::vector<std::complex<float>> white;
         if (!d_whiten.is_none())
-            white = whitening(s, at, cfo, direct, part);
-        const frames_of all(s.samples, n);
-        const signal_results fields = d_reader->read(
-            { all,
-              n,
-              rows,
-              starts.data(),
-              cfo.data(),
-              reinterpret_cast<const float*>(direct.data()),
-              reinterpret_cast<const float*>(white.empty() ? nullptr : white.data()),
-              bins.data(),
-              static_cast<std::int64_t>(bins.size()) / wifi_legacy },
-            noise.data(),
-            signal.data(),
-            isa);
-        std::vector<std::size_t> valid;
-        for (std::int64_t i = 0; i < n; ++i) {
-            if (!fields.kind[i])
-                continue;
-            const std::size_t one = some[i];
-            const std::int64_t base = a.base[one] + s.origin;
-            followed f{ base,
-                        base + a.start[one],
-                        base + a.window[one],
-                        a.cfo[one],
-                        part,
-                        fields.kind[i],
-                        {},
-                        { noise.begin() + i * rows, noise.begin() + (i + 1) * rows },
-                        { signal.begin() + i * rows, signal.begin() + (i + 1) * rows } };
-            constexpr std::int64_t first = signal_results::first_bits,
-                                   second = signal_results::second_bits;
-            std::copy_n(fields.first.begin() + i * first, first, f.fields.begin());
-            std::copy_n(
-                fields.second.begin() + i * second, second, f.fields.begin() + first);
-            found.push_back(std::move(f));
-            valid.push_back(one);
-        }
-        return valid;
+            white = whitening(s, preambles);
+        d_reader->read(
+            s.rows(),
+            samples_of(s.samples),
+            bins,
+            white.empty() ? nullptr : reinterpret_cast<const float*>(white.data()),
+            preambles);
     }
 
     std::vector<std::complex<float>>
-    whitening(const stretch& s,
-              const std::vector<std::int64_t>& at,
-              const std::vector<double>& cfo,
-              const std::vector<std::complex<float>>& direct,
-              std::int64_t part) const
+    whitening(const stretch& s, const std::vector<wifi_preamble*>& preambles) const
     {
         const py::gil_scoped_acquire lock;
-        const py::ssize_t n = static_cast<py::ssize_t>(at.size()), rows = s.rows();
-        complex_array levels({ n, rows });
-        std::copy(direct.begin(), direct.end(), levels.mutable_data());
-        const auto white = d_whiten(s.samples,
-                                    long_array(n, at.data()),
-                                    double_array(n, cfo.data()),
-                                    levels,
-                                    part)
+        const py::ssize_t n = static_cast<py::ssize_t>(preambles.size()), rows = s.rows();
+        long_array first(n);
+        double_array cfo(n);
+        complex_array direct({ n, rows });
+        for (py::ssize_t i = 0; i < n; ++i) {
+            const wifi_preamble& p = *preambles[i];
+            first.mutable_at(i) = p.place + p.window;
+            cfo.mutable_at(i) = p.cfo;
+            std::copy_n(p.direct, 2 * rows, floats(direct) + 2 * i * rows);
+        }
+        const auto white = d_whiten(s.samples, first, cfo, direct, preambles.front()->part)
                                .cast<complex_array>();
-        require(has_shape(white, { n, rows, rows }), "Follower");
         return { white.data(), white.data() + white.size() };
     }
 };
@@ -327,14 +215,7 @@ class searching;
 class scan
 {
 public:
-    scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa))
-    {
-        require(s.rows >= 1 && s.rows <= 256 && s.block >= 16 && s.block % 16 == 0 &&
-                    s.block <= 1 << 20 && s.window >= 1 && s.window <= 1 << 10 &&
-                    s.region >= 1 && s.searches >= 1 && s.fall >= 0 && s.next >= 1 &&
-                    s.ahead >= 1,
-                "Scan");
-    }
+    scan(const scan_settings& s, const std::string& isa) : d_scan(s, find_wifi(isa)) {}
 
     const scan_settings& settings() const { return d_scan.settings(); }
 
@@ -393,27 +274,15 @@ public:
               std::int64_t at,
               std::int64_t origin,
               float threshold,
-              std::string isa,
               py::object kept)
         : d_over(over),
           d_follower(f),
           d_samples(std::move(samples)),
           d_threshold(threshold),
-          d_isa(std::move(isa)),
           d_kept(std::move(kept))
     {
-        const std::int64_t rows = over.settings().rows;
-        require(in_rows(d_samples) && d_samples.shape(0) == rows && array.ndim() == 2 &&
-                    array.shape(0) == rows && at >= 0 &&
-                    d_samples.shape(1) <= array.shape(1) - at,
-                "Scan.begin");
-        d_piece = { reinterpret_cast<const float*>(d_samples.data()),
-                    d_samples.shape(1),
-                    row_stride(d_samples),
-                    floats(array),
-                    array.shape(1),
-                    at,
-                    0 };
+        const wifi_samples from = samples_of(d_samples);
+        d_piece = { from.data, from.length, from.stride, floats(array), array.shape(1), at, 0 };
         d_stretch.samples = std::move(array);
         d_stretch.origin = origin;
     }
@@ -447,7 +316,8 @@ public:
         const scan_result& w = d_stretch.windows;
         const auto size = static_cast<py::ssize_t>(w.metric.size());
         return py::make_tuple(
-            complex_array(size, d_stretch.lag()),
+            complex_array(
+                size, reinterpret_cast<const std::complex<float>*>(w.lag.data())),
             float_array(size, w.metric.data()),
             byte_array(static_cast<py::ssize_t>(w.fallen.size()), w.fallen.data()),
             w.hits,
@@ -461,17 +331,26 @@ protected:
         if (!scan_samples() || !d_follower)
             return;
         stopwatch watch;
-        d_preambles = d_follower->run(d_stretch, d_isa, d_found);
+        d_preambles = d_follower->run(d_stretch, d_found);
         d_seconds += watch.lap();
     }
 
-    /* Return (list of frames, number of preambles, first unfinished window, CPU seconds).
-     */
+    /* Return (list of frames, number of preambles, first unfinished window, CPU seconds). A
+     * frame is (position, position of the L-LTF's first window, offset, parts, kind, fields,
+     * noise (rows,), signal (rows,)), see wifi_preamble. */
     py::object result() override
     {
         py::list frames;
-        for (const followed& one : d_found)
-            frames.append(one.as_tuple());
+        for (const wifi_preamble& p : d_found)
+            frames.append(py::make_tuple(
+                p.start,
+                p.window,
+                p.cfo,
+                p.part,
+                p.kind,
+                py::bytes(reinterpret_cast<const char*>(p.fields), wifi_field_bits),
+                double_array(d_stretch.rows(), p.noise),
+                double_array(d_stretch.rows(), p.signal)));
         return py::make_tuple(frames,
                               d_preambles,
                               d_stretch.base + d_stretch.windows.passed,
@@ -484,13 +363,12 @@ private:
     row_array d_samples;
     scan_piece d_piece{};
     float d_threshold;
-    std::string d_isa;
     py::object d_kept;
     std::mutex d_mutex;
     bool d_scanned = false;
     std::exception_ptr d_failure;
     stretch d_stretch;
-    std::vector<followed> d_found;
+    std::vector<wifi_preamble> d_found;
     std::int64_t d_preambles = 0;
     double d_seconds = 0;
 };
@@ -517,7 +395,6 @@ void scan::take(const searching* owner,
     }
     found.base = d_window;
     piece.begin = d_window * settings().block - found.origin;
-    require(piece.begin >= 0, "Scan");
     lock.unlock(); /* threads for later pieces wait for this one in scan_samples() */
     found.windows = d_scan.take(piece, threshold);
     lock.lock();
@@ -526,10 +403,37 @@ void scan::take(const searching* owner,
         d_pieces.pop_front();
 }
 
+/* Return (part, start, window, cfo, direct (rows,)) of a preamble in samples (rows, n)
+ * behind each of starts. Those without a preamble have part 0. */
+py::list acquire(const follower& self,
+                 const complex_array& samples,
+                 const std::vector<std::int64_t>& starts,
+                 const std::vector<std::complex<float>>& lag)
+{
+    std::vector<wifi_preamble> places(starts.size());
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        places[i].place = starts[i];
+        places[i].lag[0] = lag[i].real();
+        places[i].lag[1] = lag[i].imag();
+    }
+    self.acquire(samples, places);
+    py::list out;
+    for (const wifi_preamble& p : places)
+        out.append(py::make_tuple(
+            p.part,
+            p.start,
+            p.window,
+            p.cfo,
+            complex_array(samples.shape(0),
+                          reinterpret_cast<const std::complex<float>*>(p.direct))));
+    return out;
+}
+
 } // namespace
 
 void bind_wifi_following(py::module_& m)
 {
+    m.attr("preamble_samples") = wifi_preamble_samples(1);
     py::class_<follower>(m, "Follower", py::module_local())
         .def(py::init([](std::shared_ptr<header_reader> reader,
                          py::object whiten,
@@ -541,21 +445,14 @@ void bind_wifi_following(py::module_& m)
                          int turns,
                          long_array bins,
                          float_array sequence,
-                         complex_array reference,
-                         long_array windows) {
+                         complex_array reference) {
                  return std::make_unique<follower>(
-                     follow_settings{ block,
-                                      region,
-                                      searches,
-                                      next,
-                                      { scale,
-                                        turns,
-                                        std::move(bins),
-                                        std::move(sequence),
-                                        std::move(reference) },
-                                      std::move(windows) },
                      std::move(reader),
-                     std::move(whiten));
+                     std::move(whiten),
+                     follower::sizes{ block, region, searches, next, scale, turns },
+                     std::move(bins),
+                     std::move(sequence),
+                     std::move(reference));
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),
@@ -566,10 +463,14 @@ void bind_wifi_following(py::module_& m)
              py::arg("next"),
              py::arg("scale"),
              py::arg("turns"),
-             py::arg("bins").noconvert(),
-             py::arg("sequence").noconvert(),
-             py::arg("reference").noconvert(),
-             py::arg("windows").noconvert());
+             py::arg("bins"),
+             py::arg("sequence"),
+             py::arg("reference"))
+        .def("acquire",
+             &acquire,
+             py::arg("samples").noconvert(),
+             py::arg("starts"),
+             py::arg("lag"));
     py::class_<searching, task, std::shared_ptr<searching>>(m, "Search", py::module_local())
         .def("scan",
              &searching::scan_samples,
@@ -617,8 +518,7 @@ void bind_wifi_following(py::module_& m)
                complex_array array,
                std::int64_t at,
                std::int64_t origin,
-               float threshold,
-               std::string isa) {
+               float threshold) {
                 auto piece = make_task<searching>(self.cast<scan&>(),
                                                   follower_object.cast<const follower*>(),
                                                   std::move(samples),
@@ -626,7 +526,6 @@ void bind_wifi_following(py::module_& m)
                                                   at,
                                                   origin,
                                                   threshold,
-                                                  std::move(isa),
                                                   py::make_tuple(self, follower_object));
                 self.cast<scan&>().add(piece);
                 return piece;
@@ -637,8 +536,7 @@ void bind_wifi_following(py::module_& m)
             py::kw_only(),
             py::arg("at"),
             py::arg("origin"),
-            py::arg("threshold"),
-            py::arg("isa") = "auto");
+            py::arg("threshold"));
 }
 
 } // namespace mimopack

@@ -5,43 +5,48 @@
 
 namespace mimopack {
 
-std::shared_ptr<const filter_bank::filter> filter_bank::find(int width, int level)
+/* Return a filter, which is made when it is first needed. It stays until the thread's next
+ * call. */
+wifi_filter smoother::find(const void* self, int width, int level)
 {
+    constexpr std::size_t most = 512; /* filters kept */
+    static thread_local std::shared_ptr<const filter> held;
+    smoother& own = *static_cast<smoother*>(const_cast<void*>(self));
     const std::pair key(width, level);
-    {
-        const std::lock_guard guard(d_mutex);
-        const auto found = d_filters.find(key);
-        if (found != d_filters.end())
-            return found->second;
+    std::unique_lock lock(own.d_mutex);
+    const auto found = own.d_filters.find(key);
+    if (found != own.d_filters.end())
+        held = found->second;
+    else {
+        lock.unlock(); /* make() waits for Python's lock */
+        held = own.make(width, level);
+        lock.lock();
+        if (own.d_filters.size() >= most)
+            own.d_filters.clear();
+        own.d_filters.emplace(key, held);
     }
-    const auto made = std::make_shared<const filter>(make(width, level));
-    const std::lock_guard guard(d_mutex);
-    if (d_filters.size() >= most)
-        d_filters.clear();
-    return d_filters.emplace(key, made).first->second;
+    return { held->rank, held->analysis.data(), held->synthesis.data(), held->error };
 }
 
-filter_bank::filter filter_bank::make(int width, int level)
+/* Return the values of a matrix, the last axis padded; transposed: with axes exchanged. */
+static std::vector<float> padded(const float_array& matrix, bool transposed)
+{
+    const std::int64_t rows = matrix.shape(transposed), columns = matrix.shape(!transposed);
+    std::vector<float> out(rows * wifi_padded(columns));
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < columns; ++j)
+            out[i * wifi_padded(columns) + j] =
+                transposed ? matrix.at(j, i) : matrix.at(i, j);
+    return out;
+}
+
+std::shared_ptr<const smoother::filter> smoother::make(int width, int level) const
 {
     const py::gil_scoped_acquire acquire;
     const auto [analysis, synthesis, error] =
         d_make(width, level).cast<std::tuple<float_array, float_array, double>>();
-    require(analysis.ndim() == 2 && synthesis.ndim() == 2 &&
-                analysis.shape(0) == synthesis.shape(1) &&
-                analysis.shape(1) == d_carriers && synthesis.shape(0) == d_wanted,
-            "Smoother");
-    return { analysis.shape(0),
-             { analysis.data(), analysis.data() + analysis.size() },
-             { synthesis.data(), synthesis.data() + synthesis.size() },
-             error };
-}
-
-wifi_filter filter_lease::find(const void* lease, int width, int level)
-{
-    filter_lease& self = *static_cast<filter_lease*>(const_cast<void*>(lease));
-    self.held.push_back(self.bank.find(width, level));
-    const filter_bank::filter& f = *self.held.back();
-    return { f.rank, f.analysis.data(), f.synthesis.data(), f.error };
+    return std::make_shared<const filter>(filter{
+        analysis.shape(0), padded(analysis, true), padded(synthesis, true), error });
 }
 
 smoother::smoother(const long_array& k,
@@ -53,59 +58,32 @@ smoother::smoother(const long_array& k,
     : d_k(k),
       d_wanted(wanted),
       d_delay(delay),
-      d_transform(transform),
-      d_bank(std::make_shared<filter_bank>(std::move(make), k.size(), wanted.size()))
+      d_re(padded(py::object(transform.attr("real")), false)),
+      d_im(padded(py::object(transform.attr("imag")), false)),
+      d_plan{ k.size(),     wanted.size(), delay.size(), d_k.data(),     d_wanted.data(),
+              d_delay.data(), d_re.data(), d_im.data(),  rules,          &find,
+              this },
+      d_make(std::move(make))
 {
-    require(k.ndim() == 1 && wanted.ndim() == 1 && delay.ndim() == 1 &&
-                transform.ndim() == 2 && k.size() >= 1 && delay.size() >= 1 &&
-                transform.shape(0) == k.size() && transform.shape(1) == delay.size() &&
-                rules.lobe >= 0 && rules.lobe <= 1 << 20 && rules.step > 0 &&
-                rules.step_db > 0,
-            "Smoother");
-    d_plan = { k.size(),
-               wanted.size(),
-               delay.size(),
-               d_k.data(),
-               d_wanted.data(),
-               d_delay.data(),
-               floats(d_transform),
-               rules,
-               &filter_lease::find,
-               nullptr };
-}
-
-wifi_smoother smoother::plan(const filter_lease& lease) const
-{
-    wifi_smoother p = d_plan;
-    p.bank = &lease;
-    return p;
 }
 
 py::tuple
 smoother::run(const complex_array& channel, double noise, const std::string& isa) const
 {
-    require(channel.ndim() == 3 && channel.shape(1) == carriers() &&
-                channel.shape(2) >= 1 && noise > 0,
-            "Smoother.smooth");
     const std::int64_t frames = channel.shape(0), rows = channel.shape(2);
-    complex_array out({ frames, wanted(), rows });
-    std::fill_n(floats(out), 2 * out.size(), 0.0f);
+    complex_array out({ frames, d_plan.wanted, rows });
     double_array error(frames), paths({ frames, std::int64_t{ 64 } });
     long_array done(frames);
-    filter_lease found = lease();
-    const wifi_smoother own = plan(found);
-    const wifi_estimates e = { &own,
-                               frames,
-                               rows,
-                               floats(channel),
-                               noise,
-                               true,
-                               floats(out),
-                               error.mutable_data(),
-                               done.mutable_data(),
-                               paths.mutable_data() };
-    const wifi_build& build = find_wifi(isa);
-    build.smooth_channels(e);
+    find_wifi(isa).smooth_channels({ &d_plan,
+                                     frames,
+                                     rows,
+                                     floats(channel),
+                                     noise,
+                                     true,
+                                     floats(out),
+                                     error.mutable_data(),
+                                     done.mutable_data(),
+                                     paths.mutable_data() });
     return py::make_tuple(out, error, done, paths);
 }
 
@@ -131,10 +109,10 @@ void bind_wifi_smoother(py::module_& m)
                      k, wanted, delay, transform, rules, std::move(make));
              }),
              py::kw_only(),
-             py::arg("k").noconvert(),
-             py::arg("wanted").noconvert(),
-             py::arg("delay").noconvert(),
-             py::arg("transform").noconvert(),
+             py::arg("k"),
+             py::arg("wanted"),
+             py::arg("delay"),
+             py::arg("transform"),
              py::arg("lobe"),
              py::arg("longest"),
              py::arg("margin"),

@@ -27,7 +27,7 @@ _SEED_OF = {start.astype(np.uint8).tobytes(): seed
             for start, seed in zip(_STARTS, _SEEDS, strict=True)}
 _SEQUENCES = np.stack([np.zeros(127, np.uint8),
                        *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
-_DESCRAMBLER = _core.wifi.Descrambler(_SEQUENCES[_SEEDS], SERVICE)
+_DESCRAMBLER = _core.wifi.Descrambler(_SEQUENCES[_SEEDS])
 
 
 class Payload(NamedTuple):
@@ -172,13 +172,14 @@ class DataField:
         if llr.shape[1:] not in shapes:
             first, second = (", ".join(map(str, shape)) for shape in shapes)
             raise ValueError(f"llr: got shape {llr.shape}, must be (n, {first}) or (n, {second})")
-        if llr.ndim == 4 and f.stbc:
+        if llr.ndim == 4 and (f.stbc or f.coding == "ldpc"):
             llr = to_symbols(llr, f)
-        llr = np.ascontiguousarray(llr if llr.ndim == 4 else llr[:, None], np.float32)
         if f.coding == "ldpc":
-            coded = _core.wifi.order(llr, source=self.order)
-            self.decoder.decode(coded.reshape(len(coded), -1))
+            coded = np.take(llr, self.order, axis=2).reshape(len(llr), -1)
+            coded[~np.isfinite(coded)] = 0
+            self.decoder.decode(np.ascontiguousarray(coded, np.float32))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
+        llr = np.ascontiguousarray(llr if llr.ndim == 4 else llr[:, None], np.float32)
         # The decoder stops after the tail: only zeros or padding follow it.
         count = self._end // f.num_encoders - TAIL
         return self.payloads(viterbi_decoder(f).decode(llr, count=count, threads=self._threads))
@@ -195,13 +196,12 @@ class DataField:
             list of n :class:`Payload`.
         """
         f = self.frame_format
-        scrambled, psdus = _DESCRAMBLER.run(
+        found = _DESCRAMBLER.run(
             np.ascontiguousarray(scrambled), size=f.num_scrambled, end=self._end, length=f.length,
             aggregated=f.aggregated)
-        return [Payload(psdu, seed_of(row.tobytes()), ok, row,
-                        *mac.at_places(psdu, places, complete))
-                for (psdu, places, complete), row, ok in zip(
-                    psdus, scrambled, holds or [None] * len(psdus), strict=True)]
+        return [Payload(psdu, seed_of(service), ok, bits[0], *mac.at_places(psdu, places, complete))
+                for ((psdu, places, complete, service), bits), ok in zip(
+                    found, holds or [None] * len(found), strict=True)]
 
     def merged(self, before, after):
         """Merge the payloads of two attempts to decode a frame.

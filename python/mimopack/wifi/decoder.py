@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import ceil, isfinite
+from math import ceil, isfinite, log10
 from threading import Lock
 from typing import NamedTuple
 
@@ -30,7 +30,6 @@ from .points import (
     error_vectors,
     in_time,
     known_points,
-    measured_symbols,
     mmse_points,
 )
 from .stage_timer import StageTimer
@@ -394,7 +393,7 @@ class FrameDecoder:
         d = begun.setup.demodulator.demodulated(begun.task, [i])
         found = _Found(*begun.task.report(i))
         if f.num_symbols:
-            found = found._replace(evm=_core.wifi.decibels(self._errors(f, d))[0])
+            found = found._replace(evm=_evm(f, d)[0])
         lower = None if begun.lower is None else begun.lower[i]
         frame = self._report(begun.setup, one, self._known([one])[0], found, "", lower)
         if f.num_symbols:    # only the SERVICE field proves the length in a VHT-SIG-B
@@ -448,9 +447,9 @@ class FrameDecoder:
         """Return the reports of frames of one format."""
         d, group = demodulated, [begun.group[i] for i in indices]
         f = group[0].header.format
-        evm = _core.wifi.decibels(self._errors(f, d))
-        states = _core.wifi.channel_states(np.ascontiguousarray(d.channel), d.noise,
-                                           fft=carriers.FFT_20 * self.settings.scale)
+        evm, fft = _evm(f, d), carriers.FFT_20 * self.settings.scale
+        states = [(channel / fft, noise / fft**2, _core.wifi.condition(channel, noise))
+                  for channel, noise in zip(d.channel, d.noise, strict=True)]
         symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)
         reports = []
         for i, (one, known, payload) in enumerate(zip(group, self._known(group), payloads,
@@ -504,11 +503,6 @@ class FrameDecoder:
             condition_db=condition, evm_db=found.evm, detector=detector, scrambler_seed=seed,
             mpdus=mpdus, complete=complete,
             channel=ChannelState(setup.demodulator.carriers, matrices, noise))
-
-    def _errors(self, f, demodulated):
-        """Return the mean squared error vectors of demodulated frames, (n, streams)."""
-        d = demodulated
-        return error_vectors(d.y, d.h, d.noise_var, measured_symbols(d.y.shape[2]), f)
 
     def _symbols(self, f, demodulated):
         """Return the equalised points of frames, (n, symbols, carriers, streams)."""
@@ -616,6 +610,13 @@ def _kind(one):
     """Return a key of frames that are decoded together; see ``FrameFormat.kind``."""
     f = one.header.format
     return f.kind, one.header.centre, not f.num_symbols
+
+
+def _evm(f, demodulated):
+    """Return the EVM of the streams in dB for each demodulated frame, a list of tuples."""
+    d = demodulated
+    return [tuple([10 * log10(max(power, 1e-30)) for power in row])
+            for row in error_vectors(d.y, d.h, d.noise_var, f).tolist()]
 
 
 def _keep(objects, key, made):

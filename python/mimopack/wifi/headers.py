@@ -72,7 +72,6 @@ class HeaderReader:
     Attributes:
         samples_needed: number of samples per frame that reading needs.
         core: the C++ reader.
-        windows: int64, FFT windows that it reads, relative to the first half of the L-LTF.
         covariance: whether noise is whitened across antennas.
     """
 
@@ -80,14 +79,14 @@ class HeaderReader:
         self.covariance = whitening == "covariance"
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
-        self.windows = _WINDOWS * scale
+        self._windows = _WINDOWS * scale
         self._places = {}    # {subchannels: (bins, centre)}
         plan = carriers.legacy()
         k = tuple(plan.used.tolist())
         self.core = _core.wifi.HeaderReader(
             fft=self._fft, sequence=training.legacy_long_training().astype(np.float32),
             smoother=smoother(k, k, 20), data=plan.data_index, pilots=plan.pilot_index,
-            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE)
+            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE, windows=self._windows)
         self.samples_needed = SAMPLES_NEEDED * scale
 
     def whitening(self, samples, subchannels):
@@ -100,7 +99,7 @@ class HeaderReader:
                 upwards in frequency.
         """
         bins, _ = self._place(subchannels)
-        halves = samples.spectra(self.windows[:2], self._fft, bins)
+        halves = samples.spectra(self._windows[:2], self._fft, bins)
         return np.ascontiguousarray(factors(noise_covariance(halves))[1], np.complex64)
 
     def header(self, kind, fields, subchannels, noise, signal):
@@ -141,9 +140,8 @@ class HeaderReader:
             list of n elements, each (format, problem, num_samples, announced) as in
             :class:`Header`, or None.
         """
-        kinds, first, second = self.core.read_symbols(combined, strength)
-        return [_parsed(kind, a.tobytes() + b.tobytes(), bandwidth)
-                for kind, a, b in zip(kinds.tolist(), first, second, strict=True)]
+        return [_parsed(kind, fields, bandwidth)
+                for kind, fields in self.core.read_symbols(combined, strength)]
 
 
 @lru_cache(maxsize=_KEPT)
@@ -163,13 +161,12 @@ def _legacy(kind, l_sig, signal, bandwidth):
         l_sig = LSig.parse(l_sig)
     except SignalError:
         return None
-    turned = kind & _KINDS["second_turned"]
-    if l_sig.rate == 6 and not l_sig.length % 3 and kind & _KINDS["third_turned"]:
+    if kind & _KINDS["third_turned"]:
         # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
-        if turned:
+        if kind & _KINDS["second_turned"]:
             return _announced(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
         return _announced(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig, bandwidth)
-    if l_sig.rate == 6 and not turned and kind & _KINDS["repeated"]:
+    if kind & _KINDS["repeated"]:
         # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
         name = "802.11ax (HE)" if l_sig.length % 3 else "802.11be (EHT)"
         return None, f"{name} frame", _PREAMBLE + l_sig.duration, {}

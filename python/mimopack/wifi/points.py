@@ -7,9 +7,6 @@ import numpy as np
 from .. import _core
 from .. import constellation as constellations
 
-# Measure the error vector magnitude on at most this many symbols.
-_EVM_SYMBOLS = 8
-
 
 def known_points(frame_format, coded, order):
     """Map the coded bits of frames to all points sent, including pilots and space-time codes.
@@ -26,23 +23,21 @@ def known_points(frame_format, coded, order):
         and as -b*, a* on the next (IEEE 802.11-2020 Tables 19-18, 21-19).
     """
     f, plan = frame_format, frame_format.plan
-    if len(set(f.stream_bits)) > 1:
-        return _points_of_layers(f, np.ascontiguousarray(coded)[..., order])
-    table = constellations.get(f.stream_constellations[0]).points.astype(np.complex64)
-    pilots = np.ascontiguousarray(f.pilots(f.num_symbols), np.float32)
-    return _core.wifi.points(np.ascontiguousarray(coded), order=order, table=table,
-                             places=plan.data_index, pilot_places=plan.pilot_index, pilots=pilots,
-                             carriers=plan.used.size, streams=f.num_streams, stbc=f.stbc)
-
-
-def _points_of_layers(f, sent):
-    """Return :func:`known_points` of streams with different constellations, from bits as sent."""
+    sent = coded[..., order]
     n, symbols, _ = sent.shape
-    bits = sent.reshape(n, symbols, f.plan.num_data, -1)
-    values = np.empty((n, f.num_streams, symbols, f.plan.used.size), np.complex64)
     layers = constellations.of_layers(f.constellation, f.num_streams)
-    values[..., f.plan.data_index] = layers.modulate(bits).transpose(0, 3, 1, 2)
-    values[..., f.plan.pilot_index] = f.pilots(symbols).transpose(2, 0, 1)
+    points = layers.modulate(sent.reshape(n, symbols, plan.num_data, -1)).transpose(0, 3, 1, 2)
+    points = np.tile(points, plan.copies)
+    streams = []
+    for stream in range(f.num_streams):
+        own = points[:, stream]
+        streams.append(own)
+        if stream < f.stbc:
+            twin = own.reshape(n, symbols // 2, 2, -1)[:, :, ::-1].conj() * [[-1], [1]]
+            streams.append(twin.reshape(own.shape))
+    values = np.empty((n, len(streams), symbols, plan.used.size), np.complex64)
+    values[..., plan.data_index] = np.stack(streams, axis=1)
+    values[..., plan.pilot_index] = f.pilots(symbols).transpose(2, 0, 1)
     return values
 
 
@@ -133,25 +128,20 @@ def axes_of(frame_format, unknowns):
     return np.resize(np.array(sides, np.int64), unknowns)
 
 
-def measured_symbols(count):
-    """Return the indices, among ``count`` symbols, of the symbols used to measure the EVM."""
-    chosen = np.linspace(0, count - 1, min(count, _EVM_SYMBOLS)).astype(np.int64)
-    return np.unique(chosen)
-
-
-def error_vectors(y, h, noise_var, chosen, frame_format):
+def error_vectors(y, h, noise_var, frame_format):
     """Return the mean squared distance of equalised points to the nearest constellation points.
+
+    At most eight of the T vectors count, evenly spread.
 
     Args:
         y, h, noise_var: as for :func:`mmse_points`.
-        chosen: int (m,), indices of the T vectors to use.
         frame_format: format of the frames.
 
     Returns:
         float32 (n, num_streams).
     """
     f = frame_format
-    error = _core.wifi.error_vectors(y, h, noise=noise_var.astype(np.float32), chosen=chosen,
+    error = _core.wifi.error_vectors(y, h, noise=noise_var.astype(np.float32),
                                      sides=axes_of(f, h.shape[3]))
     return error.reshape(len(error), f.num_streams, -1).mean(axis=2)
 

@@ -138,7 +138,7 @@ class Synchroniser:
             self._reader.core,
             partial(_whitening, self._reader) if self._reader.covariance else None,
             block=self._block, region=_REGION, searches=_SEARCHES, next=_NEXT,
-            turns=int(rate < 10e6), windows=self._reader.windows, **acquisition(self.scale))
+            turns=int(rate < 10e6), **acquisition(self.scale))
         # Number of blocks that must follow a window. They cover the search for the best window, and
         # a header at its latest position.
         needed = ((_core.wifi.preamble_samples + 32) * self.scale + self._reader.samples_needed)

@@ -29,34 +29,22 @@ class FrameSamples:
     direct: np.ndarray | None = None
     white: np.ndarray | None = None
 
-    def spectra(self, starts, fft, bins, scale=None):
+    def spectra(self, starts, fft, bins):
         """Compute FFTs of windows.
 
         Args:
-            starts: int (n, windows), or (windows,) if the same for all frames: positions of the
-                windows' first samples, relative to ``first``. Windows that reach beyond the samples
-                are moved inside.
+            starts: int (windows,), positions of the windows' first samples, relative to ``first``.
+                Windows that reach beyond the samples are moved inside.
             fft: number of samples in a window.
             bins: int (K,), FFT bins to return.
-            scale: float32 (n, num_rx), factors to multiply the spectra with; None means 1.
 
         Returns:
             complex64 (n, num_rx, windows, K), not scaled by the FFT length. The spectra of a frame
             do not depend on the other frames.
         """
-        direct = self.found_direct(fft)
-        last = np.array([one.shape[1] - fft for one in self.samples])
-        starts = np.clip(np.asarray(self.first)[:, None] + starts, 0, last[:, None])
-        if scale is None:
-            scale = np.ones(direct.shape, np.float32)
-        out = _core.wifi.spectra(
-            self.samples, cfo=np.ascontiguousarray(self.cfo, float),
-            starts=np.ascontiguousarray(starts, np.int64), fft=fft, bins=bins,
-            scale=np.ascontiguousarray(scale, np.float32), direct=np.ascontiguousarray(direct))
-        if self.white is not None:
-            shape = out.shape
-            out = (self.white @ out.reshape(*shape[:2], -1)).reshape(shape)
-        return out
+        return _core.wifi.spectra(
+            self.samples, cfo=self.cfo, starts=np.asarray(self.first)[:, None] + starts, fft=fft,
+            bins=bins, direct=self.found_direct(fft), white=self.white)
 
     def found_direct(self, fft):
         """Return ``direct``, or else the DC offsets estimated with windows of ``fft`` samples.
@@ -65,5 +53,5 @@ class FrameSamples:
         """
         if self.direct is not None:
             return self.direct
-        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]),
-                                         cfo=np.asarray(self.cfo, float), fft=fft)
+        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,
+                                         fft=fft)
