@@ -192,22 +192,6 @@ def test_a_discarded_block_gives_the_device_back(air):
     assert make(air).source.get_gain(0) == 0
 
 
-def test_two_blocks_on_one_device_are_refused(air):
-    """Such a flowgraph would hang when it starts."""
-    first, device = make(air, num_rx=2), air.replace("driver=mimopack,", "")
-    for same in (air, f"soapy,{air}", f"{device}, driver=mimopack"):
-        with pytest.raises(ValueError, match="^device: .* is in use by another radio_source .*num"):
-            make(same, num_rx=2)
-    other = make(f"{air},serial=other")
-    del first
-    assert make(air) is not other
-    # A block that is refused later does not keep the device.
-    del other
-    with pytest.raises(ValueError, match="^gain: "):
-        make(air, gain=100)
-    make(air)
-
-
 def test_a_usrp(usrp):
     before = time.time()
     source = make("driver=uhd,serial=F5", FREQUENCY, 2, gain=[30, 40], antenna_names="RX2",

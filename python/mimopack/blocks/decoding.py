@@ -74,10 +74,7 @@ class BackendBlock(Controlled):
 
 
 class Decoding(BackendBlock):
-    """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``).
-
-    A subclass has the method ``_run(*arguments)``, which decodes a batch of codewords.
-    """
+    """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``)."""
 
     ERASED = "NaN, Inf, all LLRs 0, or a failure"
 
@@ -109,21 +106,12 @@ class Decoding(BackendBlock):
         """Return the mean number of iterations per codeword since the block was made."""
         return self._iterations_taken / max(self._codewords, 1)
 
-    def _decoded(self, n, *arguments):
-        """Return the result of ``_run`` for n codewords, or None if ``_run`` raises an exception.
-
-        The codewords of such a call are erased.
-        """
+    def _count(self, n, found, taken, erased):
+        """Count n codewords: those found, all iterations taken, and the erased codewords."""
         self._codewords += n
-        try:
-            result, found, taken, erased = self._run(*arguments)
-        except Exception as error:
-            self._fail(n, "codewords", error)
-            return None
-        self._undecoded += n - found - erased
+        self._undecoded += n - int(found.sum()) - erased
+        self._iterations_taken += int(taken.sum())
         self._erasures += erased
-        self._iterations_taken += taken
-        return result
 
     def _status(self):
         return {"codewords": self._codewords, "undecoded": self._undecoded,

@@ -51,18 +51,16 @@ class _LlrDecoding(Decoding):
         """
         if llr.dtype == np.int8:
             llr = llr * self._step
-        return self._decoded(len(llr), llr) or (
-            np.zeros((len(llr), self._code.num_info), np.uint8), np.zeros_like(llr))
-
-    def _run(self, llr):
-        decoder = self._engine
-        if self._llr_output:
-            posterior = decoder.decode(llr)
-            bits = decoder.decisions(posterior)
-        else:
-            bits, posterior = decoder.decide(llr), None
-        return ((bits, posterior), int(decoder.found.sum()),
-                int(decoder.iterations_taken.sum()), decoder.erasures)
+        n, decoder = len(llr), self._engine
+        try:
+            posterior = decoder.decode(llr) if self._llr_output else None
+            bits = decoder.decisions(posterior) if self._llr_output else decoder.decide(llr)
+            self._count(n, decoder.found, decoder.iterations_taken, decoder.erasures)
+        except Exception as error:
+            self._codewords += n
+            self._fail(n, "codewords", error)
+            return np.zeros((n, self._code.num_info), np.uint8), np.zeros_like(llr)
+        return bits, posterior
 
 
 class fec_decoder(_LlrDecoding, batched_block):

@@ -37,11 +37,6 @@ class hierarchical_block(gr.hier_block2):
         for port in range(self.input_signature().max_streams()):
             self.connect((self, port), (block, port))
 
-    def connect_outputs(self, block):
-        """Connect all outputs to the outputs of a block."""
-        for port in range(self.output_signature().max_streams()):
-            self.connect((block, port), (self, port))
-
     def connect(self, *points):
         gr.hier_block2.connect(self, *points)
         self._contain(*(point[0] if isinstance(point, tuple) else point for point in points))

@@ -162,13 +162,19 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def work(self, input_items, output_items):
         n = len(output_items[0])
-        received = self._decoded(n, *input_items, len(output_items) > 3)
-        for port, out in enumerate(output_items):
-            out[...] = received[port].reshape(out.shape) if received else 0
+        try:
+            results = self._receive(*input_items, len(output_items) > 3)
+        except Exception as error:
+            self._codewords += n
+            self._fail(n, "codewords", error)
+            results = map(np.zeros_like, output_items)
+        for out, values in zip(output_items, results, strict=True):
+            out[...] = values.reshape(out.shape)
         self._report()
         return n
 
-    def _run(self, y, h, keep_history):
+    def _receive(self, y, h, keep_history):
+        """Return the values of the outputs."""
         noise_var = self._noise(len(y), self.vectors())
         decided = self._engine.receive(
             y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape), noise_var, keep_history)
@@ -178,8 +184,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
             missing = self._most - history.shape[1]    # if set_iterations lowered the number
             outputs.append(np.pad(history, ((0, 0), (0, missing), (0, 0)), "edge"))
         self._erased_vectors += decided.erasures
-        return (outputs, int(decided.found.sum()), int(decided.iterations.sum()),
-                decided.erased)
+        self._count(len(y), decided.found, decided.iterations, decided.erased)
+        return outputs
 
     def _status(self):
         return {**super()._status(), "erased_vectors": self._erased_vectors}

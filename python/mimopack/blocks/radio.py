@@ -47,9 +47,11 @@ def open_radio(settings):
         ValueError: the device cannot be opened, or does not have a setting. The message begins with
             the name of the setting.
     """
-    kind, *parts = device_parts(settings.device)
-    if kind == "uhd":
-        return UhdRadio(settings, ",".join(parts))
+    parts = [part.strip() for part in settings.device.split(",") if part.strip()]
+    if parts[:1] in (["uhd"], ["driver=uhd"]):
+        return UhdRadio(settings, ",".join(parts[1:]))
+    if parts[:1] == ["soapy"]:
+        del parts[0]
     # SoapySDR ignores a single word as if there were no argument. Without a driver, it opens
     # whichever device is first.
     words = [part for part in parts if "=" not in part]
@@ -59,14 +61,6 @@ def open_radio(settings):
             "driver=lime, with further arguments of SoapySDR after commas; or driver=uhd for "
             "UHD's own")
     return SoapyRadio(settings, ",".join(parts))
-
-
-def device_parts(device):
-    """Return "uhd" or "soapy", and each of the device's arguments."""
-    parts = [part.strip() for part in device.split(",") if part.strip()]
-    if parts[:1] and parts[0] in ("uhd", "driver=uhd"):
-        return ["uhd", *parts[1:]]
-    return parts if parts[:1] == ["soapy"] else ["soapy", *parts]
 
 
 class _Radio:

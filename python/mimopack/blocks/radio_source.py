@@ -8,14 +8,12 @@ import numpy as np
 
 from ..checks import flag, integer, number, positive
 from .hierarchy import hierarchical_block
-from .radio import RadioSettings, device_parts, open_radio
+from .radio import RadioSettings, open_radio
 from .recording_stream import message_taker
 from .settings import Controlled
 from .streams import BlockLog
 
 _MOST_ANTENNAS = 64
-# {arguments of a device: the block that has it}
-_IN_USE = weakref.WeakValueDictionary()
 
 
 class radio_source(Controlled, hierarchical_block):
@@ -39,7 +37,8 @@ class radio_source(Controlled, hierarchical_block):
     change.
 
     Keep a reference to the block: the device is given back when Python frees it. A flowgraph with
-    the freed block does not start. Two blocks cannot have one device.
+    the freed block does not start. Two blocks cannot have one device: a flowgraph with them may
+    hang when it starts.
 
     The block logs what the device does not do as asked: it has no clock, its filters have another
     bandwidth, or a USRP is not locked to its reference clock. If the radio is unplugged, gr-soapy
@@ -80,16 +79,11 @@ class radio_source(Controlled, hierarchical_block):
             (antenna_names,) if isinstance(antenna_names, str) else
             antenna_names and tuple(antenna_names), clock_source, time_source,
             flag("correction", correction))
-        arguments = frozenset(device_parts(settings.device))
-        # With two blocks on one device, the flowgraph would hang when it starts.
-        if arguments in _IN_USE:
-            raise ValueError(
-                f"device: {settings.device!r} is in use by another radio_source of this program; "
-                "num_rx gives one block several antennas, and del frees a block")
         self._radio = open_radio(settings)
         self.source = self._radio.source
         hierarchical_block.__init__(self, "radio_source", 0, (1,) * settings.num_rx)
-        self.connect_outputs(self.source)
+        for antenna in range(settings.num_rx):
+            self.connect((self.source, antenna), (self, antenna))
         # Without references to itself, the block gives the device back as soon as it is unused.
         this = weakref.proxy(self)
         self._log = BlockLog(this)
@@ -100,7 +94,6 @@ class radio_source(Controlled, hierarchical_block):
         warning = self._radio.set_clock()
         for line in (*self._radio.notes, *([warning] if warning else [])):
             self._log.warn(None, line)
-        _IN_USE[arguments] = self
 
     def frequency(self):
         """Return the centre frequency in Hz."""
