@@ -26,11 +26,11 @@ class TestStatistics:
         counts = Counts(bits, 2 * bits[0], bits[1] == 3, ones, 3 * ones)
         tally = sim.Tally(2)
         for at in range(0, 48, 16):
-            tally.add(counts.part(slice(at, at + 16)))
-            tally = sim.Tally(2, json.loads(json.dumps(tally.state())))
+            tally.add(counts.part(slice(at, at + 16)).sums())
+            tally = sim.Tally(2, json.loads(json.dumps(tally.state)))
         rates = tally.rates(100, 200)
         assert tally.blocks == 3 and tally.frames == 48
-        assert tally.state()["undetected"] == np.count_nonzero(bits[1] == 3)
+        assert tally.state["undetected"] == np.count_nonzero(bits[1] == 3)
         for i in range(2):
             assert rates["ber"][i] == pytest.approx(bits[i].mean() / 100)
             half = 1.96 * bits[i].std(ddof=1) / sqrt(48) / 100
@@ -42,5 +42,5 @@ class TestStatistics:
     def test_without_an_error(self):
         none = np.zeros((1, 64), int)
         tally = sim.Tally(1)
-        tally.add(Counts(none, none[0], none[0] == 0, none[0], none[0]))
+        tally.add(Counts(none, none[0], none[0] == 0, none[0], none[0]).sums())
         assert tally.rates(10, 10)["ber_95"] == [[0, sim.wilson(0, 64)[1]]]

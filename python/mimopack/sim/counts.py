@@ -50,12 +50,12 @@ class Counts:
                       self.decoder_iterations[at])
 
     def sums(self):
-        """Return the sums over the frames, as a dictionary for ``Tally.join``.
+        """Return the sums over the frames, as a dictionary for ``Tally.add``.
 
         Bit errors have two sums: of the frames' errors, and of their squares.
         """
         wrong = self.bits > 0
-        return {"frames": self.bits.shape[1],
+        return {"blocks": 1, "frames": self.bits.shape[1],
                 "undetected": np.count_nonzero(self.found & wrong[-1]),
                 "passes": int(self.passes.sum()),
                 "decoder_iterations": int(self.decoder_iterations.sum()),
@@ -69,50 +69,37 @@ class Tally:
 
     Args:
         num_passes: number of passes of detector and decoder.
-        kept: dictionary from :meth:`state` to continue from, or None.
+        kept: ``state`` of another ``Tally`` to continue from, or None.
+
+    Attributes:
+        state: dictionary for JSON from which a ``Tally`` can continue. For bit errors it holds the
+            sum over frames and the sum of the squares, which gives the confidence interval.
     """
 
-    _SUMS = ("frames", "undetected", "passes", "decoder_iterations")
-
     def __init__(self, num_passes, kept=None):
-        kept = kept or {}
-        self.blocks = kept.get("blocks", 0)
-        self._sums = {name: kept.get(name, 0) for name in self._SUMS}
-        self._bits = kept.get("bit_errors", [[0, 0]] * num_passes)
-        self._frame_errors = kept.get("frame_errors", [0] * num_passes)
-        self._detected = kept.get("detected_bit_errors", [0, 0])
+        self.state = kept or {
+            "blocks": 0, "frames": 0, "undetected": 0, "passes": 0, "decoder_iterations": 0,
+            "frame_errors": [0] * num_passes, "bit_errors": [[0, 0]] * num_passes,
+            "detected_bit_errors": [0, 0]}
+
+    @property
+    def blocks(self):
+        """Number of blocks."""
+        return self.state["blocks"]
 
     @property
     def frames(self):
         """Number of frames."""
-        return self._sums["frames"]
+        return self.state["frames"]
 
     @property
     def frame_errors(self):
         """Number of wrong frames after the last pass."""
-        return self._frame_errors[-1]
+        return self.state["frame_errors"][-1]
 
-    def add(self, counts):
-        """Add the ``Counts`` of the next block."""
-        self.join(counts.sums())
-
-    def join(self, sums):
+    def add(self, sums):
         """Add the sums over the next block, as ``Counts.sums`` returns them."""
-        self.blocks += 1
-        for name in self._SUMS:
-            self._sums[name] += sums[name]
-        self._frame_errors = _added(self._frame_errors, sums["frame_errors"])
-        self._bits = [_added(*pair) for pair in zip(self._bits, sums["bit_errors"], strict=True)]
-        self._detected = _added(self._detected, sums["detected_bit_errors"])
-
-    def state(self):
-        """Return a dictionary for JSON from which a ``Tally`` can continue.
-
-        For bit errors it holds the sum over frames and the sum of the squares, which gives the
-        confidence interval.
-        """
-        return {"blocks": self.blocks, **self._sums, "frame_errors": self._frame_errors,
-                "bit_errors": self._bits, "detected_bit_errors": self._detected}
+        self.state = _added(self.state, sums)
 
     def rates(self, num_info, num_sent):
         """Return a dictionary of error rates, each with its 95 % confidence interval.
@@ -126,19 +113,24 @@ class Tally:
             num_info: information bits per frame.
             num_sent: transmitted bits per frame.
         """
-        n = self.frames
-        intervals = [wilson(errors, n) for errors in self._frame_errors]
-        bits = [_bit_rate(sums, n, num_info, wilson(0, n)[1]) for sums in self._bits]
-        before = _bit_rate(self._detected, n, num_sent, wilson(0, n)[1])
-        return {"fer": [errors / n for errors in self._frame_errors], "fer_95": intervals,
+        state, n = self.state, self.frames
+        bits = [_bit_rate(sums, n, num_info) for sums in state["bit_errors"]]
+        before = _bit_rate(state["detected_bit_errors"], n, num_sent)
+        return {"fer": [errors / n for errors in state["frame_errors"]],
+                "fer_95": [wilson(errors, n) for errors in state["frame_errors"]],
                 "ber": [rate for rate, _ in bits], "ber_95": [interval for _, interval in bits],
                 "ber_before_decoding": before[0], "ber_before_decoding_95": before[1],
-                "mean_passes": self._sums["passes"] / n,
-                "mean_decoder_iterations": self._sums["decoder_iterations"] / n}
+                "mean_passes": state["passes"] / n,
+                "mean_decoder_iterations": state["decoder_iterations"] / n}
 
 
-def _added(sums, more):
-    return [a + b for a, b in zip(sums, more, strict=True)]
+def _added(value, more):
+    """Add numbers, and those of equal places in lists and dictionaries."""
+    if isinstance(value, dict):
+        return {name: _added(part, more[name]) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_added(*pair) for pair in zip(value, more, strict=True)]
+    return value + more
 
 
 def _sums(errors):
@@ -147,11 +139,11 @@ def _sums(errors):
     return [int(errors.sum()), int((errors**2).sum())]
 
 
-def _bit_rate(sums, n, bits, at_most):
+def _bit_rate(sums, n, bits):
     """Return (rate, [low, high]) from the sum of bit errors and the sum of squares."""
     total, squares = sums
     if not total:
-        return 0.0, [0.0, at_most]
+        return 0.0, [0.0, wilson(0, n)[1]]
     mean = total / n
     variance = max(squares / n - mean**2, 0.0) * n / max(n - 1, 1)
     half = _Z * sqrt(variance / n)

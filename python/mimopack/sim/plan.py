@@ -81,7 +81,7 @@ class _Point:
         before = self.tally.blocks
         while not self.done and self.tally.blocks in self._back:
             for sums in self._back.pop(self.tally.blocks):
-                self.tally.join(sums)
+                self.tally.add(sums)
                 if self.done:
                     self._back.clear()
                     break

@@ -158,7 +158,7 @@ class Simulation:
         self.store.put({
             "detector": label, "at_db": snr, "snr_db": snr_db,
             "ebn0_db": snr_db + link.ebn0_over_snr, "noise_var": link.noise_var(snr),
-            "frames": tally.frames, "complete": done, "counts": tally.state(),
+            "frames": tally.frames, "complete": done, "counts": tally.state,
             **tally.rates(link.coding.num_info, link.coding.num_bits)})
 
 

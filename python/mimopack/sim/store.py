@@ -104,7 +104,7 @@ class Store:
                              f"{'; '.join(differences)}. Give the same ones, or name another file")
 
     def state(self, detector, at_db):
-        """Return the stored counts of a detector at an SNR in dB (see ``Tally.state``), or None."""
+        """Return the stored counts of a detector at an SNR in dB (``Tally.state``), or None."""
         row = self._rows.get((detector, at_db))
         return row and row["counts"]
 
