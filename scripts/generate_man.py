@@ -63,15 +63,21 @@ def page(name, command, summary, parent):
         for names, text in records:
             text = text.replace(f"0<=x<={MOST_THREADS}]", "up to 16, or 4 for each core]")
             lines += [".TP", f"\\fB{escaped(names)}\\fR", escaped(text)]
-    others = [f"{title}-{other}" for other in getattr(command, "OTHERS", ())]
+    others = []
     if isinstance(command, click.Group):
         lines.append(".SH COMMANDS")
         for other in command.list_commands(context):
-            lines += [".TP", f"\\fB{escaped(other)}\\fR", escaped(command.summary(other))]
-            others.append(f"{name}-{other}")
+            lines += [".TP", f"\\fB{escaped(other)}\\fR", escaped(summary_of(command, other))]
+            others.append(f"{title}-{other}")
     lines += [".SH SEE ALSO", ", ".join(
         f"\\fB{escaped(other)}\\fR(1)" for other in others or ["mimopack"])]
     return HEADER + "\n".join(lines) + "\n"
+
+
+def summary_of(group, name):
+    """Return the line about a command of a group."""
+    return (group.summary(name) if hasattr(group, "summary") else
+            group.commands[name].help.split(".")[0])
 
 
 def pages():
@@ -81,10 +87,9 @@ def pages():
     for name in mimopack.list_commands(context):
         command = mimopack.get_command(context, name)
         found[f"mimopack-{name}.1"] = page(name, command, mimopack.summary(name), context)
-        for other in getattr(command, "OTHERS", ()):    # such as mimopack sim status
-            own = command.make_context(name, [other], context, resilient_parsing=True).command
+        for other, own in getattr(command, "commands", {}).items():    # as mimopack sim status
             found[f"mimopack-{name}-{other}.1"] = page(
-                f"{name} {other}", own, own.help.split(".")[0], context)
+                f"{name} {other}", own, summary_of(command, other), context)
     return found
 
 

@@ -5,7 +5,6 @@
 import math
 import os
 from functools import partial
-from importlib import import_module
 
 import click
 
@@ -155,30 +154,6 @@ class HeadedCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-class CommandWithOthers(HeadedCommand):
-    """A command whose first argument may be the name of another command, which then runs.
-
-    Subclasses define:
-
-    Attributes:
-        OTHERS: {name: (module in this package, click command in the module)}.
-    """
-
-    OTHERS = {}
-
-    def make_context(self, info_name, args, parent=None, **extra):
-        """Make the context of this command, or of the other one that the arguments name."""
-        if args and args[0] in self.OTHERS:
-            module, name = self.OTHERS[args[0]]
-            other = getattr(import_module(f"{__package__}.{module}"), name)
-            return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx):
-        """Run the command of a context."""
-        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
 class OutputFile(click.Path):

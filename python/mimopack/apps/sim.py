@@ -1,26 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``mimopack sim``: bit and frame error rates over SNR."""
+"""``mimopack sim``: bit and frame error rates over SNR, alone or several in a campaign."""
 
 import time
 from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from .. import sim
 from ..checks import MOST_THREADS
 from ..constellation import BUILT_IN
 from ..detectors import names as detector_names
 from ..detectors.parameters import BACKENDS
-from ..sim import campaign, channels, codes
+from ..files import in_use
+from ..sim import channels, codes
+from ..sim.campaign import Campaign, snr_values
+from ..sim.store import read_results
 from .clusters import describe_cluster, scheduler_options
 from .interrupt import interruptible
 from .machine import describe, describe_gpu
 from .options import (
     BACKEND,
-    CommandWithOthers,
     FiniteRange,
+    HeadedCommand,
     OutputFile,
     Parsed,
     PictureFile,
@@ -32,7 +37,7 @@ DEFAULT_DETECTORS = ("mmse", "nway")
 DEFAULT_SNRS = "8:24:4"
 
 
-_SNRS = Parsed("FIRST:LAST:STEP", campaign.snr_values)
+_SNRS = Parsed("FIRST:LAST:STEP", snr_values)
 
 
 def simulate(runs, machine, seconds, quiet):
@@ -94,12 +99,19 @@ _machine = heading("Machine")
 _output = heading("Output")
 
 
-class _Sim(CommandWithOthers):
-    OTHERS = {"campaign": ("campaign", "campaign_command"),
-              "status": ("campaign", "status_command")}
+_threads = _machine("--threads", default=0, show_default=True,
+                    type=click.IntRange(0, MOST_THREADS), metavar="N",
+                    help="CPU threads without --scheduler; 0 takes all cores.")
 
 
-@click.command("sim", cls=_Sim)
+class _Sim(HeadedCommand, click.Group):
+    def format_options(self, ctx, formatter):
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group("sim", cls=_Sim, invoke_without_command=True,
+             subcommand_metavar="[campaign FILE | status FILE]")
 @_link("--code", default="none", show_default=True, metavar="NAME", help=f"{codes.allowed()}.")
 @_link("--channel", default="rayleigh", show_default=True, metavar="NAME",
        help=f"{channels.ALLOWED}.")
@@ -139,8 +151,7 @@ class _Sim(CommandWithOthers):
       help="Seed of the random numbers; equal seeds give equal frames.")
 @_machine("--backend", type=click.Choice(BACKENDS), default="cpu", show_default=True,
           metavar="NAME", help=f"Where the detectors run: {BACKEND}")
-@_machine("--threads", default=0, show_default=True, type=click.IntRange(0, MOST_THREADS),
-          metavar="N", help="CPU threads; 0 takes all cores.")
+@_threads
 @_machine("--batch", type=click.IntRange(1, 2**20), metavar="N",
           help="Frames per call; default 64, on a GPU 1024. N does not affect the results.")
 @scheduler_options
@@ -152,9 +163,10 @@ class _Sim(CommandWithOthers):
 @_output("--labels", metavar="TEXTS",
          help="Names of the detectors in the picture, separated by commas, in the order of -d.")
 @_output("-q", "--quiet", is_flag=True, help="No progress bar.")
-def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale, early_stop,
-                errors, max_frames, seconds, backend, threads, batch, scheduler, output, plot,
-                title, labels, quiet, **link):
+@click.pass_context
+def sim_command(context, names, snr, ebn0, iterations, decoder_iterations, feedback_scale,
+                early_stop, errors, max_frames, seconds, backend, threads, batch, scheduler, output,
+                plot, title, labels, quiet, **link):
     """Simulate bit and frame error rates over SNR.
 
     Without options, two detectors of uncoded 4x4 16-QAM are compared. Each detector has a point for
@@ -169,12 +181,18 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
       mimopack sim -d mmse -d nway --code wifi:648:1/2 --snr 9:13:1 -o sim.json
       mimopack sim -d mmse --snr 9:13:1 -o sim.json --scheduler tcp://host:8786
     """
+    if context.invoked_subcommand:
+        given = [option.opts[-1] for option in context.command.params if option.name and
+                 context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE]
+        if given:
+            raise click.UsageError(f"{', '.join(given)}: must follow {context.invoked_subcommand}")
+        return
     if snr is not None and ebn0 is not None:
         raise click.UsageError("give either --snr or --ebn0")
     assumed = [f"-d {name}" for name in DEFAULT_DETECTORS if not names]
     if snr is None and ebn0 is None:
         assumed.append(f"--snr {DEFAULT_SNRS}")
-        snr = campaign.snr_values(DEFAULT_SNRS)
+        snr = snr_values(DEFAULT_SNRS)
     names, at = names or DEFAULT_DETECTORS, ebn0 if snr is None else snr
     if labels is not None and labels.count(",") + 1 != len(names):
         raise click.UsageError(f"--labels: got {labels.count(',') + 1} for {len(names)} detectors")
@@ -216,3 +234,92 @@ def sim_command(names, snr, ebn0, iterations, decoder_iterations, feedback_scale
             failure = failure or error
     if failure is not None:
         raise click.ClickException(str(failure))
+
+
+@sim_command.command("campaign")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--seconds", type=FiniteRange(0, min_open=True), metavar="SECONDS",
+              help="Stop after about this time.")
+@_threads
+@scheduler_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def campaign_command(file, seconds, threads, scheduler, quiet):
+    """Run the simulations of a campaign FILE, and draw its picture.
+
+    FILE is in TOML: see docs/campaigns.md. A further run continues. Without --scheduler, threads of
+    this machine compute.
+
+    \b
+    Example:
+      mimopack sim campaign figure.toml --scheduler tcp://host:8786
+    """
+    try:
+        campaign = Campaign(file)
+        if campaign.plot is not None:
+            from .style import picture_format
+
+            picture_format(campaign.plot)    # refuse it now, not after the simulation
+        with scheduler.client() as client:
+            machine = describe()
+            if client is not None:
+                machine["cluster"] = describe_cluster(client)
+            simulations = campaign.simulations(threads, client)
+            failure = simulate(
+                [(part.name, simulations[part.name], part.run) for part in campaign.parts],
+                machine, seconds, quiet)
+    except (ValueError, ImportError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+    for part in campaign.parts:
+        rows = simulations[part.name].store.rows
+        click.echo(f"{part.name}: {part.output}")
+        for line in table(rows) if rows else ():
+            click.echo(line)
+    if not all(simulation.complete for simulation in simulations.values()):
+        click.echo("not complete: run the same command to continue")
+    if campaign.plot is not None:
+        failure = failure or _draw(campaign, simulations)
+    if failure is not None:
+        raise click.ClickException(str(failure))
+
+
+def _draw(campaign, simulations):
+    """Draw the curves of all simulations; return the error, or None."""
+    from . import curves
+
+    rows = [{**row, "detector": f"{part.name}: {row['detector']}"}
+            for part in campaign.parts for row in simulations[part.name].store.rows]
+    if not rows:
+        return None
+    try:
+        curves.draw(rows, simulations[campaign.parts[0].name].store.parameters, campaign.plot,
+                    campaign.title)
+    except (ValueError, OSError) as error:
+        return error
+    click.echo(f"written: {campaign.plot}")
+    return None
+
+
+@sim_command.command("status")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+def status_command(file):
+    """Show how far a FILE of results, or a campaign file, is. It may be in use by a run."""
+    try:
+        if Path(file).suffix == ".toml":
+            for part in Campaign(file).parts:
+                rows = read_results(part.output)["results"] if part.output.exists() else []
+                complete, begun, waiting = part.state(rows)
+                _show(part.name, part.output, rows,
+                      f"{complete} points complete, {begun} begun, {waiting} not begun")
+        else:
+            rows = read_results(Path(file))["results"]
+            complete = sum(row["complete"] for row in rows)
+            _show(file, file, rows,
+                  f"{complete} points complete, {len(rows) - complete} begun")
+    except (ValueError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _show(name, path, rows, state):
+    click.echo(f"{name}: {state}{', in use by a run' if in_use(path) else ''}")
+    for line in table(rows) if rows else ():
+        click.echo(f"  {line}")
