@@ -5,7 +5,6 @@
  * is such a form. The team's first thread detects the remaining ones by the CPU's
  * form. */
 #pragma once
-#include "common/bit_order.h"
 #include "cuda/lockstep.h"
 #include "cuda/team.h"
 #include "cuda/team_gram.h"
@@ -29,32 +28,19 @@ struct team_storage {
     typename Steps::storage method;
 };
 
-/* The form in double precision, if there is one */
-template <class Again>
-struct team_again {
-    static constexpr bool exists = true;
-    using storage = team_storage<double, Again>;
+template <bool DOUBLE>
+struct real_numbers {
+    using type = float;
 };
 template <>
-struct team_again<void> {
-    static constexpr bool exists = false;
-    struct storage {
-    };
+struct real_numbers<true> {
+    using type = double;
 };
 
-/* Again, or void */
-template <bool WANTED, class Again>
-struct again_if {
-    using type = Again;
-};
-template <class Again>
-struct again_if<false, Again> {
-    using type = void;
-};
-
-/* Method: the steps of a detector. Again: the same in double precision, or void. Both
- * have the following members, Again without make_serial():
+/* Method: the steps of a detector, with the following members. AGAIN: whether nearly
+ * dependent columns are detected again in double precision.
  *
+ *   of<Real>              the same steps with another type for the linear algebra
  *   axes                  columns of a thread, as in team_cavity.h; 0: it has none
  *   storage               what they keep in shared memory
  *   METHOD(gram, storage)
@@ -63,15 +49,17 @@ struct again_if<false, Again> {
  *                         from the layer's entry of H^H y; prior: null, or the layer's.
  *                         Returns whether the matrix is good enough for these, too
  *   make_serial(arena)    the CPU's form */
-template <class Method, class Again>
+template <class Method, bool AGAIN>
 class by_teams
 {
     static constexpr int bits = program::bits, nt = program::num_tx, nr = program::num_rx;
-    using in_double = team_again<Again>;
+    using wide = typename real_numbers<AGAIN>::type;
+    using wide_method = typename Method::template of<wide>;
+    using wide_storage = team_storage<wide, wide_method>;
 
     union storage {
         team_storage<float, Method> once;
-        typename in_double::storage again;
+        wide_storage again;
     };
 
 public:
@@ -98,7 +86,7 @@ public:
             const unsigned long long chunk = exists ? wanted : all.chunks - 1;
             bool good;
             erased += detect_chunk<float, Method>(all, chunk, exists, own.once, good);
-            if constexpr (in_double::exists)
+            if constexpr (AGAIN)
                 if (__any_sync(~0u, exists && !good)) {
                     const bool bad = exists && !good;
                     erased += detect_again(all, chunk, bad, own.again, good);
@@ -115,11 +103,11 @@ private:
     MP_CALLED static unsigned detect_again(const batch& all,
                                            unsigned long long chunk,
                                            bool stores,
-                                           typename in_double::storage& own,
+                                           wide_storage& own,
                                            bool& good)
     {
         __syncwarp();
-        return detect_chunk<double, Again>(all, chunk, stores, own, good);
+        return detect_chunk<wide, wide_method>(all, chunk, stores, own, good);
     }
 
     /* stores: whether this team's results count. Set good: whether the matrix is good
@@ -228,9 +216,9 @@ private:
 };
 
 /* The kernel's place holder if teams detect the batch */
-template <class Method, class Again = void>
+template <class Method, bool AGAIN>
 struct team_kernel {
-    using teams = by_teams<Method, Again>;
+    using teams = by_teams<Method, AGAIN>;
     static constexpr int team_threads = teams::team_threads;
     /* Least number of blocks per multiprocessor, which limits registers. If vectors share
      * a matrix, a thread gets more registers to keep an inverse in them, or if shared

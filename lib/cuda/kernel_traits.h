@@ -11,8 +11,10 @@
  *                       of all other members
  */
 #pragma once
-#include "common/bit_order.h"
 #include "cuda/batch.h"
+
+/* NVRTC finds the functions of lane in its generic lambdas only if lane comes first. */
+#include "common/bit_order.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

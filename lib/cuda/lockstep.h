@@ -3,7 +3,6 @@
 /* A batch in lockstep: each thread of a warp takes a chunk, and the warp goes on to its
  * next chunks when all of its threads are done. */
 #pragma once
-#include "common/bit_order.h"
 #include "cuda/batch.h"
 #include "cuda/kernel_traits.h"
 

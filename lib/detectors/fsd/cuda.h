@@ -240,7 +240,7 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
         return fixed_sphere_in_registers<nt, nr, program::width, SOFT>(a,
                                                                        program::points);
     else if constexpr (team_fits<SOFT>())
-        return team_kernel<team_fixed_sphere<program::width, SOFT>>();
+        return team_kernel<team_fixed_sphere<program::width, SOFT>, false>();
     else
         return sized<fixed_sphere<lane, nt, nr, program::width>, nt>(a,
                                                                      program::points,

@@ -472,12 +472,6 @@ constexpr bool array_team_fits()
         return false;
 }
 
-/* Their form in double precision, or void */
-template <int WIDTH, int K>
-struct array_again : again_if<often_dependent && array_kbest<WIDTH, K, double>::possible,
-                              array_kbest<WIDTH, K, double>> {
-};
-
 /* Short lists in registers, longer ones by teams, and the CPU's form for any other. Sizes
  * are template parameters, so that only the chosen form is compiled. */
 template <int NT = program::fixed_tx,
@@ -489,8 +483,8 @@ MP_FN auto make_kbest(arena<lane>& a)
     if constexpr (queue_fits<NT, NR, WIDTH, o.k>())
         return queue_kbest<NT, NR, WIDTH, o.k>(a, program::points, o.llr_clip);
     else if constexpr (array_team_fits<WIDTH, o.k>())
-        return team_kernel<array_kbest<WIDTH, o.k, float>,
-                           typename array_again<WIDTH, o.k>::type>();
+        return team_kernel < array_kbest<WIDTH, o.k, float>,
+               often_dependent && array_kbest<WIDTH, o.k, double>::possible > ();
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
         return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
                         (NT > 4)>(a, program::points, layers(), antennas(), o.llr_clip);

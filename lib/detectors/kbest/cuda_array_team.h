@@ -22,6 +22,8 @@ class array_kbest
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
 
 public:
+    template <class Other>
+    using of = array_kbest<WIDTH, K, Other>;
     static constexpr int axes = 0;
 
     struct storage {

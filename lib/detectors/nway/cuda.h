@@ -18,12 +18,6 @@ constexpr bool team_fits()
         return false;
 }
 
-/* The team's form in double precision, or void */
-template <int WIDTH, column_order ORDER>
-struct nway_again : again_if<often_dependent && team_nway<WIDTH, ORDER, double>::possible,
-                             team_nway<WIDTH, ORDER, double>> {
-};
-
 /* N-way rotates the columns, FPFSD raises each of them to the top. */
 template <column_order ORDER>
 MP_FN auto make_nway_with(arena<lane>& a)
@@ -38,8 +32,8 @@ MP_FN auto make_nway_with(arena<lane>& a)
                                  program::has_prior,
                                  o.llr_method>(a, program::points, passes, o.llr_clip);
     else if constexpr (team_fits<program::width, ORDER>())
-        return team_kernel<team_nway<program::width, ORDER, float>,
-                           typename nway_again<program::width, ORDER>::type>();
+        return team_kernel < team_nway<program::width, ORDER, float>,
+               often_dependent && team_nway<program::width, ORDER, double>::possible > ();
     else
         return sized<nway_detector<lane, search_tx, search_rx, program::width>,
                      search_tx>(a,

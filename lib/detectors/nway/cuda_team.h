@@ -55,6 +55,8 @@ class team_nway
     static constexpr int words = candidates::words;
 
 public:
+    template <class Other>
+    using of = team_nway<WIDTH, ORDER, Other>;
     static constexpr int axes = 0;
     using storage = storage_of<group>;
 
