@@ -72,6 +72,8 @@ def test_a_run_in_progress_is_shown_and_not_disturbed(path):
 
 
 def test_refusals(path):
+    said = run("--threads", 2, "campaign", path, code=2)
+    assert "Error: --threads: must follow campaign" in said
     path.write_text("x = 1")
     for command in ("campaign", "status"):
         assert f"Error: campaign: {path}: x: unknown" in run(command, path, code=2)

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """``mimopack sim``: bit and frame error rates over SNR, alone or several in a campaign."""
 
-import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -50,26 +49,15 @@ def simulate(runs, machine, seconds, quiet):
     Returns:
         None, or the OSError if a file cannot be written or the cluster is lost.
     """
-    start = time.perf_counter()
-    with ExitStack() as stack:
-        stack.enter_context(interruptible())
-        show = stack.enter_context(showing(
-            sum(len(simulation.detectors) * len(run["snrs"]) for _, simulation, run in runs),
-            quiet))
-        entries = []
-        for _, simulation, _ in runs:
-            stack.enter_context(simulation.store.held())
-            entries.append({"machine": machine, "backend": simulation.backend, "seconds": 0.0})
-            simulation.store.runs.append(entries[-1])
-        try:
-            with suppress(KeyboardInterrupt):
-                sim.run_together([(simulation, run | {"progress": partial(_grown, show, name, run)})
-                                  for name, simulation, run in runs], seconds)
-            for entry, (_, simulation, _) in zip(entries, runs, strict=True):
-                entry["seconds"] = round(time.perf_counter() - start, 3)
-                simulation.store.write()
-        except OSError as error:
-            return error
+    for _, simulation, _ in runs:
+        simulation.machine = machine
+    points = sum(len(simulation.detectors) * len(run["snrs"]) for _, simulation, run in runs)
+    try:
+        with interruptible(), showing(points, quiet) as show, suppress(KeyboardInterrupt):
+            sim.run_together([(simulation, run | {"progress": partial(_grown, show, name, run)})
+                              for name, simulation, run in runs], seconds)
+    except OSError as error:
+        return error
     return None
 
 

@@ -46,6 +46,12 @@ class Simulation:
         client: ``distributed.Client`` of a Dask cluster whose workers simulate, or None for
             threads of this process. Backend "cuda" needs workers with the resource GPU.
 
+    Attributes:
+        machine: dictionary that describes the machine of a run, for the list of runs in the file;
+            None leaves the run out.
+        complete: whether all points of the last run are complete.
+        store: the ``Store`` of the results.
+
     Raises:
         ValueError: an argument is invalid, or the simulation cannot continue from output: it was
             made with other parameters, is damaged, or is no file of results; or the workers have
@@ -85,7 +91,7 @@ class Simulation:
             # This machine only checks the arguments; it need not have a GPU.
             receivers = Receivers(link, self._given, options | {"backend": "cpu"}, self.batch)
         self.passes = {label: receivers.receiver(label).iterations for label in self.detectors}
-        self.complete = False
+        self.complete, self.machine = False, None
         self.store = Store(output, {**asdict(link), **settings, "frames_per_block": BLOCK})
 
     def run(self, snrs, errors=100, max_frames=100_000, seconds=None, progress=None):
@@ -119,14 +125,18 @@ class Simulation:
     @contextmanager
     def planned(self, arguments):
         """Context manager: the ``Plan`` of a run. At the end, the results are written."""
-        self.complete, self._saved = False, time.monotonic()
+        begun = self._saved = time.monotonic()
+        self.complete = False
         with self.store.held():
+            run = {"machine": self.machine, "backend": self.backend, "seconds": 0.0}
+            self.store.runs += [run] if self.machine else []
             plan = Plan(self, **arguments)
             plan.begin()
             try:
                 yield plan
             finally:
                 self.complete = plan.complete
+                run["seconds"] = round(time.monotonic() - begun, 3)
                 self.store.write()
 
     @contextmanager

@@ -59,7 +59,6 @@ class Store:
     def __init__(self, path, parameters):
         self._path = None if path is None else Path(path)
         self.parameters, self.runs, self._rows = parameters, [], {}
-        self._held = False
         if self._path:
             self._load()
 
@@ -67,22 +66,18 @@ class Store:
     def held(self):
         """Context manager: keep other runs away from the file, and read it again first.
 
-        It may be nested. ``write`` belongs inside.
+        ``write`` belongs inside.
 
         Raises:
             ValueError: another run holds the file; or as for the class.
             OSError: the file cannot be locked or read.
         """
-        if self._path is None or self._held:
+        if self._path is None:
             yield
             return
         with locked(self._path):
             self._load()
-            self._held = True
-            try:
-                yield
-            finally:
-                self._held = False
+            yield
 
     def _load(self):
         if not regular(self._path).exists():
