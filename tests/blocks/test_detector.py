@@ -88,7 +88,7 @@ def test_int8():
     parameters = {"llr_type": "int8", "llr_scale": 4.0}
     expected = detectors.NWay(**parameters).detect(y, h, noise_var)
     block = make("nway", noise_var=noise_var, **parameters)
-    llr, _ = play(block, y, h, dtype=np.int8)
+    llr, _ = play(block, y, h)
     np.testing.assert_array_equal(llr, expected)
 
 

@@ -10,12 +10,14 @@ import numpy as np
 import pmt
 import pytest
 import stand_in
-from detector_blocks import Sink, Source
+from detector_blocks import Sink, Source, run_through
 from flowgraphs import Messages, block, run, save
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding
 
 CODE = "wifi:648:1/2"
+
+
 @cache
 def received(name, n, sigma=0.75, seed=1):
     """(bits, codewords, LLRs) over AWGN with BPSK; simulated."""
@@ -27,27 +29,14 @@ def received(name, n, sigma=0.75, seed=1):
     return bits, words, (2 * y / sigma**2).astype(np.float32)
 
 
-def play(tested, items, tags=(), step=None, outputs=(np.uint8,)):
-    """Items through a block; what its outputs' sinks have collected."""
-    tb = gr.top_block()
-    source = Source(items, tags, step)
-    sizes = [tested.output_signature().sizeof_stream_item(i) for i in range(len(outputs))]
-    sinks = [Sink(kind, size // np.dtype(kind).itemsize)
-             for kind, size in zip(outputs, sizes, strict=True)]
-    tb.connect(source, tested)
-    for port, sink in enumerate(sinks):
-        tb.connect((tested, port), sink)
-    tb.run()
-    return sinks
-
-
 @pytest.mark.quick
 class TestEncoder:
     @pytest.mark.parametrize("name", [CODE, "nr_matched:300:640:4", "turbo:512", "conv:300:3/4"])
     def test_same_as_arrays(self, name):
         bits, words, _ = received(name, 500)
         # Other bits of a byte do not count.
-        sink, = play(mimopack.fec_encoder(name), bits | 0xA0, [(123, "frame", 7)], 37)
+        sink, = run_through(mimopack.fec_encoder(name), bits | 0xA0, tags=[(123, "frame", 7)],
+                            step=37)
         np.testing.assert_array_equal(sink.items(), words)
         assert sink.tags == [(123, "frame", 7)]
 
@@ -65,7 +54,7 @@ class TestDecoder:
         expected = decoder.bits, posterior
         tested = mimopack.fec_decoder(name, iterations=9, llr_output=True, options=options)
         tags = [(3, "frame", {"a": 1}), (499, "end", 2)]
-        sinks = play(tested, llr, tags, 53, (np.uint8, np.float32))
+        sinks = run_through(tested, llr, tags=tags, step=53)
         for sink, values in zip(sinks, expected, strict=True):
             np.testing.assert_array_equal(sink.items(), values)
             assert sink.tags == tags
@@ -86,8 +75,7 @@ class TestDecoder:
         blocks_of = {backend: mimopack.fec_decoder(
             name, iterations=9, backend=backend, llr_output=llr_output, options=options)
             for backend in ("cpu", "cuda")}
-        types = (np.uint8, np.float32)[:1 + llr_output]
-        played = {backend: play(tested, llr, [(3, "frame", {"a": 1})], 53, types)
+        played = {backend: run_through(tested, llr, tags=[(3, "frame", {"a": 1})], step=53)
                   for backend, tested in blocks_of.items()}
         on_cpu, on_gpu = played["cpu"], played["cuda"]
         assert np.mean(on_gpu[0].items() != on_cpu[0].items()) < 1e-4
@@ -105,8 +93,8 @@ class TestDecoder:
         decoder = coding.get(CODE).decoder()
         posterior = decoder.decode(steps / np.float32(4))
         tested = mimopack.fec_decoder(CODE, llr_type="int8", llr_scale=4.0, llr_output=True)
-        for sink, values in zip(play(tested, steps, outputs=(np.uint8, np.float32)),
-                                (decoder.bits, posterior), strict=True):
+        for sink, values in zip(run_through(tested, steps), (decoder.bits, posterior),
+                                strict=True):
             np.testing.assert_array_equal(sink.items(), values)
 
     def test_no_codeword_is_lost_and_batches_are_large(self):
@@ -162,7 +150,7 @@ class TestDecoder:
         tested = mimopack.fec_decoder(name, backend=backend, threads=1, llr_output=llr_output)
         tested.set_iterations(4)
         assert tested.last_backend() is None
-        sinks = play(tested, llr, step=50, outputs=(np.uint8, np.float32)[:1 + llr_output])
+        sinks = run_through(tested, llr, step=50)
         np.testing.assert_array_equal(sinks[0].items(), expected.bits)
         if llr_output:
             np.testing.assert_array_equal(sinks[1].items(), posterior)

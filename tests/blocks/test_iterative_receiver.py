@@ -11,7 +11,7 @@ import numpy as np
 import pmt
 import pytest
 import stand_in
-from detector_blocks import Sink, Source
+from detector_blocks import Sink, Source, run_through
 from flowgraphs import Messages, block, run, save
 from gnuradio import gr, mimopack
 from gnuradio.mimopack import (
@@ -56,26 +56,9 @@ def outputs(result):
             result.history.transpose(1, 0, 2).reshape(n, -1))
 
 
-def sizes_of(tested):
-    """Return the bytes of an item of each output."""
-    signature = tested.output_signature()
-    return [signature.sizeof_stream_item(port) for port in range(signature.max_streams())]
-
-
 def play(tested, n, y, h, tags=(), step=None):
     """Sinks of all outputs of n codewords."""
-    tb = gr.top_block()
-    sources = [Source(values.reshape(n, -1), marks, step) for values, marks in ((y, tags), (h, ()))]
-    for port, source in enumerate(sources):
-        tb.connect(source, (tested, port))
-    sinks = []
-    sizes = sizes_of(tested)
-    for port, size in enumerate(sizes):
-        kind = np.int32 if port == 2 else np.uint8
-        sinks.append(Sink(kind, size // np.dtype(kind).itemsize))
-        tb.connect((tested, port), sinks[-1])
-    tb.run()
-    return sinks
+    return run_through(tested, y.reshape(n, -1), h.reshape(n, -1), tags=tags, step=step)
 
 
 def limited(tested, most):
@@ -215,10 +198,7 @@ class TestTransmitterAndChannel:
     def test_modulator_is_as_the_arrays(self, seed):
         bits = np.random.default_rng(1).integers(0, 2, (500, 324), np.uint8)
         tested = mimopack.codeword_modulator(CODE, 3, "qpsk", seed)
-        tb, sink = gr.top_block(), Sink(np.complex64, 3 * tested.vectors())
-        source = Source(bits | 0xA0, [(123, "frame", 7)], 37)
-        tb.connect(source, tested, sink)
-        tb.run()
+        sink, = run_through(tested, bits | 0xA0, tags=[(123, "frame", 7)], step=37)
         layout = iterative.CodewordLayout(648, 6, seed and coding.RandomInterleaver(648, seed))
         x = constellation.get("qpsk").modulate(layout.spread(coding.get(CODE).encode(bits)))
         assert tested.vectors() == 108
@@ -228,13 +208,7 @@ class TestTransmitterAndChannel:
     def through(self, x, step=None, **parameters):
         """(y, h, tags on y) of vectors (items, vectors, 2)."""
         tested = mimopack.rayleigh_channel(2, 3, x.shape[1], seed=5, **parameters)
-        tb, source = gr.top_block(), Source(x.reshape(len(x), -1), (), step)
-        tb.connect(source, tested)
-        sizes = sizes_of(tested)
-        sinks = [Sink(np.complex64, size // 8) for size in sizes]
-        for port, sink in enumerate(sinks):
-            tb.connect((tested, port), sink)
-        tb.run()
+        sinks = run_through(tested, x.reshape(len(x), -1), step=step)
         y, h = (sink.items() for sink in sinks)
         return y.reshape(-1, 3), h.reshape(-1, 3, 2), sinks[0].tags
 
@@ -274,13 +248,8 @@ def test_meter():
     sent = rng.integers(0, 2, (47, 30), np.uint8)
     wrong = rng.random((47, 3, 30)) < np.array([0.3, 0.1, 0])[:, None]
     tested = mimopack.ber_meter(30, 3, 5)
-    tb, sink = gr.top_block(), Sink(np.float32, 3)
     history = sent[:, None] ^ wrong
-    sources = [Source(values, (), 7) for values in (sent | 0xF0, history.reshape(47, -1))]
-    for port, source in enumerate(sources):
-        tb.connect(source, (tested, port))
-    tb.connect(tested, sink)
-    tb.run()
+    sink, = run_through(tested, sent | 0xF0, history.reshape(47, -1), step=7)
     np.testing.assert_allclose(sink.items(), wrong[:45].reshape(9, 5, 3, 30).mean(axis=(1, 3)),
                                rtol=1e-6)
     rates = wrong[:45].mean(axis=(0, 2))

@@ -61,19 +61,28 @@ def make(name, **parameters):
     return getattr(mimopack, f"{name}_detector")(**parameters)
 
 
-def play(block, y, h, period=1, prior=None, tags=(), step=None, dtype=np.float32, event=None,
-         hard=()):
-    """Run the arrays through the block; return the LLRs (n, nt*m) and the sink."""
-    tb = gr.top_block()
-    width = block.output_signature().sizeof_stream_item(0) // np.dtype(dtype).itemsize
-    ends = [Source(y.reshape(len(y) // period, -1), tags, step, event), Source(h, (), step)]
-    ends += [Source(items.reshape(len(y) // period, -1), (), step)
-             for items in (*([] if prior is None else [prior]), *hard)]
-    sink = Sink(dtype, width)
-    for port, source in enumerate(ends):
-        tb.connect(source, (block, port))
-    tb.connect(block, sink)
-    tb.run()
+def run_through(block, *inputs, tags=(), step=None, event=None):
+    """Run arrays of items through a block; return a sink for each output.
+
+    ``tags``, ``step`` and ``event`` are those of the sources; tags and the event of the first one.
+    """
+    top = gr.top_block()
+    sources = [Source(items, () if port else tags, step, None if port else event)
+               for port, items in enumerate(inputs)]
+    sinks = [Sink(kind.base.type, kind.shape[0] if kind.shape else 1) for kind in block.out_sig()]
+    for port, source in enumerate(sources):
+        top.connect(source, (block, port))
+    for port, sink in enumerate(sinks):
+        top.connect((block, port), sink)
+    top.run()
+    return sinks
+
+
+def play(block, y, h, period=1, prior=None, tags=(), step=None, event=None, hard=()):
+    """Run the arrays through a detector block; return the LLRs (n, nt*m) and the sink."""
+    items = len(y) // period
+    further = [values.reshape(items, -1) for values in (*([] if prior is None else [prior]), *hard)]
+    sink, = run_through(block, y.reshape(items, -1), h, *further, tags=tags, step=step, event=event)
     return sink.items().reshape(len(y), -1), sink
 
 
