@@ -59,8 +59,7 @@ public:
         d_pilots.resize(longest * f.num_pilots);
         d_turns.resize(2 * f.carriers);
         for (std::int64_t t = 0; t < longest; ++t)
-            d_distance.push_back(
-                (static_cast<double>(start_of(t)) + 32 - f.training_middle) * f.scale);
+            d_distance.push_back(f.distance(t));
     }
 
     void run()

@@ -187,8 +187,11 @@ void direct(
 void spectra(const wifi_spectra& s);
 double condition(const wifi_channels& c);
 void errors(const wifi_errors& e);
-void refine(const wifi_refinement& w);
-void whiten(const wifi_whitening& w);
+void refine(const wifi_format& f,
+            std::int64_t rows,
+            const wifi_frame& before,
+            const float* points,
+            wifi_frame& after);
 void smooth_channels(const wifi_estimates& e);
 void demodulate(const wifi_format& f,
                 std::int64_t rows,

@@ -254,6 +254,12 @@ struct wifi_format {
     std::int64_t signal_b_coded, signal_b_copies; /* coded bits; each comes in all copies */
     const std::int64_t* sides; /* streams: points of the constellation's axis */
 
+    /* Return the distance of symbol t from the middle of the training, in samples. */
+    MP_FN double distance(std::int64_t t) const
+    {
+        return (static_cast<double>(data_start + symbol * t) + 32 - training_middle) *
+               scale;
+    }
     /* Return the bits of the VHT-SIG-B without its tail. */
     MP_FN std::int64_t signal_b_bits() const
     {
@@ -286,54 +292,6 @@ struct wifi_frame {
     double condition;              /* see wifi_build */
 };
 
-/* Frames of one format behind their first pass. `trained` subcarriers have a channel,
- * without the streams' turns. `carriers` of them hold data or pilots. */
-struct wifi_shape {
-    std::int64_t frames, rows, symbols, carriers, streams, trained;
-    const std::int64_t* trained_place; /* carriers: their places among the trained ones */
-    const float* turn;                 /* trained x streams complex */
-};
-
-/* A new estimate of clock, phase, noise and channel from decoded frames: least squares
- * over training fields and data. All values are over the noise of the antennas. */
-struct wifi_refinement {
-    wifi_shape shape;
-    int fft;          /* samples of a symbol without guard interval */
-    float weight;     /* weight of the training fields, in symbols */
-    bool interpolate; /* replace the channels of subcarriers that an interferer hits */
-    const float* received;         /* frames x rows x symbols x carriers complex */
-    const float* points;           /* frames x streams x symbols x carriers complex */
-    const float* channel;          /* frames x trained x rows x streams complex */
-    const float* least_squares;    /* like channel, from the training fields */
-    const std::int64_t* k;         /* carriers: their numbers, ascending */
-    const std::int64_t* trained_k; /* trained: their numbers */
-    const double* distance;        /* symbols: samples from the middle of the training */
-    const std::int64_t* pilot_places; /* num_pilots of the carriers */
-    std::int64_t num_pilots;
-    const std::int64_t* estimated; /* num_estimated carriers; others keep theirs */
-    std::int64_t num_estimated;
-    double* offset;  /* frames: remaining sampling offsets */
-    double* phase;   /* frames x symbols, radians */
-    float* turned;   /* like received, without the turns of offset and phase */
-    float* noise;    /* frames x carriers x rows */
-    float* least;    /* frames x rows: the least noise of a carrier */
-    float* estimate; /* like channel */
-};
-
-/* Inputs of a detector: the noise has variance 1 on each subcarrier and no correlation
- * between antennas. The noise is what remains of the symbols. */
-struct wifi_whitening {
-    wifi_shape shape;
-    std::int64_t data;
-    const float* received;      /* frames x rows x symbols x carriers complex */
-    const float* points;        /* frames x streams x symbols x carriers complex */
-    const float* channel;       /* frames x trained x rows x streams complex */
-    const float* noise;         /* frames x carriers x rows */
-    const std::int64_t* places; /* data of the carriers */
-    float* vectors;             /* frames x data x symbols x rows complex */
-    float* whitened;            /* frames x carriers x rows x streams complex */
-};
-
 struct wifi_build {
     const char* name; /* name of its isa_build */
     void (*correlate)(const wifi_correlation&);
@@ -351,8 +309,15 @@ struct wifi_build {
      * rows. */
     double (*condition)(const wifi_channels&);
     void (*errors)(const wifi_errors&);
-    void (*refine)(const wifi_refinement&);
-    void (*whiten)(const wifi_whitening&);
+    /* Demodulate a frame again, with its decoded symbols as further training. points:
+     * streams x symbols x carriers complex. `before` needs symbols, channel, noise,
+     * received and least_squares; `after` gets the others but signal_b and what only the
+     * first pass finds. offset and step are those that remain. */
+    void (*refine)(const wifi_format&,
+                   std::int64_t rows,
+                   const wifi_frame& before,
+                   const float* points,
+                   wifi_frame& after);
     void (*smooth_channels)(const wifi_estimates&);
     void (*demodulate)(
         const wifi_format&, std::int64_t rows, wifi_frame* const*, std::int64_t count);

@@ -56,8 +56,32 @@ private:
     std::vector<float> d_re, d_im;
 };
 
+/* A frame behind its first pass. `trained` subcarriers have a channel, without the
+ * streams' turns. `carriers` of them hold data or pilots. */
+struct frame_shape {
+    std::int64_t rows, symbols, carriers, streams, trained;
+    const std::int64_t* trained_place; /* carriers: their places among the trained ones */
+    const float* turn;                 /* trained x streams complex */
+};
+
+/* Inputs of a detector: the noise has variance 1 on each subcarrier and no correlation
+ * between antennas. The noise is what remains of the symbols. */
+struct whitening {
+    frame_shape shape;
+    std::int64_t data;
+    const float* received;      /* rows x symbols x carriers complex */
+    const float* points;        /* streams x symbols x carriers complex */
+    const float* channel;       /* trained x rows x streams complex */
+    const float* noise;         /* carriers x rows */
+    const std::int64_t* places; /* data of the carriers */
+    float* vectors;             /* data x symbols x rows complex */
+    float* whitened;            /* data x rows x streams complex */
+};
+
+void whiten(const whitening& w);
+
 /* Set h to the channel with the streams' turns, a row for each antenna and stream. */
-inline void turned_channel(const wifi_shape& s, const float* channel, planes& h)
+inline void turned_channel(const frame_shape& s, const float* channel, planes& h)
 {
     for (std::int64_t k = 0; k < s.carriers; ++k) {
         const std::int64_t c = s.trained_place[k];
@@ -75,7 +99,7 @@ inline void turned_channel(const wifi_shape& s, const float* channel, planes& h)
 /* Return H x of an antenna, for the vector of subcarriers at `place`. */
 MP_FN complex_simd expected(const planes& h,
                             const planes& x,
-                            const wifi_shape& s,
+                            const frame_shape& s,
                             std::int64_t r,
                             std::int64_t t,
                             std::int64_t place)

@@ -21,63 +21,69 @@ constexpr float pilot_excess = 2.5f;
  * from its neighbours. */
 constexpr float interference = 4;
 
+/* A new estimate of clock, phase, noise and channel: least squares over training fields and
+ * data. All values are over the noise of the antennas. */
 class learner
 {
 public:
-    explicit learner(const wifi_refinement& w)
-        : d_w(w),
-          d_s(w.shape),
-          d_y(d_s.rows * d_s.symbols, d_s.carriers),
-          d_x(d_s.streams * d_s.symbols, d_s.carriers),
-          d_h(d_s.rows * d_s.streams, d_s.carriers),
-          d_estimate(d_s.rows * d_s.streams, d_s.carriers),
-          d_noise(d_s.rows * d_s.carriers),
-          d_doubt(d_s.rows * d_y.padded()),
-          d_known(2 * d_s.symbols * d_s.carriers)
+    /* channel, least_squares: trained x rows x streams complex */
+    learner(const wifi_format& f, const frame_shape& s, const float* received, const float* points)
+        : d_f(f),
+          d_s(s),
+          d_y(s.rows * s.symbols, s.carriers),
+          d_x(s.streams * s.symbols, s.carriers),
+          d_h(s.rows * s.streams, s.carriers),
+          d_estimate(s.rows * s.streams, s.carriers),
+          d_noise(s.rows * s.carriers),
+          d_doubt(s.rows * d_y.padded())
     {
+        d_y.fill(received);
+        d_x.fill(points);
     }
 
-    void run(std::int64_t frame)
+    /* Set the channel to its new estimate. received: rows x symbols x carriers complex, set
+     * to the symbols without the turns of offset and phase. weight: of the training
+     * fields, in symbols */
+    void run(std::vector<float>& channel,
+             const float* least_squares,
+             float weight,
+             wifi_frame& after)
     {
-        d_y.fill(d_w.received + 2 * frame * d_s.rows * d_s.symbols * d_s.carriers);
-        d_x.fill(d_w.points + 2 * frame * d_s.streams * d_s.symbols * d_s.carriers);
-        const std::int64_t size = d_s.trained * d_s.rows * d_s.streams;
-        const float* before = d_w.channel + 2 * frame * size;
-        float* after = d_w.estimate + 2 * frame * size;
-        turned_channel(d_s, before, d_h);
+        turned_channel(d_s, channel.data(), d_h);
         const float wrong = residuals();
-        for (std::int64_t k = 0; k < d_s.carriers; ++k)
-            for (std::int64_t r = 0; r < d_s.rows; ++r)
-                d_w.noise[(frame * d_s.carriers + k) * d_s.rows + r] =
-                    d_noise[r * d_s.carriers + k];
-        follow(frame);
-        std::copy(before, before + 2 * size, after);
-        const float weight = d_w.weight * (1 + wrong);
-        solve(weight, d_w.least_squares + 2 * frame * size);
-        for (std::int64_t e = 0; e < d_w.num_estimated; ++e) {
-            const std::int64_t k = d_w.estimated[e];
-            float* to = after + 2 * d_s.trained_place[k] * d_s.rows * d_s.streams;
+        follow(after);
+        solve(weight * (1 + wrong), least_squares);
+        /* VHT's pilots train only the sum of the streams. */
+        for (std::int64_t e = 0; e < (d_f.shared ? d_f.data : d_s.carriers); ++e) {
+            const std::int64_t k = d_f.shared ? d_f.places[e] : e;
+            float* to = channel.data() + 2 * d_s.trained_place[k] * d_s.rows * d_s.streams;
             for (std::int64_t j = 0; j < d_s.rows * d_s.streams; ++j) {
                 *to++ = d_estimate.re(j)[k];
                 *to++ = d_estimate.im(j)[k];
             }
         }
-        for (std::int64_t r = 0; r < d_s.rows; ++r) {
-            const float* noise = d_noise.data() + r * d_s.carriers;
-            const float least = *std::min_element(noise, noise + d_s.carriers);
-            d_w.least[frame * d_s.rows + r] = least;
-            if (d_w.interpolate)
-                interpolate(r, interference * least, after);
-        }
+        for (std::int64_t r = 0; r < d_s.rows; ++r)
+            if (d_f.smoothing)
+                interpolate(r, interference * least(r), channel.data());
+    }
+
+    /* Return the noise of subcarrier k at an antenna, and the least one of the antenna. */
+    float noise(std::int64_t k, std::int64_t r) const
+    {
+        return d_noise[r * d_s.carriers + k];
+    }
+    float least(std::int64_t r) const
+    {
+        const float* noise = d_noise.data() + r * d_s.carriers;
+        return *std::min_element(noise, noise + d_s.carriers);
     }
 
 private:
-    const wifi_refinement& d_w;
-    const wifi_shape& d_s;
+    const wifi_format& d_f;
+    const frame_shape& d_s;
     planes d_y, d_x, d_h, d_estimate;
     std::vector<float> d_noise; /* rows x carriers */
     std::vector<float> d_doubt; /* rows x padded */
-    std::vector<float> d_known; /* symbols x carriers complex */
 
     /* Compute the noise of each subcarrier and the noise that wrong decisions add. Return
      * the mean power of the latter over the noise. */
@@ -136,12 +142,12 @@ private:
      * whatever their phase. Wrong decisions do not reach pilots. */
     void trust_pilots()
     {
-        const std::int64_t pilots = d_w.num_pilots;
+        const std::int64_t pilots = d_f.num_pilots;
         if (!pilots)
             return;
         std::vector<float> noise(pilots);
         for (std::int64_t p = 0; p < pilots; ++p) {
-            const std::int64_t k = d_w.pilot_places[p];
+            const std::int64_t k = d_f.pilot_places[p];
             double sum = 0;
             for (std::int64_t t = 0; t < d_s.symbols; ++t) {
                 std::complex<float> both = 0;
@@ -170,16 +176,17 @@ private:
             const float* own = d_noise.data() + r * d_s.carriers;
             const float smallest = *std::min_element(own, own + d_s.carriers);
             for (std::int64_t p = 0; p < pilots; ++p)
-                d_doubt[r * d_y.padded() + d_w.pilot_places[p]] =
+                d_doubt[r * d_y.padded() + d_f.pilot_places[p]] =
                     smallest * (std::max(noise[p], usual) / usual);
         }
     }
 
     /* Track clock and phase by all subcarriers, and take their turns out of the
      * symbols. */
-    void follow(std::int64_t frame)
+    void follow(wifi_frame& after)
     {
         const std::int64_t symbols = d_s.symbols, carriers = d_s.carriers;
+        std::vector<float> known(2 * symbols * carriers);
         float re[width], im[width];
         for (std::int64_t t = 0; t < symbols; ++t)
             for (std::int64_t at = 0; at < d_y.padded(); at += width) {
@@ -195,25 +202,31 @@ private:
                 sum.re.store(re);
                 sum.im.store(im);
                 const std::int64_t count = std::min<std::int64_t>(width, carriers - at);
-                float* to = d_known.data() + 2 * (t * carriers + at);
+                float* to = known.data() + 2 * (t * carriers + at);
                 for (std::int64_t l = 0; l < count; ++l) {
                     to[2 * l] = re[l];
                     to[2 * l + 1] = im[l];
                 }
             }
-        double* phase = d_w.phase + frame * symbols;
-        d_w.offset[frame] = track(
-            { symbols, carriers, d_w.fft, d_known.data(), d_w.k, d_w.distance }, 0, phase);
+        std::vector<double> distance;
+        for (std::int64_t t = 0; t < symbols; ++t)
+            distance.push_back(d_f.distance(t));
+        after.offset =
+            track({ symbols, carriers, d_f.fft, known.data(), d_f.k, distance.data() },
+                  0,
+                  after.phase);
+        after.step = symbols > 1 ? (after.phase[symbols - 1] - after.phase[0]) /
+                                       static_cast<double>(symbols - 1)
+                                 : 0;
         std::vector<float> memory(2 * d_y.padded());
         float *turn_re = memory.data(), *turn_im = turn_re + d_y.padded();
-        float* out = d_w.turned + 2 * frame * d_s.rows * symbols * carriers;
         for (std::int64_t t = 0; t < symbols; ++t) {
-            turns(d_w.offset[frame] * d_w.distance[t] * (2 * M_PI / d_w.fft),
-                  d_w.k,
+            turns(after.offset * distance[t] * (2 * M_PI / d_f.fft),
+                  d_f.k,
                   carriers,
                   turn_re,
                   turn_im,
-                  -phase[t]);
+                  -after.phase[t]);
             for (std::int64_t r = 0; r < d_s.rows; ++r) {
                 const std::int64_t row = r * symbols + t;
                 for (std::int64_t at = 0; at < d_y.padded(); at += width)
@@ -222,7 +235,7 @@ private:
                             d_y.get(row, at) * complex_simd{ simd::load(turn_re + at),
                                                              simd::load(turn_im + at) });
                 const float *a = d_y.re(row), *b = d_y.im(row);
-                float* to = out + 2 * row * carriers;
+                float* to = after.received + 2 * row * carriers;
                 for (std::int64_t k = 0; k < carriers; ++k) {
                     to[2 * k] = a[k];
                     to[2 * k + 1] = b[k];
@@ -307,6 +320,7 @@ private:
             }
         if (!hits || 2 * hits >= d_s.trained)
             return;
+        const std::int64_t* trained_k = d_f.smoother->wanted_k;
         const auto at = [&](std::int64_t c) {
             return channel + 2 * (c * d_s.rows + r) * d_s.streams;
         };
@@ -321,10 +335,10 @@ private:
             const std::int64_t low = below < 0 ? above : below;
             const std::int64_t high = above < d_s.trained ? above : below;
             const double span =
-                static_cast<double>(d_w.trained_k[high] - d_w.trained_k[low]);
+                static_cast<double>(trained_k[high] - trained_k[low]);
             const float share =
-                span > 0 ? static_cast<float>(static_cast<double>(d_w.trained_k[c] -
-                                                                  d_w.trained_k[low]) /
+                span > 0 ? static_cast<float>(static_cast<double>(trained_k[c] -
+                                                                  trained_k[low]) /
                                               span)
                          : 0;
             const float *a = at(low), *b = at(high);
@@ -337,11 +351,69 @@ private:
 
 } // namespace
 
-void refine(const wifi_refinement& w)
+void refine(const wifi_format& f,
+            std::int64_t rows,
+            const wifi_frame& before,
+            const float* points,
+            wifi_frame& after)
 {
-    learner one(w);
-    for (std::int64_t frame = 0; frame < w.shape.frames; ++frame)
-        one.run(frame);
+    const frame_shape s{ rows,      before.symbols, f.carriers, f.streams,
+                         f.trained, f.trained_place, f.turn };
+    const std::int64_t size = 2 * f.streams; /* real numbers of an antenna's channel */
+    const auto scaled = [&](const float* from, float* to, auto factor) {
+        for (std::int64_t i = 0; i < f.trained * rows * size; ++i)
+            to[i] = from[i] * factor(i / size % rows);
+    };
+    const auto deviation = [&](std::int64_t r) {
+        return std::sqrt(static_cast<float>(before.noise[r]));
+    };
+    std::vector<float> channel(f.trained * rows * size);
+    scaled(before.channel, channel.data(), [&](auto r) { return 1 / deviation(r); });
+    const float weight = f.num_ltf ? static_cast<float>(f.num_ltf) : 2;
+    learner found(f, s, before.received, points);
+    found.run(channel, before.least_squares, weight, after);
+
+    std::vector<float> least(rows), noise;
+    for (std::int64_t r = 0; r < rows; ++r)
+        least[r] = std::sqrt(found.least(r));
+    scaled(channel.data(), channel.data(), [&](auto r) { return 1 / least[r]; });
+    std::vector<float> chosen, smoothed(channel.size());
+    for (std::int64_t k = 0; k < f.smoother->carriers; ++k) {
+        const float* from =
+            channel.data() + (f.trained_here ? f.trained_here[k] : k) * rows * size;
+        chosen.insert(chosen.end(), from, from + rows * size);
+    }
+    const double share = 1 / (weight + static_cast<double>(before.symbols));
+    double error, paths[64];
+    std::int64_t done;
+    smooth_channels({ f.smoother,
+                      1,
+                      rows * f.streams,
+                      chosen.data(),
+                      share,
+                      f.smoothing,
+                      smoothed.data(),
+                      &error,
+                      &done,
+                      paths });
+    scaled((done ? smoothed : channel).data(), channel.data(), [&](auto r) {
+        return least[r];
+    });
+    after.noise_var = 1 + error * share * static_cast<double>(f.streams);
+
+    for (std::int64_t k = 0; k < f.carriers; ++k)
+        for (std::int64_t r = 0; r < rows; ++r)
+            noise.push_back(found.noise(k, r));
+    whiten({ s,
+             f.data,
+             after.received,
+             points,
+             channel.data(),
+             noise.data(),
+             f.places,
+             after.vectors,
+             after.whitened });
+    scaled(channel.data(), after.channel, deviation);
 }
 
 } // namespace MIMOPACK_ISA

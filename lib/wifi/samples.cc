@@ -354,7 +354,6 @@ extern const wifi_build wifi = { MIMOPACK_STRING(MIMOPACK_ISA),
                                  condition,
                                  errors,
                                  refine,
-                                 whiten,
                                  smooth_channels,
                                  demodulate };
 

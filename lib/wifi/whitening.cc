@@ -55,7 +55,7 @@ matrix inverse_factor(matrix a, std::int64_t n)
 class whitener
 {
 public:
-    explicit whitener(const wifi_whitening& w)
+    explicit whitener(const whitening& w)
         : d_w(w),
           d_s(w.shape),
           d_y(d_s.rows * d_s.symbols, d_s.carriers),
@@ -65,15 +65,14 @@ public:
     {
     }
 
-    void run(std::int64_t frame)
+    void run()
     {
         const std::int64_t rows = d_s.rows, streams = d_s.streams, symbols = d_s.symbols;
-        d_y.fill(d_w.received + 2 * frame * rows * symbols * d_s.carriers);
-        turned_channel(d_s, d_w.channel + 2 * frame * d_s.trained * rows * streams, d_h);
+        d_y.fill(d_w.received);
+        turned_channel(d_s, d_w.channel, d_h);
         for (std::int64_t k = 0; k < d_s.carriers; ++k)
             for (std::int64_t r = 0; r < rows; ++r)
-                d_gain.re(r)[k] =
-                    1 / std::sqrt(d_w.noise[(frame * d_s.carriers + k) * rows + r]);
+                d_gain.re(r)[k] = 1 / std::sqrt(d_w.noise[k * rows + r]);
         for (std::int64_t r = 0; r < rows; ++r)
             for (std::int64_t at = 0; at < d_y.padded(); at += width) {
                 const simd gain = d_gain.get(r, at).re;
@@ -86,25 +85,24 @@ public:
         for (std::int64_t r = 0; r < rows; ++r)
             white[r * rows + r] = 1;
         if (rows > 1) {
-            d_x.fill(d_w.points + 2 * frame * streams * symbols * d_s.carriers);
+            d_x.fill(d_w.points);
             white = inverse_factor(correlation(), rows);
         }
         std::vector<std::complex<float>> w(white.begin(), white.end());
-        float* h = d_w.whitened + 2 * frame * d_s.carriers * rows * streams;
-        for (std::int64_t k = 0; k < d_s.carriers; ++k)
+        float *h = d_w.whitened, *y = d_w.vectors;
+        for (std::int64_t d = 0; d < d_w.data; ++d) {
             for (std::int64_t r = 0; r < rows; ++r)
                 for (std::int64_t i = 0; i < streams; ++i)
-                    h = put(h, w.data() + r * rows, r, d_h, i, streams, k);
-        float* y = d_w.vectors + 2 * frame * d_w.data * symbols * rows;
-        for (std::int64_t d = 0; d < d_w.data; ++d)
+                    h = put(h, w.data() + r * rows, r, d_h, i, streams, d_w.places[d]);
             for (std::int64_t t = 0; t < symbols; ++t)
                 for (std::int64_t r = 0; r < rows; ++r)
                     y = put(y, w.data() + r * rows, r, d_y, t, symbols, d_w.places[d]);
+        }
     }
 
 private:
-    const wifi_whitening& d_w;
-    const wifi_shape& d_s;
+    const whitening& d_w;
+    const frame_shape& d_s;
     planes d_y, d_x, d_h, d_gain;
 
     static void scale(planes& x, std::int64_t row, std::int64_t at, simd gain)
@@ -184,12 +182,7 @@ private:
 
 } // namespace
 
-void whiten(const wifi_whitening& w)
-{
-    whitener one(w);
-    for (std::int64_t frame = 0; frame < w.shape.frames; ++frame)
-        one.run(frame);
-}
+void whiten(const whitening& w) { whitener(w).run(); }
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

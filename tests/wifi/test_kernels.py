@@ -262,10 +262,11 @@ def test_error_vectors(isa, rng, rows, columns, side):
     np.testing.assert_allclose(found, distance.mean(axis=(1, 2)), rtol=1e-3)
 
 
-def _received(rng, frames, rows, streams, symbols, trained, in_ltf):
-    """Return frames through random channels, with some wrong decisions."""
-    channel = complex_normal(rng, frames, trained.size, rows, streams)
-    turn = np.exp(2j * np.pi * rng.random((trained.size, streams)))
+def _received(rng, frames, rows, turn, symbols, trained, in_ltf):
+    """Return frames through channels with a few paths, with some wrong decisions."""
+    streams = turn.shape[1]
+    channel = np.stack([_response(rng, trained, rows * streams, 64) for _ in range(frames)])
+    channel = channel.reshape(frames, trained.size, rows, streams)
     sent = (rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))
             + 1j * rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))) / np.sqrt(2)
     whitened = (channel * turn[:, None])[:, in_ltf]
@@ -275,40 +276,47 @@ def _received(rng, frames, rows, streams, symbols, trained, in_ltf):
     received += 0.3 * complex_normal(rng, *received.shape)
     received[0, 0, :, 5] += 4
     wrong = rng.random(sent.shape) < 0.05
-    return received, np.where(wrong, -sent, sent), channel, turn
+    return received, np.where(wrong, -sent, sent), channel
 
 
-@pytest.mark.parametrize("rows, streams, symbols, pilots", [
-    (1, 1, 2, [3, 9, 30, 40]), (2, 2, 13, [3, 9, 30, 40]), (4, 4, 21, [7]), (8, 3, 6, []),
-    (2, 1, 150, [3, 9, 30, 40])])
-def test_refine_and_whiten(isa, rng, rows, streams, symbols, pilots):
-    trained = np.arange(-28, 29)
-    in_ltf = np.flatnonzero(np.abs(trained) < 27)
-    k = trained[in_ltf]
-    received, points, true, turn = _received(rng, 3, rows, streams, symbols, trained, in_ltf)
+@pytest.mark.parametrize("frame_format, rows, symbols", [
+    (NonHT(6, 100), 1, 2), (HT(9, 100), 2, 13), (HT(27, 100), 4, 21),
+    (VHT.of_length(3, 100, 3, 20), 8, 6), (HT(0, 100), 2, 150)], ids=str)
+def test_refine(isa, rng, frame_format, rows, symbols):
+    tested = demodulator.Demodulator(frame_format, 1)
+    plan, trained = tested.plan, tested.carriers
+    in_ltf, k, turn, places = (plan[name] for name in ("trained_place", "k", "turn", "places"))
+    received, points, true = _received(rng, 3, rows, turn, symbols, trained, in_ltf)
     received, points = (np.ascontiguousarray(x, np.complex64) for x in (received, points))
+    pilots, noise = plan["pilot_places"], rng.uniform(0.5, 2, (3, rows))
+    points[..., pilots] = np.sign(points[..., pilots].real)
     first = (true + 0.2 * complex_normal(rng, *true.shape)).astype(np.complex64)
     channel = (true + 0.1 * complex_normal(rng, *true.shape)).astype(np.complex64)
-    turn = turn.astype(np.complex64)
-    distance = 200.0 + 80 * np.arange(symbols)
-    estimated = np.delete(np.arange(k.size), pilots)
-    pilots = np.array(pilots, np.int64)
-    points[..., pilots] = np.sign(points[..., pilots].real)
-    known = {"trained_place": in_ltf, "turn": turn, "isa": isa}
-    found = kernels.refine(
-        received, points, channel, least_squares=first, k=k, trained_k=trained, distance=distance,
-        pilot_places=pilots, estimated=estimated, fft=64, weight=2.0, interpolate=True, **known)
-    expected = oracle.refine(received, points, channel, first, in_ltf, turn, k, trained,
-                                distance, pilots, estimated, 64, 2.0)
-    for one, other, tolerance in zip(found, expected, (1e-8, 1e-3, 3e-3, 3e-4, 3e-4, 3e-3),
-                                     strict=True):
-        assert one == pytest.approx(other, abs=tolerance, rel=tolerance)
-    _, _, turned, noise, _, estimate = found
-    places = np.delete(np.arange(k.size), pilots)
-    y, h = kernels.whiten(turned, points, estimate, noise=noise, places=places, **known)
-    expected = oracle.whiten(turned, points, estimate, noise, in_ltf, turn, places)
-    assert y == pytest.approx(expected[0], abs=3e-3)
-    assert h == pytest.approx(expected[1], abs=3e-3)
+    deviation = np.sqrt(noise)[:, None, :, None]
+    found = tested._core.refine(received, first, (channel * deviation).astype(np.complex64), noise,
+                                points, isa=isa)
+    weight = frame_format.num_ltf * (2 if isinstance(frame_format, NonHT) else 1)
+    starts = plan["data_start"] + plan["symbol"] * np.arange(symbols)
+    estimated = places if plan["shared"] is not None else np.arange(k.size)
+    epsilon, phase, turned, level, least, estimate = oracle.refine(
+        received, points, channel, first, in_ltf, turn, k, trained,
+        starts + 32 - plan["training_middle"], pilots, estimated, 64, weight)
+    root, share = np.sqrt(least)[:, None, :, None], 1 / (weight + symbols)
+    here = slice(None) if plan["trained_here"] is None else plan["trained_here"]
+    smoothed, error, done, _ = tested._smoother.smooth(np.ascontiguousarray(
+        (estimate / root)[:, here].reshape(3, -1, root.shape[2] * turn.shape[1]), np.complex64),
+        share)
+    assert done.all()
+    channel = smoothed.reshape(estimate.shape) * root
+    y, h = oracle.whiten(turned, points, channel, level, in_ltf, turn, places)
+    expected = {"sampling_offset": epsilon, "phase": phase, "received": turned, "y": y,
+                "h": h[:, places], "channel": channel * deviation,
+                "noise_var": 1 + error * share * turn.shape[1],
+                "phase_step": (phase[:, -1] - phase[:, 0]) / (symbols - 1)}
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        tolerance = 1e-8 if name == "sampling_offset" else 3e-3
+        assert found[name] == pytest.approx(value, abs=tolerance, rel=tolerance), name
 
 
 @pytest.mark.parametrize("frame_format", [

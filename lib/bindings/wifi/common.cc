@@ -34,7 +34,6 @@ void bind_wifi(py::module_& core)
     bind_wifi_samples(m);
     bind_wifi_channels(m);
     bind_wifi_decoding(m);
-    bind_wifi_refinement(m);
     bind_wifi_demodulator(m);
 }
 

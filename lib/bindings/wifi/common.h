@@ -96,7 +96,6 @@ void bind_wifi_samples(py::module_& m);
 void bind_wifi_channels(py::module_& m);
 void bind_wifi_smoother(py::module_& m);
 void bind_wifi_decoding(py::module_& m);
-void bind_wifi_refinement(py::module_& m);
 void bind_wifi_demodulator(py::module_& m);
 
 } // namespace mimopack

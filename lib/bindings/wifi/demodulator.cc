@@ -58,6 +58,63 @@ public:
 
     const wifi_format& format() const { return d_format; }
 
+    /* Demodulate frames of equal length again, see wifi_build: received (frames, rows,
+     * symbols, carriers), least_squares and channel (frames, trained, rows, streams), noise
+     * (frames, rows), points (frames, streams, symbols, carriers). Return a dictionary of
+     * the new arrays. */
+    py::dict refine(const complex_array& received,
+                    const complex_array& least_squares,
+                    const complex_array& channel,
+                    const double_array& noise,
+                    const complex_array& points,
+                    const std::string& isa) const
+    {
+        const wifi_format& f = d_format;
+        const py::ssize_t n = received.shape(0), rows = received.shape(1),
+                          symbols = received.shape(2);
+        complex_array y({ n, f.data, symbols, rows }), h({ n, f.data, rows, f.streams }),
+            estimate({ n, f.trained, rows, f.streams }),
+            turned({ n, rows, symbols, f.carriers });
+        double_array noise_var(n), offset(n), step(n), phase({ n, symbols });
+        const auto row = [](auto& a, py::ssize_t i) {
+            return reinterpret_cast<float*>(a.mutable_data(i));
+        };
+        const auto given = [](auto& a, py::ssize_t i) {
+            return const_cast<float*>(reinterpret_cast<const float*>(a.data(i)));
+        };
+        for (py::ssize_t i = 0; i < n; ++i) {
+            wifi_frame before{}, after{};
+            before.symbols = symbols;
+            before.received = given(received, i);
+            before.least_squares = given(least_squares, i);
+            before.channel = given(channel, i);
+            std::copy_n(noise.data(i), rows, before.noise);
+            after.vectors = row(y, i);
+            after.whitened = row(h, i);
+            after.channel = row(estimate, i);
+            after.received = row(turned, i);
+            after.phase = phase.mutable_data(i);
+            const float* sent = given(points, i);
+            {
+                const py::gil_scoped_release release;
+                find_wifi(isa).refine(f, rows, before, sent, after);
+            }
+            noise_var.mutable_at(i) = after.noise_var;
+            offset.mutable_at(i) = after.offset;
+            step.mutable_at(i) = after.step;
+        }
+        py::dict out;
+        out["y"] = y;
+        out["h"] = h;
+        out["channel"] = estimate;
+        out["received"] = turned;
+        out["noise_var"] = noise_var;
+        out["sampling_offset"] = offset;
+        out["phase"] = phase;
+        out["phase_step"] = step;
+        return out;
+    }
+
 private:
     py::dict d_dict;
     std::shared_ptr<smoother> d_smoother;
@@ -423,6 +480,14 @@ void bind_wifi_demodulator(py::module_& m)
         .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
              py::arg("format"),
              py::arg("smoother"))
+        .def("refine",
+             &demodulator::refine,
+             py::arg("received"),
+             py::arg("least_squares"),
+             py::arg("channel"),
+             py::arg("noise"),
+             py::arg("points"),
+             py::arg("isa") = "auto")
         .def(
             "begin",
             [](const py::object& self,

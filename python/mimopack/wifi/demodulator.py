@@ -128,7 +128,6 @@ class Demodulator:
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
         # VHT pilots train only the sum over the streams.
         self._sums = isinstance(f, VHT) and streams > 1
-        self._estimated = plan.data_index if self._sums else np.arange(plan.used.size)
         # Samples at 20 MS/s from the first L-LTF window to the window of the first data symbol.
         self._data_start = f.data_start + f.guard - _LTF
         self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
@@ -157,7 +156,7 @@ class Demodulator:
                 starts = np.append(_HALVES, starts[:-1])
                 share *= (f.num_ltf - 0.5) / f.num_ltf
         shared = None
-        if isinstance(f, VHT):
+        if self._sums:
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
         order, copies = np.empty(0, int), 1
         if isinstance(f, VHT):
@@ -242,30 +241,13 @@ class Demodulator:
         Returns:
             :class:`Demodulated`.
         """
-        f, plan = self.format, self.format.plan
-        deviation = np.sqrt(before.noise).astype(np.float32)[:, None, :, None]
-        weight = f.num_ltf * (2 if self._non_ht else 1)
-        symbols = points.shape[2]
-        starts = self._data_start + f.symbol * np.arange(symbols)
-        distance = (starts + 32.0 - self._training_middle()) * self._scale
-        known = {"trained_place": self._in_ltf, "turn": self._turn}
-        epsilon, phase, received, noise, least, channel = _core.wifi.refine(
-            before.received, points, before.channel / deviation,
-            least_squares=before.least_squares, k=plan.used, trained_k=self._ltf_k,
-            distance=distance, pilot_places=plan.pilot_index, estimated=self._estimated,
-            fft=self._fft, weight=weight, interpolate=self._smoothing, **known)
-        least = np.sqrt(least)[:, None, :, None]
-        share = 1 / (weight + symbols)
-        channel, error = self._smooth(channel / least, share)
-        channel *= least
-        y, whitened = _core.wifi.whiten(received, points, channel, noise=noise,
-                                        places=plan.data_index, **known)
-        y, h = self._vectors(y, np.take(whitened, plan.data_index, axis=1))
-        step = (phase[:, -1] - phase[:, 0]) / max(1, symbols - 1)
-        return replace(before, y=y, h=h, channel=channel * deviation, received=received,
-                       noise_var=1 + error * share * f.num_space_time_streams,
-                       sampling_offset=before.sampling_offset + epsilon,
-                       phase_step=before.phase_step + step)
+        found = self._core.refine(before.received, before.least_squares, before.channel,
+                                  before.noise, points)
+        del found["phase"]
+        found["y"], found["h"] = self._vectors(found["y"], found["h"])
+        found["sampling_offset"] += before.sampling_offset
+        found["phase_step"] += before.phase_step
+        return replace(before, **found)
 
     def training_halves(self, samples):
         """Return the two halves of the L-LTF at the K used subcarriers, (n, num_rx, 2, K).
@@ -273,22 +255,6 @@ class Demodulator:
         ``samples`` is as for :meth:`begin`.
         """
         return samples.spectra(_HALVES * self._scale, self._fft, self._legacy_bins)
-
-    def _smooth(self, estimate, share):
-        """Smooth noise-normalised estimates frame by frame.
-
-        Return them and the share of the error variance that remains in each frame.
-        """
-        rows = estimate
-        if self._trained is not None:
-            rows = np.take(rows, self._trained, axis=1)
-        if not self._smoothing:
-            return estimate, np.ones(len(estimate))
-        smoothed, error, done, _ = self._smoother.smooth(rows.reshape(*rows.shape[:2], -1), share)
-        smoothed = smoothed.reshape(estimate.shape)
-        done = done > 0
-        smoothed[~done] = estimate[~done]
-        return smoothed, error
 
     def _training_middle(self):
         """Return the middle of the training fields that the channel estimate uses.
