@@ -243,23 +243,12 @@ def each_layer(constellation, num_tx):
     return tuple(constellation) if isinstance(constellation, Layers) else (constellation,) * num_tx
 
 
-def _pam_3gpp(bits):
-    """Map bits (..., w) to levels by 3GPP TS 38.211 §5.1.
-
-    The level is (1-2b0)(2^(w-1) - (1-2b1)(2^(w-2) - ...)).
-    """
-    level = np.ones(bits.shape[:-1])
-    for i in range(bits.shape[-1] - 1, -1, -1):
-        inner = 1 - 2.0 * bits[..., i]
-        level = inner * (level if i == bits.shape[-1] - 1
-                         else 2.0 ** (bits.shape[-1] - 1 - i) - level)
-    return level
-
-
-def _pam_wlan(bits):
+def _pam(bits):
     """Map bits (..., w) to levels by IEEE 802.11-2020 §17.3.5.8.
 
-    The bits are the binary reflected Gray code of the level, from the lowest level up.
+    The bits are the binary reflected Gray code of the level, from the lowest level up. With all
+    bits inverted, this is the mapping of 3GPP TS 38.211 §5.1:
+    (1-2b0)(2^(w-1) - (1-2b1)(2^(w-2) - ...)).
     """
     binary = np.bitwise_xor.accumulate(bits.astype(int), axis=-1)
     width = bits.shape[-1]
@@ -274,9 +263,9 @@ def _built_in(name):
     m = _QAM_BITS[plain]
     bits = (np.arange(2**m)[:, None] >> np.arange(m - 1, -1, -1)) & 1
     if wlan:
-        points = _pam_wlan(bits[:, :m // 2]) + 1j * _pam_wlan(bits[:, m // 2:])
+        points = _pam(bits[:, :m // 2]) + 1j * _pam(bits[:, m // 2:])
     else:
-        points = _pam_3gpp(bits[:, 0::2]) + 1j * _pam_3gpp(bits[:, 1::2])
+        points = _pam(1 - bits[:, 0::2]) + 1j * _pam(1 - bits[:, 1::2])
     return points / np.sqrt(np.mean(np.abs(points) ** 2))
 
 

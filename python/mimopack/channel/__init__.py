@@ -8,7 +8,7 @@ noise.
 """
 
 from .correlation import exponential_correlation
-from .flat import awgn, flat_rayleigh
+from .fading import awgn, flat_rayleigh
 from .mimo import MIMOChannel
 from .profiles import PROFILES, PowerDelayProfile, power_delay_profile
 

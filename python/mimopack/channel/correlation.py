@@ -17,33 +17,29 @@ def exponential_correlation(size, rho):
     return float(rho) ** np.abs(index[:, None] - index)
 
 
-class KroneckerCorrelation:
-    """Correlate channel matrices: H = R_rx^(1/2) G (R_tx^(1/2))^T.
+def roots(num_tx, num_rx, rho_tx=0.0, rho_rx=0.0):
+    """Return square roots of the correlations of receive and transmit antennas.
 
-    For G (..., num_rx, num_tx) with uncorrelated entries of mean power 1,
-    E[H[i, k] conj(H[j, l])] = R_rx[i, j] R_tx[k, l]: the mean power of each entry stays 1. Calling
-    the object with G returns H.
+    For G (..., num_rx, num_tx) with uncorrelated entries of mean power 1 and H = root_rx G
+    root_tx^T, E[H[i, k] conj(H[j, l])] = R_rx[i, j] R_tx[k, l]: the mean power of each entry of H
+    is 1, too.
 
     Args:
         num_tx, num_rx: number of transmit and receive antennas.
         rho_tx, rho_rx: correlation between neighbouring antennas, 0 <= rho < 1, for
             :func:`exponential_correlation`.
 
+    Returns:
+        (root_rx (num_rx, num_rx), root_tx (num_tx, num_tx)).
+
     Raises:
         ValueError: rho_tx or rho_rx is out of range.
     """
-
-    def __init__(self, num_tx, num_rx, rho_tx=0.0, rho_rx=0.0):
-        # Any square root will do; the Cholesky factor is exact for the identity.
-        self._root_tx = _root("rho_tx", num_tx, rho_tx)
-        self._root_rx = _root("rho_rx", num_rx, rho_rx)
-
-    def __call__(self, gains):
-        return self._root_rx @ gains @ self._root_tx.T
-
-
-def _root(argument, size, rho):
-    try:
-        return np.linalg.cholesky(exponential_correlation(size, rho))
-    except ValueError as error:
-        raise ValueError(f"{argument}{str(error).removeprefix('rho')}") from error
+    # Any square root will do; the Cholesky factor is exact for the identity.
+    factors = []
+    for argument, size, rho in (("rho_rx", num_rx, rho_rx), ("rho_tx", num_tx, rho_tx)):
+        try:
+            factors.append(np.linalg.cholesky(exponential_correlation(size, rho)))
+        except ValueError as error:
+            raise ValueError(f"{argument}{str(error).removeprefix('rho')}") from error
+    return factors

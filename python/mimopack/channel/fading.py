@@ -1,30 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draw Rayleigh path gains, static or with Jakes' Doppler spectrum."""
+"""Draw Rayleigh gains, static or with Jakes' Doppler spectrum, and noise."""
 
 import numpy as np
+
+from .correlation import roots
 
 # Sinusoids per path. The autocorrelation is exact for any number; more sinusoids bring the
 # distribution of the amplitude closer to Rayleigh.
 _SINUSOIDS = 32
 
 
-class StaticGains:
-    """Gains that stay constant: CN(0, 1) for each path and antenna pair.
-
-    Calling the object with any time returns the gains.
-
-    Args:
-        shape: shape of the gains, (paths, num_rx, num_tx).
-        rng: ``numpy.random.Generator``.
-    """
-
-    def __init__(self, shape, rng):
-        draw = rng.standard_normal((*shape, 2)) * np.sqrt(0.5)
-        self._gains = draw.view(np.complex128)[..., 0]
-
-    def __call__(self, _time):
-        return self._gains
+def rayleigh(shape, rng):
+    """Draw independent gains CN(0, 1), a complex128 array of this shape."""
+    draw = rng.standard_normal((*shape, 2)) * np.sqrt(0.5)
+    return draw.view(np.complex128)[..., 0]
 
 
 class JakesGains:
@@ -53,3 +43,41 @@ class JakesGains:
 
     def __call__(self, time):
         return np.exp(1j * (self._omega * time + self._phi)).sum(-1) / np.sqrt(_SINUSOIDS)
+
+
+def flat_rayleigh(n, num_rx, num_tx, rng, rho_tx=0.0, rho_rx=0.0):
+    """Draw n independent flat Rayleigh channels.
+
+    Args:
+        n: number of matrices.
+        num_rx, num_tx: number of receive and transmit antennas.
+        rng: ``numpy.random.Generator``.
+        rho_tx, rho_rx: exponential correlation between neighbouring antennas, 0 <= rho < 1.
+
+    Returns:
+        (n, num_rx, num_tx) complex64, each entry CN(0, 1).
+
+    Raises:
+        ValueError: rho_tx or rho_rx is out of range.
+    """
+    root_rx, root_tx = roots(num_tx, num_rx, rho_tx, rho_rx)
+    return (root_rx @ rayleigh((n, num_rx, num_tx), rng) @ root_tx.T).astype(np.complex64)
+
+
+def awgn(shape, noise_var, rng):
+    """Draw circular complex white Gaussian noise n with E|n|^2 = noise_var.
+
+    Values are drawn in memory order, so one long draw equals several short ones that split the
+    first axis.
+
+    Args:
+        shape: shape of the result.
+        noise_var: mean power E|n|^2, linear.
+        rng: ``numpy.random.Generator``.
+
+    Returns:
+        complex64 array of ``shape``.
+    """
+    noise = rng.standard_normal((*np.atleast_1d(shape), 2), dtype=np.float32)
+    noise *= np.float32(np.sqrt(noise_var / 2))
+    return noise.view(np.complex64)[..., 0]

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..checks import number, positive, snr
-from .correlation import KroneckerCorrelation
-from .fading import JakesGains, StaticGains
-from .flat import awgn
+from .correlation import roots
+from .fading import JakesGains, awgn, rayleigh
 from .profiles import power_delay_profile
 
 # Band-limited interpolation with a sinc under a Kaiser window. Errors stay below -60 dB up to 0.44
@@ -80,7 +79,7 @@ class MIMOChannel:
         self.doppler = float(doppler)
         self.profile = power_delay_profile(profile, delay_spread)
         self._eps = sampling_offset * 1e-6
-        self._correlate = KroneckerCorrelation(num_tx, num_rx, rho_tx, rho_rx)
+        self._root_rx, self._root_tx = roots(num_tx, num_rx, rho_tx, rho_rx)
 
         delays = self.profile.delays * self.sample_rate
         whole = not self._eps and np.allclose(delays, np.rint(delays), atol=1e-9)
@@ -116,8 +115,11 @@ class MIMOChannel:
     def renew(self):
         """Draw a new realisation of the gains, which applies from the next output on."""
         shape = (len(self._delays), self.num_rx, self.num_tx)
-        self._gains = (JakesGains(shape, self.doppler, self._fading_rng) if self.doppler
-                       else StaticGains(shape, self._fading_rng))
+        if self.doppler:
+            self._gains = JakesGains(shape, self.doppler, self._fading_rng)
+        else:
+            gains = rayleigh(shape, self._fading_rng)
+            self._gains = lambda time: gains
         self._knots = {}
 
     @property
@@ -164,7 +166,7 @@ class MIMOChannel:
 
     def _taps(self, output, slip):
         """Return taps (num_rx, num_tx, num_taps) for an output, with ``slip`` inputs skipped."""
-        gains = self._correlate(self._gains(output / self.sample_rate))
+        gains = self._root_rx @ self._gains(output / self.sample_rate) @ self._root_tx.T
         filters = self._interpolator(output * self._eps - slip)
         amplitudes = np.sqrt(self.profile.powers)
         return np.einsum("p,pij,pl->ijl", amplitudes, gains, filters)
