@@ -10,10 +10,7 @@
   ``prepare``, which each block calls in start(), times one batch on the CPU and on the GPU. From
   then on, the faster one processes all host arrays.
 
-A GPU failure on a batch of host arrays is reported once: ``on_gpu_failure`` is called if it is set;
-otherwise "auto" warns and "cuda" raises the exception. After ``on_gpu_failure`` or the warning, the
-CPU processes that batch and all later ones, until ``prepare`` asks for the GPU again. A failure on
-arrays of a GPU is always raised, because the CPU cannot read them.
+A GPU failure on arrays of a GPU is raised, because the CPU cannot read them.
 """
 
 import time
@@ -36,8 +33,9 @@ class BackendChoice:
         last_backend: the backend that processed the last batch: "cpu", "cuda" or "reference"; None
             before the first batch.
         on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
-            arrays; or None. After the call the CPU processes that batch and all later ones. Without
-            a function, backend "auto" warns, and backend "cuda" raises the exception.
+            arrays; or None. Without a function, backend "auto" warns, and backend "cuda" raises the
+            exception. After the call or the warning, the CPU processes that batch and all later
+            ones, until ``prepare`` asks for the GPU again.
     """
 
     backend = "cpu"

@@ -137,9 +137,9 @@ def test_results_that_are_not_finite_are_erased():
 @pytest.mark.parametrize("attributes, message", [
     ({"name": ""}, "whose name is '', not a word"), ({"name": "a:b"}, "whose name is 'a:b'"),
     ({"name": "auto"}, "whose name is 'auto'"), ({"detect": None}, "has no method detect"),
-    ({"detect": lambda self, y, h: y}, "whose method detect cannot be called like this"),
-    ({"__init__": lambda self, num_tx: None}, "cannot be made like this"),
-    ({"__init__": lambda self, a, b, c, d: None}, "cannot be made like this"),
+    ({"detect": lambda self, y, h: y}, "cannot be made and called like this"),
+    ({"__init__": lambda self, num_tx: None}, "cannot be made and called like this"),
+    ({"__init__": lambda self, a, b, c, d: None}, "cannot be made and called like this"),
     ({"__init__": lambda self, a, b, c, threads=1: None}, "'threads' is one of all detectors")])
 def test_unusable_classes(attributes, message):
     with pytest.raises(ValueError) as caught:

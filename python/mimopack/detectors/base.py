@@ -33,13 +33,8 @@ class Detector(DetectorSettings):
             needs full rank (``NEEDS_RANK``). Their LLRs are 0.
         device: index of the GPU, or a tuple of indices if several GPUs share each batch of host
             arrays.
-        backend: the backend that the user requested.
+        backend, last_backend, on_gpu_failure: see ``backends.BackendChoice``.
         given: dictionary of the keyword arguments that are not common to all detectors.
-        last_backend: the backend that ran the last ``detect``: "cpu", "cuda" or "reference".
-        on_gpu_failure: a function that is called once, with the exception, when a GPU fails on host
-            arrays. The CPU then processes that batch and all later ones, until ``prepare`` asks for
-            the GPU again. If it is None, backend "auto" warns instead, and backend "cuda" raises
-            the exception.
         pins_buffers: whether the caller will ``pin`` its arrays, as blocks do. ``prepare`` then
             compares CPU and GPU on arrays in pinned memory.
 

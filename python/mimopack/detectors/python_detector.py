@@ -114,10 +114,8 @@ def adapt(own):
     """Return the subclass of ``Detector`` that runs a user's class, or copies of a user's object.
 
     Args:
-        own: a class with an attribute ``name``, made as ``own(num_tx, num_rx, constellation)``. Its
-            further arguments need defaults; they become parameters. Its method ``detect(y, h,
-            noise_var)`` takes a-priori LLRs if it has an argument ``prior``. Or an object with a
-            name and such a method.
+        own: a class as ``register`` takes it, or an object with a name and such a method
+            ``detect``.
 
     Returns:
         (class, parameters). The parameters of an object are the arguments of its class with other
@@ -141,12 +139,11 @@ def adapt(own):
         refuse("which has no method detect")
     try:
         inspect.signature(own.detect).bind(*[None] * is_class, None, None, None)
-    except TypeError as error:
-        refuse(f"whose method detect cannot be called like this ({error})")
-    try:
         signature = inspect.signature(kind)
-    except ValueError:    # a class in C
-        signature = inspect.Signature()
+        if is_class:
+            signature.bind(1, 1, None)
+    except (TypeError, ValueError) as error:    # ValueError for a class in C
+        refuse(f"which cannot be made and called like this ({error})")
     arguments = [p for p in list(signature.parameters.values())[3:]
                  if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not is_class:
@@ -154,10 +151,6 @@ def adapt(own):
         return (_subclass(kind, name, lambda *_: copy.deepcopy(own), ()),
                 {p.name: given[p.name] for p in arguments if given[p.name] is not p.default
                  and repr(given[p.name]) != repr(p.default)})
-    try:
-        signature.bind(1, 1, None)
-    except TypeError as error:
-        refuse(f"which cannot be made like this ({error})")
     known = [*(p.name for p in (*COMMON, *PRIOR)), "isa"]
     for p in arguments:
         if p.name in known:
