@@ -69,16 +69,11 @@ class message_taker(Listening, gr.basic_block):
         take: function called with each message, a PMT.
         log: ``BlockLog``.
         finish: function without arguments, called after the last message.
-
-    Attributes:
-        runs: whether the block has started and not stopped.
-        ended: whether no more messages come: the senders have ended, or there are none.
     """
 
     def __init__(self, parent, name, take, log, finish=lambda: None):
         gr.basic_block.__init__(self, f"{name}_taker", None, None)
         self._name, self._function, self._finish, self._log = name, take, finish, log
-        self.runs, self.ended = False, True    # without a sender, the block does not start
         self._listen(pmt.intern(name), self._take)
         parent.message_port_register_hier_in(name)
         parent.msg_connect(parent, name, self, name)
@@ -89,13 +84,11 @@ class message_taker(Listening, gr.basic_block):
             self._take(message)
 
     def start(self):
-        self.runs, self.ended = True, False
         self.drain()
         return Listening.start(self)
 
     def stop(self):
         self.drain()
-        self.runs, self.ended = False, self.to_basic_block().finished()
         with self._log.guard("the end of the messages"):
             self._finish()
         return Listening.stop(self)
@@ -115,38 +108,33 @@ class sample_taker(gr.sync_block):
         timeline: ``recording.Timeline`` for the times from tags and from the host's clock.
         timestamp: whether to take the time of the first sample from the host's clock if no tag
             gives a time.
-        owner: object with the methods ``begin()``, ``take(samples, first)`` and ``end()``;
-            ``take`` returns whether the stream continues.
+        owner: object with the methods ``begin()``, ``take(samples, first)``, which returns whether
+            the stream continues, and ``end(done)``. ``done`` tells whether the stream has ended; if
+            not, the flowgraph was stopped or is being changed.
         log: ``BlockLog``.
         pace: samples per second of a live stream; None for a stream that comes as fast as this
             block reads it.
-
-    Attributes:
-        runs: whether the block has started and not stopped.
-        ended: whether the stream has ended. If not, the flowgraph was stopped or is being changed.
     """
 
     def __init__(self, name, num_channels, timeline, timestamp, owner, log, pace=None):
         gr.sync_block.__init__(self, name, [np.complex64] * num_channels, None)
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._pace = pace
-        self.runs = self.ended = False
         # The output multiple makes the scheduler allocate large input buffers. start() resets it,
         # so that the block does not wait for more samples than have arrived.
         self.set_output_multiple(BATCH)
 
     def start(self):
         self.set_output_multiple(1)
-        self._assumes_time, self.runs, self.ended = self._timestamp, True, False
+        self._assumes_time = self._timestamp
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
             self._owner.begin()
         return True
 
     def stop(self):
-        self.runs, self.ended = False, self.detail().done()
         with self._log.guard("the end of the stream"):
-            self._owner.end()
+            self._owner.end(self.detail().done())
         self._log.flush()
         self.set_output_multiple(BATCH)    # for the buffers of the next start
         return True

@@ -42,13 +42,16 @@ class Setters:
         return lambda value: self._block._try(setter, value)
 
 
-class Adjustable:
-    """Base class of blocks with settings that callbacks of a flowgraph change.
+class Controlled:
+    """Base class of blocks with settings that callbacks or messages change while they run.
 
     For each setting, the block has a method that returns it (``name()``) and one that sets it
-    (``set_name(value)``), or raises an exception and leaves it as it is.
+    (``set_name(value)``), or raises an exception and leaves it as it is. ``CONTROLS`` are the names
+    that a message at port ``control`` may set: a dictionary {name: value}, or a pair of one name
+    and its value. Other names are ignored.
     """
 
+    CONTROLS = ()
     _refused_settings = 0
 
     def refused_settings(self):
@@ -73,17 +76,6 @@ class Adjustable:
     def _refuse(self, reason):
         self._refused_settings += 1
         self._log.warn("settings", f"setting refused: {reason}")
-
-
-class Controlled(Adjustable):
-    """Base class of blocks with the message port ``control``.
-
-    A message is a dictionary {name: value}, or a pair of one name and its value. ``CONTROLS`` are
-    the names; others are ignored. A value that is refused leaves its setting as it is.
-    """
-
-    CONTROLS = ()
-
     def _register_control(self):
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)

@@ -140,7 +140,7 @@ class sigmf_multichannel_sink(hierarchical_block):
                            f"{recorder.dropped} samples per channel dropped so far")
         return True
 
-    def end(self):
+    def end(self, _done):
         """End the stream."""
         recorder = self.recorder
         self._frames.drain()

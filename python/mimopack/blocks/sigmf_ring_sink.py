@@ -70,7 +70,7 @@ class sigmf_ring_sink(hierarchical_block):
                                      bool(timestamp), self, self._log, sample_rate)
         self.connect_inputs(self._samples)
         self._frames = message_taker(self, "frames", self._annotate, self._log)
-        self._trigger = message_taker(self, "trigger", self._on_trigger, self._log, self._finish)
+        self._trigger = message_taker(self, "trigger", self._on_trigger, self._log, self._join)
         self._outlet = message_outlet(("written",))
         self._outlet.join(self)
         self._outlet.log = self._log
@@ -127,18 +127,17 @@ class sigmf_ring_sink(hierarchical_block):
         self.ring.write(samples, first)
         return True
 
-    def end(self):
-        """End the stream."""
+    def end(self, done):
+        """End the stream, after the recordings that were asked for."""
         self._trigger.drain()
-        self._finish()
+        self._join()
+        self._outlet.end(done)
 
-    def _finish(self):
+    def _join(self):
         with self._lock:    # a trigger may be starting a thread
             thread = self._thread
         if thread is not None:
             thread.join()
-        if not self._samples.runs and not self._trigger.runs:
-            self._outlet.end(self._samples.ended and self._trigger.ended)
 
     def _annotate(self, message):
         start, count, fields = frame_of(message)

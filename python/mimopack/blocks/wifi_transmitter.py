@@ -14,7 +14,7 @@ from ..wifi import carriers, mac
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .settings import Adjustable, setting
+from .settings import Controlled, setting
 from .wifi_pmt import moment, moment_to_pmt
 
 FORMATS = ("non-ht", "ht", "vht")
@@ -34,7 +34,7 @@ _SETTINGS = ("format", "mcs", "num_streams", "bandwidth_mhz", "short_gi", "codin
 _MAX_BYTES = 2**20
 
 
-class wifi_transmitter(Adjustable, message_source):
+class wifi_transmitter(Controlled, message_source):
     """Make IEEE 802.11a/g/p, n and ac frames from MPDUs: one stream of samples per antenna.
 
     Ports:
