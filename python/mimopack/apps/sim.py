@@ -39,16 +39,21 @@ DEFAULT_SNRS = "8:24:4"
 _SNRS = Parsed("FIRST:LAST:STEP", snr_values)
 
 
-def simulate(runs, machine, seconds, quiet):
+def _simulate(runs, client, seconds, quiet):
     """Run simulations together until their end or Ctrl-C.
 
     Args:
         runs: list of (name in the progress, ``Simulation``, {name: argument} of its ``run``).
-        machine: description for the file of results.
+        client: ``distributed.Client`` of a cluster that simulates, or None.
 
     Returns:
         None, or the OSError if a file cannot be written or the cluster is lost.
     """
+    machine = describe()
+    if client is not None:
+        machine["cluster"] = describe_cluster(client)
+    elif any(simulation.backend == "cuda" for _, simulation, _ in runs):
+        machine["gpu"] = describe_gpu()
     for _, simulation, _ in runs:
         simulation.machine = machine
     points = sum(len(simulation.detectors) * len(run["snrs"]) for _, simulation, run in runs)
@@ -68,16 +73,31 @@ def _grown(show, name, run, detector, at_db, tally):
          tally.frames, tally.frame_errors)
 
 
-def table(rows):
-    """Return the lines of a table of results."""
+def _draw(*arguments):
+    """Draw curves, see ``curves.draw``; return the error, or None."""
+    from . import curves
+
+    try:
+        curves.draw(*arguments)
+    except (ValueError, OSError) as error:
+        return error
+    click.echo(f"written: {arguments[2]}")
+    return None
+
+
+def _show(rows, indent=""):
+    """Print a table of results."""
+    if not rows:
+        return
     width = max(len(row["detector"]) for row in rows)
-    yield (f"{'detector':<{width}} {'dB':>7} {'frames':>8} {'FER':>9} {'95 % interval':>20} "
-           f"{'BER':>9} {'before dec.':>11}")
+    click.echo(f"{indent}{'detector':<{width}} {'dB':>7} {'frames':>8} {'FER':>9} "
+               f"{'95 % interval':>20} {'BER':>9} {'before dec.':>11}")
     for row in rows:
         low, high = row["fer_95"][-1]
-        yield (f"{row['detector']:<{width}} {row['at_db']:>7g} {row['frames']:>8} "
-               f"{row['fer'][-1]:>9.2e} {f'{low:.2e} {high:.2e}':>20} {row['ber'][-1]:>9.2e} "
-               f"{row['ber_before_decoding']:>11.2e}{'' if row['complete'] else '  not complete'}")
+        click.echo(
+            f"{indent}{row['detector']:<{width}} {row['at_db']:>7g} {row['frames']:>8} "
+            f"{row['fer'][-1]:>9.2e} {f'{low:.2e} {high:.2e}':>20} {row['ber'][-1]:>9.2e} "
+            f"{row['ber_before_decoding']:>11.2e}{'' if row['complete'] else '  not complete'}")
 
 
 _link = heading("Link")
@@ -188,16 +208,10 @@ def sim_command(context, names, snr, ebn0, iterations, decoder_iterations, feedb
     try:
         link = sim.Link(snr_kind="snr" if ebn0 is None else "ebn0", **link)
         with scheduler.client() as client:
-            machine = describe()
-            if client is not None:
-                machine["cluster"] = describe_cluster(client)
-            elif backend == "cuda":
-                machine["gpu"] = describe_gpu()
             simulation = sim.Simulation(link, names, iterations, decoder_iterations, feedback_scale,
                                         early_stop, output, backend, threads, batch, client)
-            failure = simulate([("", simulation, {"snrs": at, "errors": errors,
-                                                  "max_frames": max_frames})],
-                               machine, seconds, quiet)
+            run = {"snrs": at, "errors": errors, "max_frames": max_frames}
+            failure = _simulate([("", simulation, run)], client, seconds, quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
     rows = simulation.store.rows
@@ -206,20 +220,14 @@ def sim_command(context, names, snr, ebn0, iterations, decoder_iterations, feedb
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
                f"channel {link.channel}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
-    for line in table(rows) if rows else ():
-        click.echo(line)
+    _show(rows)
     if output and failure is None:
         click.echo(f"written: {output}")
     if not simulation.complete:
         click.echo("not complete" + (": run the same command to continue" if output else ""))
     if plot and rows:
-        from . import curves
-
-        try:
-            curves.draw(rows, simulation.store.parameters, plot, title, labels)
-            click.echo(f"written: {plot}")
-        except (ValueError, OSError) as error:
-            failure = failure or error
+        unable = _draw(rows, simulation.store.parameters, plot, title, labels)
+        failure = failure or unable
     if failure is not None:
         raise click.ClickException(str(failure))
 
@@ -248,43 +256,25 @@ def campaign_command(file, seconds, threads, scheduler, quiet):
 
             picture_format(campaign.plot)    # refuse it now, not after the simulation
         with scheduler.client() as client:
-            machine = describe()
-            if client is not None:
-                machine["cluster"] = describe_cluster(client)
             simulations = campaign.simulations(threads, client)
-            failure = simulate(
+            failure = _simulate(
                 [(part.name, simulations[part.name], part.run) for part in campaign.parts],
-                machine, seconds, quiet)
+                client, seconds, quiet)
     except (ValueError, ImportError, OSError) as error:
         raise click.UsageError(str(error)) from error
+    named_rows = []
     for part in campaign.parts:
         rows = simulations[part.name].store.rows
         click.echo(f"{part.name}: {part.output}")
-        for line in table(rows) if rows else ():
-            click.echo(line)
+        _show(rows)
+        named_rows += [{**row, "detector": f"{part.name}: {row['detector']}"} for row in rows]
     if not all(simulation.complete for simulation in simulations.values()):
         click.echo("not complete: run the same command to continue")
-    if campaign.plot is not None:
-        failure = failure or _draw(campaign, simulations)
+    if campaign.plot is not None and named_rows:
+        first = simulations[campaign.parts[0].name].store
+        failure = failure or _draw(named_rows, first.parameters, campaign.plot, campaign.title)
     if failure is not None:
         raise click.ClickException(str(failure))
-
-
-def _draw(campaign, simulations):
-    """Draw the curves of all simulations; return the error, or None."""
-    from . import curves
-
-    rows = [{**row, "detector": f"{part.name}: {row['detector']}"}
-            for part in campaign.parts for row in simulations[part.name].store.rows]
-    if not rows:
-        return None
-    try:
-        curves.draw(rows, simulations[campaign.parts[0].name].store.parameters, campaign.plot,
-                    campaign.title)
-    except (ValueError, OSError) as error:
-        return error
-    click.echo(f"written: {campaign.plot}")
-    return None
 
 
 @sim_command.command("status")
@@ -296,18 +286,17 @@ def status_command(file):
             for part in Campaign(file).parts:
                 rows = read_results(part.output)["results"] if part.output.exists() else []
                 complete, begun, waiting = part.state(rows)
-                _show(part.name, part.output, rows,
-                      f"{complete} points complete, {begun} begun, {waiting} not begun")
+                _show_state(part.name, part.output, rows,
+                            f"{complete} points complete, {begun} begun, {waiting} not begun")
         else:
             rows = read_results(Path(file))["results"]
             complete = sum(row["complete"] for row in rows)
-            _show(file, file, rows,
-                  f"{complete} points complete, {len(rows) - complete} begun")
+            _show_state(file, file, rows,
+                        f"{complete} points complete, {len(rows) - complete} begun")
     except (ValueError, OSError) as error:
         raise click.UsageError(str(error)) from error
 
 
-def _show(name, path, rows, state):
+def _show_state(name, path, rows, state):
     click.echo(f"{name}: {state}{', in use by a run' if in_use(path) else ''}")
-    for line in table(rows) if rows else ():
-        click.echo(f"  {line}")
+    _show(rows, "  ")
