@@ -62,8 +62,8 @@ def metadata_file(path):
                          f"{', '.join(names)}" if names
                          else f"path: got the folder {path}, which holds no SigMF recordings")
     if path.is_file() and path.suffix not in (META, DATA, COLLECTION):
-        raise ValueError(f"path: {path} is no SigMF recording. Convert raw samples with "
-                         "recording.Writer: docs/recordings.md, \"Record your own radio\"")
+        raise ValueError(f"path: {path} is no SigMF recording. mimopack wifi reads raw samples; "
+                         "recording.Writer makes a recording of them (docs/recordings.md)")
     if path.suffix not in ("", META, DATA, COLLECTION):
         candidates.insert(0, path)    # perhaps a file of raw samples
     *others, last = map(str, candidates or [path])

@@ -170,8 +170,7 @@ class TestRefusals:
         for name in ("r.ci16", "r.dat", "r.txt"):
             (tmp_path / name).write_bytes(bytes(4000))
             said = self._refused(tmp_path / name, "-o", tmp_path)
-            assert "has no SigMF metadata, which play needs; mimopack wifi reads raw" in said
-            assert "--" not in said
+            assert f"{tmp_path / name} is no SigMF recording. " in said
 
 @pytest.fixture(scope="module")
 def lengthy(tmp_path_factory):

@@ -73,18 +73,20 @@ def play(path, detectors=(), output=DEFAULT_OUTPUT, show=None, quiet=False, pict
             written.
         KeyboardInterrupt: Ctrl-C was pressed a second time.
     """
-    with Interruption() as interruption:
-        return _Run(interruption, path, detectors, output, show, quiet, pictures, backend,
-                    iterations, pcap, allow_outside, echo).summary()
+    return _Run(path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
+                allow_outside, echo).summary()
 
 
 class _Run:
-    """One call of :func:`play`, with the same arguments, that an ``Interruption`` ends."""
+    """One call of :func:`play`, with the same arguments.
 
-    def __init__(self, interruption, path, detectors=(), output=DEFAULT_OUTPUT, show=None,
-                 quiet=False, pictures=True, backend="auto", iterations=1, pcap=None,
-                 allow_outside=False, echo=click.echo):
-        self._echo, self._progress, self._interruption = echo, Progress(), interruption
+    Attributes:
+        interruption: the ``Interruption`` that may end it.
+    """
+
+    def __init__(self, path, detectors, output, show, quiet, pictures, backend, iterations, pcap,
+                 allow_outside, echo=click.echo):
+        self._echo, self._progress, self.interruption = echo, Progress(), Interruption()
         self._output = None if output is None else Path(output)
         self._quiet, self._iterations = quiet, iterations
         self._detectors, self._show = self._named(detectors, show)
@@ -122,15 +124,9 @@ class _Run:
     def _open(path, allow_outside):
         """Return (reader, sample rate) of a SigMF recording."""
         try:
-            bare = isinstance(recording.open_recording(path, allow_outside=allow_outside),
-                              recording.RawReader)
-        except recording.UnknownDatatype:
-            bare = True
-        except (ValueError, OSError, ImportError):
-            bare = False    # open_reader() reports the error
-        if bare:
-            refuse(f"{path} has no SigMF metadata, which play needs; mimopack wifi reads raw "
-                   "samples")
+            recording.names.metadata_file(path)
+        except (ValueError, OSError) as error:
+            refuse(str(error).removeprefix("path: "))
         return open_reader(path, None, None, None, None, allow_outside)
 
     def _check(self, backend):
@@ -139,7 +135,7 @@ class _Run:
         from .playback import Playback
 
         playback = Playback(self._reader, self._rate, backend, self._iterations,
-                            self._interruption)
+                            self.interruption)
         try:
             for detector in self._detectors.values():
                 playback.receiver(detector)
@@ -157,7 +153,8 @@ class _Run:
     def summary(self):
         """Play the recording, print and write the results; return the summary."""
         try:
-            return self._summary()
+            with self.interruption:
+                return self._summary()
         except BaseException:
             self._outputs.discard()
             raise
@@ -183,7 +180,7 @@ class _Run:
             if row["samples"] or not tallies:
                 tallies.append(tally)
                 rows.append(row)
-            if self._interruption.happened:
+            if self.interruption.happened:
                 break
         missing = [name for name in self._detectors
                    if name not in {tally.detector for tally in tallies if tally.complete}]
@@ -203,7 +200,7 @@ class _Run:
             why = "Incomplete" if unreadable else "Interrupted"
             self._say(click.style(f"\n{why}: these detectors did not play the whole recording: "
                                   f"{', '.join(missing)}.", fg="yellow"))
-        elif self._interruption.happened:
+        elif self.interruption.happened:
             self._say(click.style("\nInterrupted during the speed measurement: all frames are "
                                   "counted.", fg="yellow"))
         if unreadable is not None:
@@ -239,7 +236,7 @@ class _Run:
                        "samples that it was processing")
         tally.close(samples, complete=samples == total)
         timed = samples
-        if seconds < _TIMED_SECONDS and tally.complete and not self._interruption.happened:
+        if seconds < _TIMED_SECONDS and tally.complete and not self.interruption.happened:
             timed, seconds = playback.time(self._detectors[name],
                                            samples * _TIMED_SECONDS / seconds)
         row = tally.summary()
@@ -324,11 +321,11 @@ def play_command(context, path, **options):
     if (DEFAULT_OUTPUT.is_symlink()
             and context.get_parameter_source("output") is ParameterSource.DEFAULT):
         refuse(f"--output: {DEFAULT_OUTPUT} is a symbolic link: name a folder")
-    with Interruption() as interruption:
-        try:
-            summary = _Run(interruption, path, **options).summary()
-        except (OSError, RuntimeError) as error:
-            refuse(str(error))
-    if interruption.happened:
+    try:
+        run = _Run(path, **options)
+        summary = run.summary()
+    except (OSError, RuntimeError) as error:
+        refuse(str(error))
+    if run.interruption.happened:
         context.exit(STATUS)
     context.exit(0 if any(row["frames_decoded"] for row in summary["detectors"]) else 1)
