@@ -16,10 +16,7 @@ class hierarchical_block(gr.hier_block2):
     themselves without end. This class cuts the connections when Python frees the object, and its
     methods call those of the inner blocks.
 
-    Args:
-        name: name of the block.
-        num_inputs: number of inputs.
-        widths: number of complex values in an item of each output.
+    ``widths`` are the numbers of complex values in an item of each output.
     """
 
     def __init__(self, name, num_inputs, widths=()):

@@ -55,14 +55,12 @@ class message_source(Batched, Listening, gr.basic_block):
     or when a sender of messages has ended, the streams end as soon as all output is written.
 
     Args:
-        name: name of the block.
         port: name of the message port.
-        out_sig: types of the output streams, as for ``gr.basic_block``.
         most: maximum number of waiting messages.
         batch: number of items for which the output buffers have room, twice.
-        newest: which message to drop when a message arrives and the maximum number is waiting. True
-            drops the oldest message, and drops all waiting messages when the flowgraph stops or
-            changes. False drops the new message, and keeps waiting messages for the next start.
+        newest: whether a message beyond ``most`` replaces the oldest one, and all waiting messages
+            are dropped when the flowgraph stops. If not, the new message is dropped, and waiting
+            ones are kept for the next start.
     """
 
     def __init__(self, name, port, out_sig, most=1000, batch=1, newest=False):
@@ -151,11 +149,7 @@ class message_outlet(gr.basic_block):
     is done, and they end: messages sent in stop() arrive too late. A hierarchical block therefore
     sends its messages through an outlet beside the working block.
 
-    Args:
-        ports: names of the output ports.
-
-    Attributes:
-        log: ``BlockLog``; that of the working block, if the user sets it.
+    ``ports`` are their names; ``log`` is the ``BlockLog`` of both blocks.
     """
 
     def __init__(self, ports):
@@ -178,14 +172,9 @@ class message_outlet(gr.basic_block):
         self.to_basic_block().clear_finished()
         return gr.basic_block.start(self)
 
-    @property
-    def ports(self):
-        """Names of the ports: tuple of strings."""
-        return tuple(self._ports)
-
     def listeners(self, name):
-        """Return the number of ports connected to a port. Call this while the flowgraph runs."""
-        return listeners(self, self._ports[name])
+        """Return the number of ports connected to a port, 0 if there is no such port."""
+        return listeners(self, self._ports[name]) if name in self._ports else 0
 
     def send(self, name, *messages):
         """Send messages through a port, from any thread."""

@@ -64,10 +64,8 @@ class message_taker(Listening, gr.basic_block):
     about the last samples arrive later.
 
     Args:
-        parent: the hierarchical block, which gets the message port.
-        name: name of the message port.
+        parent: the hierarchical block, which gets the message port ``name``.
         take: function called with each message, a PMT.
-        log: ``BlockLog``.
         finish: function without arguments, called after the last message.
     """
 
@@ -103,15 +101,12 @@ class sample_taker(gr.sync_block):
     """Part of a recording block that receives the samples.
 
     Args:
-        name: name of the block.
-        num_channels: number of inputs.
         timeline: ``recording.Timeline`` for the times from tags and from the host's clock.
         timestamp: whether to take the time of the first sample from the host's clock if no tag
             gives a time.
         owner: object with the methods ``begin()``, ``take(samples, first)``, which returns whether
             the stream continues, and ``end(done)``. ``done`` tells whether the stream has ended; if
             not, the flowgraph was stopped or is being changed.
-        log: ``BlockLog``.
         pace: samples per second of a live stream; None for a stream that comes as fast as this
             block reads it.
     """

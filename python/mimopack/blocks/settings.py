@@ -107,12 +107,7 @@ class NoisePower:
         return self._noise_var
 
     def _noise(self, items, vectors):
-        """Return the noise power: one number, or an array with a value for each vector.
-
-        Args:
-            items: number of items at hand.
-            vectors: vectors per item.
-        """
+        """Return the noise power of items: one number, or an array with a value per vector."""
         tags = self.get_tags_in_window(0, 0, items, NOISE_VAR)
         before = self._noise_var
         if not tags and SMALLEST <= before <= LARGEST:

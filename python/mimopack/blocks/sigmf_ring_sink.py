@@ -73,7 +73,6 @@ class sigmf_ring_sink(hierarchical_block):
         self._trigger = message_taker(self, "trigger", self._on_trigger, self._log, self._join)
         self._outlet = message_outlet(("written",))
         self._outlet.join(self)
-        self._outlet.log = self._log
         self._lock, self._thread, self._number = threading.Lock(), None, 0
         self._busy = False
         self._written = self._refused = self._failed = 0

@@ -42,9 +42,7 @@ class BlockLog:
     def warn(self, kind, line):
         """Log a warning, or only count it if one of its kind was logged less than a second ago.
 
-        Args:
-            kind: text that names the kind; None logs without a rate limit.
-            line: text of the warning.
+        ``kind`` is a text that names the kind; None logs without a rate limit.
         """
         if kind is None:
             self._logger().warn(line)
@@ -68,9 +66,7 @@ class BlockLog:
     def guard(self, what, cleanup=None):
         """Count and log an exception in the body of the ``with`` statement instead of raising it.
 
-        Args:
-            what: text that names what is skipped because of the exception.
-            cleanup: function to call after an exception, or None.
+        ``what`` names what is skipped; ``cleanup`` is called after an exception.
         """
         try:
             yield
@@ -113,11 +109,9 @@ class OutputQueue:
         return bool(self._waiting)
 
     def put(self, arrays, tags=()):
-        """Append output items.
+        """Append output items: an array (items, ...) for each port.
 
-        Args:
-            arrays: an array of shape (items, ...) for each port.
-            tags: list of (port, key, value): tags of the first item.
+        ``tags`` are those of the first item: a list of (port, key, value).
         """
         if len(arrays[0]):
             self._waiting.append((arrays, tags))
@@ -195,11 +189,7 @@ class Batched:
 class batched_block(Batched, gr.sync_block):
     """Base class of sync blocks whose work() runs best with many items per call.
 
-    The block does not wait for a full batch at the end of a stream.
-
-    Args:
-        name, in_sig, out_sig: see ``gr.sync_block``.
-        batch: target number of items per call. GNU Radio allocates buffers for about two batches.
+    ``batch`` is the target number of items per call; at the end of a stream there may be fewer.
     """
 
     def __init__(self, name, in_sig, out_sig, batch):

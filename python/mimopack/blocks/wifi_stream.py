@@ -305,7 +305,7 @@ class SampleSink(Controlled):
     def _send_status(self, told):
         if self._on_status is not None:
             self._on_status(told)
-        if "status" in self.outlet.ports and self.outlet.listeners("status"):
+        if self.outlet.listeners("status"):
             self.outlet.send("status", pmt.to_pmt(told))
 
     def _guard(self, what, end):
