@@ -200,8 +200,7 @@ def test_acquire(isa, rng, scale, rows):
     reader = kernels.HeaderReader(
         fft=fft, windows=np.zeros(5, int), sequence=sequence, isa=isa, **SIGNALS,
         smoother=smoothing.smoother(*[tuple(carriers.legacy().used.tolist())] * 2, 20))
-    follower = kernels.Follower(reader, None, block=16 * scale, region=10, searches=4, next=13,
-                                turns=0, **found)
+    follower = kernels.Follower(reader, None, turns=0, **found)
     part, start, window, cfo, direct = map(np.array, zip(
         *follower.acquire(stream, length * np.arange(n), lag), strict=True))
     with np.errstate(all="ignore"):

@@ -59,7 +59,6 @@ float_array error_vectors(const complex_array& y,
 {
     float_array error({ y.shape(0), h.shape(3) });
     const wifi_build& build = find_wifi(isa);
-    const py::gil_scoped_release release;
     for (std::int64_t f = 0; f < y.shape(0); ++f)
         build.errors({ y.shape(1),
                        y.shape(2),

@@ -133,18 +133,18 @@ frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) c
     return out;
 }
 
-payload descrambler::run(const std::uint8_t* from,
-                         std::int64_t given,
-                         const payload_sizes& p) const
+payload descramble(const std::uint8_t* from, std::int64_t given, const payload_sizes& p)
 {
     payload out{ std::vector<std::uint8_t>(p.size), std::vector<std::uint8_t>(p.length), {} };
     std::uint8_t* const to = out.scrambled.data();
-    int seed = 0;
-    for (int i = 0; i < seed_bits; ++i)
-        seed = seed << 1 | (i < given ? from[i] & 1 : 0);
+    /* The first seven bits of the SERVICE field are 0 before scrambling, so they begin the
+     * sequence (§17.3.5.5). */
     scratch<std::uint8_t> sequence(p.size + period);
-    for (std::int64_t i = 0; i < p.size; i += period)
-        std::copy_n(d_sequences.data() + seed * period, period, sequence.data() + i);
+    std::uint8_t* const x = sequence.data();
+    for (std::int64_t i = 0; i < period; ++i)
+        x[i] = i >= seed_bits ? x[i - 7] ^ x[i - 4] : i < given ? from[i] & 1 : 0;
+    for (std::int64_t i = period; i < p.size; i += period)
+        std::copy_n(x, period, x + i);
     std::copy_n(from, std::min(given, p.end), to);
     std::copy_n(sequence.data() + p.end, p.size - p.end, to + p.end);
     for (std::int64_t i = 0; i < p.length; ++i) {
@@ -179,30 +179,27 @@ void bind_wifi_decoding(py::module_& m)
              py::kw_only(),
              py::arg("count"),
              py::arg("threads"));
-    py::class_<descrambler>(m, "Descrambler", py::module_local())
-        .def(py::init<const byte_array&>(), py::arg("sequences"))
-        .def(
-            "run",
-            [](const descrambler& self,
-               const byte_array& bits, /* (frames, at most size) */
-               std::int64_t size,
-               std::int64_t end,
-               std::int64_t length,
-               bool aggregated) {
-                py::list out;
-                for (py::ssize_t f = 0; f < bits.shape(0); ++f) {
-                    const payload found = self.run(
-                        bits.data(f, 0), bits.shape(1), { size, end, length, aggregated });
-                    out.append(py::make_tuple(found.as_tuple(), found.bits()));
-                }
-                return out;
-            },
-            py::arg("bits"),
-            py::kw_only(),
-            py::arg("size"),
-            py::arg("end"),
-            py::arg("length"),
-            py::arg("aggregated"));
+    m.def(
+        "descramble",
+        [](const byte_array& bits, /* (frames, at most size) */
+           std::int64_t size,
+           std::int64_t end,
+           std::int64_t length,
+           bool aggregated) {
+            py::list out;
+            for (py::ssize_t f = 0; f < bits.shape(0); ++f) {
+                const payload found = descramble(
+                    bits.data(f, 0), bits.shape(1), { size, end, length, aggregated });
+                out.append(py::make_tuple(found.as_tuple(), found.bits()));
+            }
+            return out;
+        },
+        py::arg("bits"),
+        py::kw_only(),
+        py::arg("size"),
+        py::arg("end"),
+        py::arg("length"),
+        py::arg("aggregated"));
     m.def(
         "find_mpdus",
         [](const std::string& psdu, bool aggregated) {

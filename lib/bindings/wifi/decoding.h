@@ -86,19 +86,8 @@ struct payload {
     byte_array bits() const;
 };
 
-/* Descrambles decoded bits into PSDUs and finds their MPDUs. */
-class descrambler
-{
-public:
-    /* sequences (128, 127): scrambling sequences by the first seven bits */
-    explicit descrambler(const byte_array& sequences) : d_sequences(sequences) {}
-
-    /* Descramble a frame of `given` <= size bits. Zeros fill the gap up to the end. */
-    payload
-    run(const std::uint8_t* from, std::int64_t given, const payload_sizes& p) const;
-
-private:
-    byte_array d_sequences;
-};
+/* Descramble a frame of `given` <= size bits into a PSDU, and find its MPDUs. Zeros fill the
+ * gap up to the end. */
+payload descramble(const std::uint8_t* from, std::int64_t given, const payload_sizes& p);
 
 } // namespace mimopack

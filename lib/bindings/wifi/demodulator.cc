@@ -82,6 +82,8 @@ public:
         const auto given = [](auto& a, py::ssize_t i) {
             return const_cast<float*>(reinterpret_cast<const float*>(a.data(i)));
         };
+        const wifi_build& build = find_wifi(isa);
+        std::optional<py::gil_scoped_release> release(std::in_place);
         for (py::ssize_t i = 0; i < n; ++i) {
             wifi_frame before{}, after{};
             before.symbols = symbols;
@@ -94,15 +96,12 @@ public:
             after.channel = row(estimate, i);
             after.received = row(turned, i);
             after.phase = phase.mutable_data(i);
-            const float* sent = given(points, i);
-            {
-                const py::gil_scoped_release release;
-                find_wifi(isa).refine(f, rows, before, sent, after);
-            }
+            build.refine(f, rows, before, given(points, i), after);
             noise_var.mutable_at(i) = after.noise_var;
             offset.mutable_at(i) = after.offset;
             step.mutable_at(i) = after.step;
         }
+        release.reset();
         py::dict out;
         out["y"] = y;
         out["h"] = h;
@@ -140,7 +139,6 @@ private:
 struct decoding_chain {
     const cpu_detector* detector;
     const frame_decoder* decoder;
-    const descrambler* last;
     int threads;
 };
 
@@ -415,7 +413,7 @@ private:
         bool complete = true;
         for (std::size_t i = 0; i < d_frames.size(); ++i) {
             const std::int64_t given = decoder.decoded(counts[i]);
-            d_payloads[i] = d_chain.last->run(from, given, d_frames[i].sizes);
+            d_payloads[i] = descramble(from, given, d_frames[i].sizes);
             complete = complete && d_payloads[i].mpdus.complete;
             from += given;
         }
@@ -499,7 +497,6 @@ void bind_wifi_demodulator(py::module_& m)
                std::optional<complex_array> white,
                const py::object& detector,
                const py::object& decoder,
-               const py::object& last,
                int threads,
                bool keep,
                const std::string& isa) {
@@ -513,11 +510,10 @@ void bind_wifi_demodulator(py::module_& m)
                     std::move(white),
                     decoding_chain{ detector.cast<const cpu_detector*>(),
                                     decoder.cast<const frame_decoder*>(),
-                                    last.cast<const descrambler*>(),
                                     threads },
                     keep,
                     isa,
-                    py::make_tuple(self, detector, decoder, last));
+                    py::make_tuple(self, detector, decoder));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),
@@ -528,7 +524,6 @@ void bind_wifi_demodulator(py::module_& m)
             py::arg("white") = py::none(),
             py::arg("detector") = py::none(),
             py::arg("decoder") = py::none(),
-            py::arg("descrambler") = py::none(),
             py::arg("threads") = 1,
             py::arg("keep") = false,
             py::arg("isa") = "auto");

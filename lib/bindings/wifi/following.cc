@@ -30,25 +30,20 @@ struct stretch {
 class follower
 {
 public:
-    /* Windows count blocks of samples; region, searches and next: see scan_settings; scale
-     * and turns: see wifi_acquisition */
-    struct sizes {
-        std::int64_t block;
-        int region, searches, next, scale, turns;
-    };
-
     /* whiten: None, or a function of (array of samples, positions of the L-LTF (n,),
      * offsets (n,), direct current (n, rows), mask of parts) that returns whitening
-     * matrices (n, rows, rows). The arrays: see wifi_acquisition. */
+     * matrices (n, rows, rows). The others: see wifi_acquisition. */
     follower(std::shared_ptr<header_reader> reader,
              py::object whiten,
-             const sizes& s,
+             int scale,
+             int turns,
              long_array bins,
              float_array sequence,
              complex_array reference)
         : d_reader(std::move(reader)),
           d_whiten(std::move(whiten)),
-          d_sizes(s),
+          d_scale(scale),
+          d_turns(turns),
           d_bins(std::move(bins)),
           d_sequence(std::move(sequence)),
           d_reference(std::move(reference))
@@ -58,20 +53,22 @@ public:
     /* Append the frames of a stretch in the order of the windows that led to them, at
      * positions in the stream. Two windows may lead to the same frame, in stretches of
      * their own. Return the number of preambles. The caller must not hold Python's lock. */
-    std::int64_t run(const stretch& s, std::vector<wifi_preamble>& found) const
+    std::int64_t run(const scan_settings& settings,
+                     const stretch& s,
+                     std::vector<wifi_preamble>& found) const
     {
         std::int64_t count = 0;
         std::vector<attempt> attempts;
         for (const std::int64_t best : s.windows.chain)
-            attempts.push_back({ best, best + d_sizes.next });
+            attempts.push_back({ best, best + settings.next });
         while (!attempts.empty()) {
-            const std::vector<wifi_preamble> tried = try_windows(s, attempts);
+            const std::vector<wifi_preamble> tried = try_windows(settings.block, s, attempts);
             std::vector<attempt> again;
             for (std::size_t i = 0; i < attempts.size(); ++i) {
                 count += tried[i].part != 0;
                 if (tried[i].part && tried[i].kind)
                     found.push_back(tried[i]);
-                else if (const auto next = next_attempt(s, attempts[i]))
+                else if (const auto next = next_attempt(settings, s, attempts[i]))
                     again.push_back(*next);
             }
             attempts = std::move(again);
@@ -92,9 +89,9 @@ public:
     {
         const wifi_acquisition a{ samples.shape(0),
                                   samples_of(samples),
-                                  d_sizes.scale,
+                                  d_scale,
                                   static_cast<int>(d_bins.shape(0)),
-                                  d_sizes.turns,
+                                  d_turns,
                                   d_bins.data(),
                                   d_sequence.data(),
                                   floats(d_reference) };
@@ -104,7 +101,7 @@ public:
 private:
     std::shared_ptr<header_reader> d_reader;
     py::object d_whiten;
-    sizes d_sizes;
+    int d_scale, d_turns;
     long_array d_bins; /* parts x wifi_legacy */
     float_array d_sequence;
     complex_array d_reference;
@@ -117,7 +114,9 @@ private:
     /* Headers are read together for at most so many frames. */
     static constexpr std::size_t together = 64;
 
-    std::optional<attempt> next_attempt(const stretch& s, const attempt& failed) const
+    static std::optional<attempt> next_attempt(const scan_settings& settings,
+                                               const stretch& s,
+                                               const attempt& failed)
     {
         const std::vector<std::int64_t>& hits = s.windows.hits;
         const auto hit =
@@ -128,8 +127,8 @@ private:
             strongest(s.windows.metric.data(),
                       static_cast<std::int64_t>(s.windows.metric.size()),
                       *hit,
-                      d_sizes.region,
-                      d_sizes.searches);
+                      settings.region,
+                      settings.searches);
         if (best >= failed.end)
             return {};
         return attempt{ best, failed.end };
@@ -137,7 +136,8 @@ private:
 
     /* Try windows. A preamble was found if its part is not 0, and a frame if its kind is
      * not 0 either. */
-    std::vector<wifi_preamble> try_windows(const stretch& s,
+    std::vector<wifi_preamble> try_windows(std::int64_t block,
+                                           const stretch& s,
                                            const std::vector<attempt>& attempts) const
     {
         const scan_result& w = s.windows;
@@ -148,7 +148,7 @@ private:
             if (window >= static_cast<std::int64_t>(w.fallen.size()) || !w.fallen[window])
                 continue;
             wifi_preamble p{};
-            p.place = (window + s.base) * d_sizes.block - s.origin;
+            p.place = (window + s.base) * block - s.origin;
             p.lag[0] = w.lag[2 * window];
             p.lag[1] = w.lag[2 * window + 1];
             places.push_back(p);
@@ -331,7 +331,7 @@ protected:
         if (!scan_samples() || !d_follower)
             return;
         stopwatch watch;
-        d_preambles = d_follower->run(d_stretch, d_found);
+        d_preambles = d_follower->run(d_over.settings(), d_stretch, d_found);
         d_seconds += watch.lap();
     }
 
@@ -437,10 +437,6 @@ void bind_wifi_following(py::module_& m)
     py::class_<follower>(m, "Follower", py::module_local())
         .def(py::init([](std::shared_ptr<header_reader> reader,
                          py::object whiten,
-                         std::int64_t block,
-                         int region,
-                         int searches,
-                         int next,
                          int scale,
                          int turns,
                          long_array bins,
@@ -449,7 +445,8 @@ void bind_wifi_following(py::module_& m)
                  return std::make_unique<follower>(
                      std::move(reader),
                      std::move(whiten),
-                     follower::sizes{ block, region, searches, next, scale, turns },
+                     scale,
+                     turns,
                      std::move(bins),
                      std::move(sequence),
                      std::move(reference));
@@ -457,10 +454,6 @@ void bind_wifi_following(py::module_& m)
              py::arg("reader"),
              py::arg("whiten").none(true),
              py::kw_only(),
-             py::arg("block"),
-             py::arg("region"),
-             py::arg("searches"),
-             py::arg("next"),
              py::arg("scale"),
              py::arg("turns"),
              py::arg("bins"),

@@ -19,15 +19,9 @@ from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
-# The index is the first seven scrambled bits, read as a number with the first bit as the most
-# significant. _SEEDS has the scrambler seed.
-_STARTS = np.arange(128)[:, None] >> np.arange(6, -1, -1) & 1
-_SEEDS = [seed_from_service(start) for start in _STARTS]
-_SEED_OF = {start.astype(np.uint8).tobytes(): seed
-            for start, seed in zip(_STARTS, _SEEDS, strict=True)}
-_SEQUENCES = np.stack([np.zeros(127, np.uint8),
-                       *(scrambler_sequence(seed, 127) for seed in range(1, 128))])
-_DESCRAMBLER = _core.wifi.Descrambler(_SEQUENCES[_SEEDS])
+# {the first seven scrambled bits, a byte for each: scrambler seed}
+_SEED_OF = {start.astype(np.uint8).tobytes(): seed_from_service(start)
+            for start in np.arange(128)[:, None] >> np.arange(7) & 1}
 
 
 class Payload(NamedTuple):
@@ -196,7 +190,7 @@ class DataField:
             list of n :class:`Payload`.
         """
         f = self.frame_format
-        found = _DESCRAMBLER.run(
+        found = _core.wifi.descramble(
             np.ascontiguousarray(scrambled), size=f.num_scrambled, end=self._end, length=f.length,
             aggregated=f.aggregated)
         return [Payload(psdu, seed_of(service), ok, bits[0], *mac.at_places(psdu, places, complete))
@@ -271,7 +265,7 @@ def demodulate_and_decode(frame_format, detector):
     f, core = frame_format, getattr(detector, "core", None)
     if core is None or not f.num_symbols or f.coding != "bcc" or f.stbc or f.plan.copies > 1:
         return {}
-    return {"detector": core, "decoder": viterbi_decoder(f), "descrambler": _DESCRAMBLER}
+    return {"detector": core, "decoder": viterbi_decoder(f)}
 
 
 def seed_of(service):
@@ -287,7 +281,8 @@ def carries_crc(service, sig_b):
         service: scrambled SERVICE field, a byte for each bit.
         sig_b: VHT-SIG-B without its tail, a byte for each bit.
     """
-    sent = np.frombuffer(service, np.uint8) ^ _SEQUENCES[_SEED_OF[service[:7]], :SERVICE]
+    seed = seed_of(service)
+    sent = np.frombuffer(service, np.uint8) ^ (scrambler_sequence(seed, SERVICE) if seed else 0)
     return sent[8:].tobytes() == crc8(np.frombuffer(sig_b, np.uint8)).tobytes()
 
 

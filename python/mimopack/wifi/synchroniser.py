@@ -137,7 +137,6 @@ class Synchroniser:
         self._follower = _core.wifi.Follower(
             self._reader.core,
             partial(_whitening, self._reader) if self._reader.covariance else None,
-            block=self._block, region=_REGION, searches=_SEARCHES, next=_NEXT,
             turns=int(rate < 10e6), **acquisition(self.scale))
         # Number of blocks that must follow a window. They cover the search for the best window, and
         # a header at its latest position.
