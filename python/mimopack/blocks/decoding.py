@@ -14,8 +14,9 @@ from .streams import REPORT_SECONDS, BlockLog
 class BackendBlock(Controlled):
     """Base class of blocks whose ``_engine``, a ``backends.BackendChoice``, does the work.
 
-    A subclass has the method ``_status()``, which returns the totals for the port ``status``, and
-    a sentence part ``ERASED`` that names the reasons of erasures.
+    A subclass has ``TOTALS``, the names of the methods whose values the port ``status`` sends,
+    beginning with that of all items, and a sentence part ``ERASED`` that names the reasons of
+    erasures.
     """
 
     QUIET = ()    # totals whose change alone is not reported
@@ -26,6 +27,15 @@ class BackendBlock(Controlled):
         self._log = BlockLog(self)
         self._erasures = self._failures = 0
         self._reported, self._last_report = {}, 0.0
+
+    def _register_ports(self):
+        self._register_control()
+        self.message_port_register_out(STATUS)
+
+    def stop(self):
+        self._report(final=True)
+        self._log.flush()
+        return super().stop()
 
     def set_threads(self, threads):
         """Set the number of CPU threads; 0 takes all cores."""
@@ -38,6 +48,10 @@ class BackendBlock(Controlled):
     def last_backend(self):
         """Return the last batch's backend, "cpu", "cuda" or "reference"; None if there is none."""
         return self._engine.last_backend
+
+    def erasures(self):
+        """Return the number of erased vectors or codewords since the block was made."""
+        return self._erasures
 
     def failures(self):
         """Return the number of exceptions: batches that are erased, and lost messages."""
@@ -60,7 +74,7 @@ class BackendBlock(Controlled):
 
     def _report(self, final=False):
         """Send the totals that have changed, at most once a second."""
-        now, status = time.monotonic(), self._status()
+        now, status = time.monotonic(), {name: getattr(self, name)() for name in self.TOTALS}
         news = {key: value for key, value in status.items() if key not in self.QUIET}
         before = self._reported or dict.fromkeys(news, 0)
         if news == before or (not final and now - self._last_report < REPORT_SECONDS):
@@ -76,6 +90,8 @@ class BackendBlock(Controlled):
 class Decoding(BackendBlock):
     """Base class of blocks that decode with a decoder or an iterative receiver (``_engine``)."""
 
+    TOTALS = ("codewords", "undecoded", "erasures", "failures", "mean_iterations",
+              "refused_settings")
     ERASED = "NaN, Inf, all LLRs 0, or a failure"
 
     def _begin(self, engine):
@@ -94,14 +110,6 @@ class Decoding(BackendBlock):
         """
         return self._undecoded
 
-    def erasures(self):
-        """Return the number of erased codewords.
-
-        A codeword is erased if an LLR is NaN or infinite, if all its LLRs are 0, or if the decoder
-        failed.
-        """
-        return self._erasures
-
     def mean_iterations(self):
         """Return the mean number of iterations per codeword since the block was made."""
         return self._iterations_taken / max(self._codewords, 1)
@@ -112,17 +120,6 @@ class Decoding(BackendBlock):
         self._undecoded += n - int(found.sum()) - erased
         self._iterations_taken += int(taken.sum())
         self._erasures += erased
-
-    def _status(self):
-        return {"codewords": self._codewords, "undecoded": self._undecoded,
-                "erasures": self._erasures, "failures": self.failures(),
-                "mean_iterations": self.mean_iterations(),
-                "refused_settings": self.refused_settings()}
-
-    def stop(self):
-        self._report(final=True)
-        self._log.flush()
-        return super().stop()
 
 
 def refuse_reserved(name, options, reserved):

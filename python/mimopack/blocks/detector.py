@@ -10,7 +10,7 @@ from gnuradio import gr
 from .. import detectors
 from ..checks import flag, integer
 from .decoding import BackendBlock
-from .settings import STATUS, NoisePower
+from .settings import NoisePower
 from .streams import Batched, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
@@ -85,7 +85,7 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
 
     DETECTOR = None
     CONTROLS = ("noise_var", "threads")
-    QUIET = ("vectors",)
+    TOTALS, QUIET = ("vectors", "erasures", "failures", "refused_settings"), ("vectors",)
     ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, noise_var=0.1,
@@ -118,8 +118,7 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         self._ask_for(max(1, min(vectors // self._period, BATCH_BYTES // largest)), 4)
         if most < BATCH_VECTORS:
             self.set_max_noutput_items(self._batch)
-        self._register_control()
-        self.message_port_register_out(STATUS)
+        self._register_ports()
 
     def start(self):
         self._pinned = False
@@ -129,21 +128,15 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         return Batched.start(self)
 
     def stop(self):
-        self._report(final=True)
         try:
             self._engine.release()
         except Exception as error:
             self._log.error(f"the GPU's memory was not released: {error!r}")
-        self._log.flush()
-        return Batched.stop(self)
+        return super().stop()
 
     def vectors(self):
         """Return the number of vectors since the block was made."""
         return self._vectors
-
-    def erasures(self):
-        """Return the number of vectors erased since the block was made."""
-        return self._erasures
 
     def work(self, input_items, output_items):
         det, out = self._engine, output_items[0]
@@ -185,10 +178,6 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         self._engine.pins_buffers = False
         self._log.warn(None, "the buffers around the block are not pinned, which reduces speed: "
                        + why)
-
-    def _status(self):
-        return {"vectors": self._vectors, "erasures": self._erasures, "failures": self.failures(),
-                "refused_settings": self.refused_settings()}
 
 
 def _signature(detector):

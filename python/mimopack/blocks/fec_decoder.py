@@ -11,7 +11,6 @@ from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, refuse_reserved
 from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
 from .message_stream import Listening
-from .settings import STATUS
 from .streams import batched_block, vector
 
 LLR = pmt.intern("llr")
@@ -113,8 +112,7 @@ class fec_decoder(_LlrDecoding, batched_block):
             outputs.append(vector(np.float32, sizes[1]))
         batched_block.__init__(self, "fec_decoder", [vector(dtype, sizes[1])], outputs,
                                batch_of_codewords(4 * sizes[1]))
-        self._register_control()
-        self.message_port_register_out(STATUS)
+        self._register_ports()
 
     def work(self, input_items, output_items):
         n = len(output_items[0])
@@ -165,8 +163,7 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
         self._listen(IN, self._take)
         self.message_port_register_out(OUT)
         self.message_port_register_out(LLR)
-        self._register_control()
-        self.message_port_register_out(STATUS)
+        self._register_ports()
 
     def refused(self):
         """Return the number of messages skipped because they are not PDUs of codewords."""

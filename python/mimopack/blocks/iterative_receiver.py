@@ -14,7 +14,7 @@ from .decoding import Decoding, refuse_reserved
 from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .rayleigh_channel import period_of
-from .settings import STATUS, NoisePower
+from .settings import NoisePower
 from .streams import batched_block, vector
 
 # Options of detector and decoder that the block refuses: its own parameters, and options that it
@@ -90,6 +90,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
     """
 
     CONTROLS = ("noise_var", "iterations", "threads")
+    TOTALS = (*Decoding.TOTALS, "erased_vectors")
     ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", code="wimax:2304:1/2",
@@ -142,8 +143,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         batched_block.__init__(self, "iterative_receiver", [vector(*port) for port in inputs],
                                [vector(*port) for port in outputs], batch)
         self.set_max_noutput_items(batch)
-        self._register_control()
-        self.message_port_register_out(STATUS)
+        self._register_ports()
 
     def vectors(self):
         """Return the number of vectors per codeword."""
@@ -186,9 +186,6 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         self._erased_vectors += decided.erasures
         self._count(len(y), decided.found, decided.iterations, decided.erased)
         return outputs
-
-    def _status(self):
-        return {**super()._status(), "erased_vectors": self._erased_vectors}
 
     def start(self):
         self._prepare(self._batch, self._period)

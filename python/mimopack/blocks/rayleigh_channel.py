@@ -98,11 +98,7 @@ class rayleigh_channel(Controlled, batched_block):
 
 
 def period_of(symbols_per_channel, vectors):
-    """Return T = symbols_per_channel, if it divides the number of vectors per item.
-
-    Raises:
-        ValueError: T does not divide ``vectors``, or is not an integer in 1..2^20.
-    """
+    """Return T = symbols_per_channel; ValueError unless it divides the vectors of an item."""
     period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
     if vectors % period:
         raise ValueError(f"symbols_per_channel: got {period}, must divide the {vectors} vectors "
