@@ -65,17 +65,13 @@ def open_recording(path, datatype=None, num_channels=None, sample_rate=None, fre
     """Open a SigMF recording or a file of raw samples.
 
     A path with SigMF metadata (see ``Reader``) is a SigMF recording. Any other file holds raw
-    samples, which the arguments must describe. The arguments from ``datatype`` to ``frequency``
-    replace the values in the metadata, if they are not None.
+    samples, which the arguments must describe; they have one channel by default.
 
     Args:
         path: path of the recording.
-        datatype: name of the sample format, see ``get_datatype``.
-        num_channels: number of channels; raw samples have one channel by default.
-        sample_rate: samples per second.
-        frequency: centre frequency in Hz.
-        allow_outside: whether names and symbolic links of a SigMF recording may lead to files in
-            other folders, see ``Reader``.
+        datatype, num_channels, sample_rate, frequency: see :class:`RawReader`. They replace the
+            values in SigMF metadata, if they are not None.
+        allow_outside: see :class:`Reader`.
 
     Returns:
         :class:`Reader` or :class:`RawReader`.

@@ -112,27 +112,22 @@ class Recorder:
         self._busy, self._lock = threading.RLock(), threading.Lock()
         self._block, self._used = None, 0
         self._dropping, self._closed = False, False
-        self._place, self._next = 0, 0
+        self.num_samples, self._next = 0, 0
         self._spans = Spans()
         self._annotations, self._num_annotations = [], 0
         # What _resolve() returned for the streams before the last restart.
         self._ended = []
 
     @property
-    def num_samples(self):
-        return self._place
-
-    @property
     def dropped(self):
-        missing = 0 if self.error is None else self._place - self.writer.num_samples
+        missing = 0 if self.error is None else self.num_samples - self.writer.num_samples
         return self._dropped + missing
 
     def write(self, samples, start=None):
         """Record the next samples of the stream.
 
         Args:
-            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
-                length n.
+            samples: as for ``Writer.write``.
             start: position in the stream of the first sample. None continues after the previous
                 samples; a later position leaves a gap.
 
@@ -164,8 +159,8 @@ class Recorder:
                 self.clipped += self.packing.pack(
                     [channel[taken:taken + size] for channel in samples], self._block, self._used)
                 with self._lock:
-                    self._spans.add(start + taken, self._place, size)
-                self._place += size
+                    self._spans.add(start + taken, self.num_samples, size)
+                self.num_samples += size
                 self._used += size
                 taken += size
                 if self._used == self._block_samples:

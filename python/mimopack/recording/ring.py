@@ -73,8 +73,7 @@ class Ring:
         """Store the next samples of the stream.
 
         Args:
-            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
-                length n.
+            samples: as for ``Writer.write``.
             start: position in the stream of the first sample. None continues after the previous
                 samples. Only the first call may choose the position.
 
