@@ -89,11 +89,8 @@ def _local_cluster(distributed, scheduler):
 def cluster_executor(client):
     """Context manager: compute on the workers as ``concurrent.futures`` does on threads.
 
-    Yields:
-        ``distributed.cfexecutor.ClientExecutor``. It drops the remaining tasks at the end.
-
-    Raises:
-        OSError: the scheduler is lost, or a task has ended several workers.
+    It drops the remaining tasks at the end, and raises OSError if the scheduler is lost, or a task
+    has ended several workers.
     """
     executor = client.get_executor(pure=False, retries=1)
     try:
@@ -109,11 +106,7 @@ def cluster_executor(client):
 
 
 def count_threads(client):
-    """Return the number of threads of all workers.
-
-    Raises:
-        CancelledError, OSError: the scheduler is lost.
-    """
+    """Return the number of threads of all workers."""
     if client.status != "running":
         raise CancelledError
     return sum(client.nthreads().values())
@@ -122,13 +115,8 @@ def count_threads(client):
 def worker_identity(client, **placement):
     """Return the ``identity()`` of a worker; wait for the first one.
 
-    Args:
-        client: ``distributed.Client``.
-        placement: arguments of its ``submit``, such as resources.
-
-    Raises:
-        ValueError: client is no ``distributed.Client``, or the worker has another version than this
-            machine.
+    ``placement`` are arguments of the client's ``submit``, such as resources. A ValueError says
+    that the worker has another version than this machine.
     """
     if not isinstance(client, _distributed().Client):
         raise ValueError(f"client: got {client!r}, must be a distributed.Client")
@@ -160,10 +148,6 @@ def _unpacked(content):
 
 
 def call_packed(expected, content, *arguments):
-    """Call a ``packed`` function on a worker, which keeps the function for further calls.
-
-    Raises:
-        ValueError: this worker has not the ``expected`` identity.
-    """
+    """Call a ``packed`` function on a worker of this identity, which keeps the function."""
     _check(identity(), expected)
     return _unpacked(content)(*arguments)

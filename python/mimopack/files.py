@@ -19,9 +19,7 @@ from pathlib import Path
 def regular(path):
     """Return the path of the regular file that a path means; the file need not exist yet.
 
-    Raises:
-        ValueError: the path is a FIFO, a device or a socket.
-        OSError: the path is a folder, or cannot be looked up.
+    A FIFO, a device or a socket is a ValueError, a folder an OSError.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -50,10 +48,6 @@ class Replacement:
         path: final path.
         part: path to write to: a new empty file in the same folder, named NAME.RANDOM.part; for a
             FIFO or a device the final path.
-
-    Raises:
-        ValueError: the path is a FIFO, a device or a socket, and not accepted.
-        OSError: the file cannot be created.
     """
 
     def __init__(self, path, streams=False, follow=True):
@@ -71,11 +65,7 @@ class Replacement:
         return self._target.with_name(self._target.name + suffix)
 
     def finish(self):
-        """Give the file its final name, after its content has reached the disk.
-
-        Raises:
-            OSError: the content cannot be written.
-        """
+        """Give the file its final name, after its content has reached the disk."""
         if self._target is not None:
             with self.part.open("rb") as file:
                 os.fsync(file.fileno())
@@ -107,11 +97,7 @@ def replace_file(path, binary=False, follow=True):
     """Context manager: open a file that gets its name at the end, for text or bytes.
 
     After an exception an older file of that name is unchanged, and nothing else remains. ``follow``
-    is that of ``Replacement``.
-
-    Raises:
-        ValueError: the path is a FIFO, a device or a socket.
-        OSError: the file cannot be written; the error has the name of the file.
+    is that of ``Replacement``. An OSError has the name of the file.
     """
     try:
         with Replacement(path, follow=follow) as replacement:
@@ -134,11 +120,8 @@ def locked(path):
     """Context manager: keep other runs away from a file.
 
     The lock is one of the system (flock) on the file .NAME.lock, and ends with the process at the
-    latest. A process that is killed leaves .NAME.lock, which does not matter to the next run.
-
-    Raises:
-        ValueError: another run has the lock, or the path is no regular file.
-        OSError: the lock cannot be taken.
+    latest. A process that is killed leaves .NAME.lock, which does not matter to the next run. If
+    another run has the lock, a ValueError says so.
     """
     lock = _lock_of(path)
     with lock.open("ab") as file:
@@ -154,11 +137,7 @@ def locked(path):
 
 
 def in_use(path):
-    """Return whether a run on this machine has the lock of a file.
-
-    Raises:
-        ValueError: the path is no regular file.
-    """
+    """Return whether a run on this machine has the lock of a file."""
     try:
         with _lock_of(path).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

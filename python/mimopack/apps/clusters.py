@@ -36,11 +36,7 @@ class Scheduler:
         self.address, self._tls = address, tls
 
     def client(self):
-        """Return a context manager with the ``distributed.Client``, or with None.
-
-        Raises:
-            ValueError, ImportError, OSError: as for ``cluster.connected``.
-        """
+        """Return a context manager with the ``distributed.Client``, or with None."""
         return nullcontext() if self.address is None else self._connected()
 
     @contextmanager

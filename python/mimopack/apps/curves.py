@@ -66,9 +66,6 @@ def draw(rows, parameters, path, title=None, labels=None):
         path: path of the file.
         title: title of the figure; None describes the link.
         labels: {detector: its name in the legend}; others get the name that people write.
-
-    Raises:
-        ValueError, OSError: as for ``style.save``.
     """
     coded = not parameters["code"].startswith("none")
     names = {"fer": "frame error rate", "ber": "bit error rate (dotted: before decoding)"}

@@ -36,11 +36,7 @@ def _gnuradio():
 
 
 def describe_gpu():
-    """Return a dict with name, memory, driver and versions of the first GPU, and the GPU count.
-
-    Raises:
-        ValueError, ImportError: no GPU can be used.
-    """
+    """Return a dict with name, memory, driver and versions of the first GPU, and the GPU count."""
     check_device(0)
     load_nvrtc()
     module = cupy()

@@ -19,11 +19,7 @@ STYLE = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.spines.top"
 
 
 def picture_format(path):
-    """Return the format of a picture by the extension of its path, PNG without one.
-
-    Raises:
-        ValueError: there is no such format.
-    """
+    """Return the format of a picture by the extension of its path, PNG without one."""
     name = Path(path).suffix[1:].lower() or "png"
     if name not in FigureCanvasBase.filetypes:
         raise ValueError(f"{path}: pictures cannot be written as {name}, allowed are "
@@ -38,14 +34,7 @@ def as_text(words):
 
 
 def save(figure, path, follow=True):
-    """Write a figure to a file and close it; return the path.
-
-    ``follow`` is that of ``files.Replacement``.
-
-    Raises:
-        ValueError: as for :func:`picture_format`, or the path is no regular file.
-        OSError: the file cannot be written.
-    """
+    """Write a figure to a file and close it; return the path. ``follow``: ``files.Replacement``."""
     try:
         with replace_file(path, binary=True, follow=follow) as file:
             figure.savefig(file, format=picture_format(path))

@@ -13,14 +13,7 @@ _KINDS = {**dict.fromkeys(_EDGES, (int, float)),
 
 
 def annotation_text(start, count, **fields):
-    """Check an annotation and return it, without its start, as JSON text.
-
-    Args:
-        start, count, fields: see ``Writer.annotate``.
-
-    Raises:
-        ValueError: SigMF does not allow the annotation.
-    """
+    """Check an annotation of ``Writer.annotate`` and return it, without its start, as JSON text."""
     integer("start", start, 0, 2**63 - 1)
     values = {"core:sample_count": integer("count", count, 0, 2**63 - 1),
             **{key if ":" in key else f"core:{key}": value for key, value in fields.items()}}

@@ -19,19 +19,13 @@ class Dataset:
     The file is read rather than mapped: if it is cut meanwhile, an access to mapped memory would
     end the process.
 
-    Args:
+    Attributes:
         path: path of the file.
         datatype: ``Datatype`` of the samples.
         num_channels: number of channels interleaved in the file.
-
-    Attributes:
-        path, datatype, num_channels: as above.
         note: a warning if the file ends within a sample, else "".
 
     ``len`` is the number of samples per channel when the file was opened.
-
-    Raises:
-        OSError: the file cannot be opened.
     """
 
     def __init__(self, path, datatype, num_channels):
@@ -48,15 +42,7 @@ class Dataset:
         return self._count
 
     def read(self, start, count, out):
-        """Read samples start to start + count - 1.
-
-        Args:
-            start, count: samples inside the file.
-            out: sequence of contiguous complex64 arrays of count samples to fill, one for each
-                channel.
-
-        Raises:
-            OSError: the file cannot be read, or is shorter than when it was opened.
+        """Read samples start to start + count - 1 of the file into a complex64 array per channel.
         """
         step = max(1, _PIECE // self._sample_bytes)
         stored = np.empty((min(step, count), self.num_channels, 2), self.datatype.component)
@@ -83,12 +69,8 @@ class Dataset:
 class Recording:
     """Base class of recordings: samples of several channels in one or several datasets.
 
-    Args:
-        path: path of the file that was opened.
-        datasets: list of :class:`Dataset`.
-
     Attributes:
-        path: as above.
+        path: path of the file that was opened.
         num_channels: number of channels in all datasets together.
         num_samples: number of samples per channel of the shortest dataset.
         sample_rate: samples per second; None if unknown.

@@ -34,11 +34,8 @@ _LONGEST = 200    # characters of an error's message, which quotes the value
 def load_recording(path):
     """Load a metadata file; return {"global": {...}, "captures": [...], "annotations": [...]}.
 
-    All text is printable, and missing global fields have SigMF's defaults.
-
-    Raises:
-        ValueError: the file is not valid SigMF metadata; the message names the field.
-        ImportError: the package sigmf is missing.
+    All text is printable, and missing global fields have SigMF's defaults. A ValueError names the
+    field that is not valid.
     """
     library = names.library()
     loaded = _load(path)
@@ -58,10 +55,6 @@ def load_collection(path):
     """Load a Collection; return (its object, list of (place, name, hash or None) of the streams).
 
     All text is printable. The place of a stream is its path in the JSON, for messages.
-
-    Raises:
-        ValueError: the file is not a valid Collection; the message names the field.
-        ImportError: the package sigmf is missing.
     """
     names.library()
     collection = _checked(path, _load(path), _collection_validator())["collection"]

@@ -10,9 +10,6 @@ META, DATA, COLLECTION = ".sigmf-meta", ".sigmf-data", ".sigmf-collection"
 
 def library():
     """Import and return the package ``sigmf``; called on first use, as detectors work without it.
-
-    Raises:
-        ImportError: the package is missing; the message says how to install it.
     """
     try:
         import sigmf
@@ -36,12 +33,8 @@ def with_extension(stem, extension):
 def metadata_file(path):
     """Return the path of the metadata file or collection file of a recording.
 
-    Args:
-        path: path of the metadata, the dataset or the collection, or their common stem.
-
-    Raises:
-        ValueError: the path is an archive, a folder, or a file of another kind.
-        FileNotFoundError: there is no such recording.
+    ``path`` is that of the metadata, the dataset or the collection, or their common stem. An
+    archive, a folder or a file of another kind is a ValueError.
     """
     path = Path(path)
     if path.suffix == ".sigmf":

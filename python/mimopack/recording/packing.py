@@ -13,21 +13,13 @@ MOST_CHANNELS = 1 << 10
 
 
 class Packing:
-    """Layout of the samples of several channels in one or several files.
-
-    Args:
-        num_channels: number of channels, 1..1024.
-        datatype: name of the sample format, see ``get_datatype``.
-        layout: "interleaved" (one file) or "collection" (one file for each channel).
+    """Layout of the samples of several channels in files; arguments as for ``Writer``.
 
     Attributes:
-        num_channels, layout: as above.
+        num_channels, layout: as for ``Writer``.
         datatype: ``Datatype``.
-        num_files: number of files.
+        num_files: number of files: one, or one for each channel.
         sample_bytes: number of bytes of one sample of all channels together.
-
-    Raises:
-        ValueError: an argument is invalid.
     """
 
     def __init__(self, num_channels, datatype, layout):
@@ -43,15 +35,9 @@ class Packing:
                         self.datatype.component)
 
     def pack(self, samples, out, position=0):
-        """Write samples into an array that :meth:`empty` made.
+        """Write :meth:`check`-ed samples into an array of :meth:`empty`, from a position on.
 
-        Args:
-            samples: sequence of contiguous complex64 arrays of equal length, one for each channel.
-            out: the array.
-            position: index in ``out`` of the first sample written.
-
-        Returns:
-            Number of real and imaginary parts that were clipped, or were NaN and became 0.
+        Return the number of real and imaginary parts that were clipped, or were NaN and became 0.
         """
         each = self.num_channels // self.num_files
         count = len(samples[0])
@@ -62,12 +48,7 @@ class Packing:
     def check(self, samples):
         """Return samples as a list of contiguous complex64 arrays, one for each channel.
 
-        Args:
-            samples: (num_channels, n) complex array, or a sequence of num_channels arrays of
-                length n.
-
-        Raises:
-            ValueError: the samples have another shape.
+        They are a (num_channels, n) array, or a sequence of num_channels arrays of length n.
         """
         if not isinstance(samples, (list, tuple)):
             samples = np.asarray(samples)

@@ -25,11 +25,7 @@ _MOST_SNRS = 10_000
 
 
 def snr_values(value):
-    """Return the SNRs that a value means: a list, a number, "FIRST:LAST:STEP" or "1,2,3".
-
-    Raises:
-        ValueError: it means none, or more than 10,000.
-    """
+    """Return the SNRs that a value means: a list, a number, "FIRST:LAST:STEP" or "1,2,3"."""
     if isinstance(value, list):
         numbers = []
         for entry in value:
@@ -138,12 +134,7 @@ class Campaign:
             raise ValueError(f"campaign: {path}: {printable(error)}") from None
 
     def simulations(self, threads=0, client=None):
-        """Return {name: ``Simulation``}, with these of its arguments.
-
-        Raises:
-            ValueError, ImportError: as for ``Simulation``, with the name.
-            OSError: the folder of the results cannot be made, or a file cannot be read.
-        """
+        """Return {name: ``Simulation``}, with these of its arguments."""
         simulations = {}
         for part in self.parts:
             part.output.parent.mkdir(parents=True, exist_ok=True)
@@ -158,16 +149,7 @@ class Campaign:
         return simulations
 
     def run(self, simulations, seconds=None):
-        """Run the ``simulations()`` together until all points are complete or time is up.
-
-        Args:
-            simulations: {name: ``Simulation``}. Earlier ones come first; the tasks of later ones
-                fill the gaps.
-            seconds: as for ``Simulation.run``.
-
-        Raises:
-            ValueError, OSError: as for ``Simulation.run``.
-        """
+        """Run the ``simulations()``, see ``run_together``."""
         run_together([(simulations[part.name], part.run) for part in self.parts], seconds)
 
 

@@ -89,17 +89,10 @@ class _Point:
 
 
 class Plan:
-    """The points of a simulation, and the frames that they still need.
+    """The points of a ``Simulation.run``, and the frames that they still need.
 
     A detector starts at an SNR when it has made a frame error at each lower one: if it makes none
     there, it skips the higher ones.
-
-    Args:
-        simulation: the ``Simulation``.
-        snrs, errors, max_frames, progress: as for ``Simulation.run``.
-
-    Raises:
-        ValueError: an argument is invalid.
     """
 
     def __init__(self, simulation, snrs, errors=100, max_frames=100_000, progress=None):
@@ -122,13 +115,7 @@ class Plan:
         return all(point.done for points in self._open() for point in points.values())
 
     def next_task(self, slots, seconds, eager):
-        """Return the next ``Task`` to hand out, or None.
-
-        Args:
-            slots: number of tasks that are computed at once.
-            seconds: time that a task should take; None for tasks of one batch.
-            eager: whether to hand out blocks that are probably not needed.
-        """
+        """Return the next ``Task`` to hand out, or None; arguments as for ``_next_task``."""
         for snr, points in zip(self._points, self._open(), strict=True):
             wanting = {label: point.missing() or eager for label, point in points.items()
                        if point.may_need_more()}
@@ -186,14 +173,11 @@ class Plan:
 
 
 def compute(plans, executor, slots, deadline=math.inf):
-    """Carry out plans until all are complete or time is up.
+    """Carry out plans until all are complete or ``time.monotonic()`` has reached the deadline.
 
-    Args:
-        plans: list of ``Plan``. Earlier ones come first; later ones fill the gaps.
-        executor: a ``concurrent.futures.Executor``.
-        slots: number of tasks that the executor's threads compute at once, of one batch each; for a
-            cluster a function that returns the number: a task then takes seconds.
-        deadline: value of ``time.monotonic()`` after which no task is handed out.
+    Earlier plans come first; later ones fill the gaps. ``slots`` is the number of tasks that the
+    ``concurrent.futures.Executor`` computes at once, of one batch each; for a cluster it is a
+    function that returns the number: a task then takes seconds.
     """
     pending = {}    # {future: Task}
     try:
@@ -221,6 +205,11 @@ def compute(plans, executor, slots, deadline=math.inf):
 
 
 def _next_task(plans, slots, seconds):
+    """Return the next task, or None.
+
+    It should take some seconds, or is of one batch if ``seconds`` is None. Blocks that are probably
+    not needed come last (eager).
+    """
     for eager in (False, True):
         for plan in plans:
             task = plan.next_task(slots, seconds, eager)

@@ -104,12 +104,8 @@ class Receivers:
     """The receivers of a simulation. Thread-safe: each thread has receivers of its own.
 
     A copy made with pickle has the same arguments, and makes its receivers when it needs them.
-
-    Args:
-        link: the ``Link``.
-        detectors: {label: detector}, see ``Receiver``.
-        options: further arguments of ``Receiver``.
-        batch: number of blocks for each call of a receiver.
+    ``detectors`` are {label: detector}, ``options`` further arguments of ``Receiver``. A call of a
+    receiver takes ``batch`` blocks.
     """
 
     def __init__(self, link, detectors, options, batch):
@@ -120,16 +116,9 @@ class Receivers:
         return type(self), self._arguments
 
     def count(self, snr, block, count, labels):
-        """Simulate blocks of frames.
+        """Simulate blocks of frames at an SNR in dB, from number ``block`` on.
 
-        Args:
-            snr: SNR in dB.
-            block: number of the first block.
-            count: number of blocks.
-            labels: labels of the detectors that receive the frames.
-
-        Returns:
-            {label: list with ``Counts.sums()`` of each block}
+        Return {label: list with ``Counts.sums()`` of each block} of these detectors.
         """
         link, _, _, batch = self._arguments
         sums = {label: [] for label in labels}

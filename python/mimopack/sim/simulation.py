@@ -184,10 +184,7 @@ def run_together(runs, seconds=None):
     Args:
         runs: list of (``Simulation``, {name: argument} of its ``run`` without seconds). Earlier
             ones come first; the tasks of later ones fill the gaps. All have the same client.
-        seconds: approximate time limit in seconds; None for no limit.
-
-    Raises:
-        ValueError, OSError: as for ``Simulation.run``.
+        seconds: approximate time limit; None for no limit.
     """
     deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
     with ExitStack() as stack:

@@ -22,11 +22,9 @@ def _digest(content):
 
 
 def read_results(path):
-    """Return the content of a file of results. Its checksum may be missing.
+    """Return the content of a file of results, whose checksum may be missing.
 
-    Raises:
-        ValueError: the file holds something else, or is damaged.
-        OSError: the file cannot be read.
+    A ValueError says that the file holds something else, or is damaged.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -44,16 +42,8 @@ def read_results(path):
 class Store:
     """Result rows of a simulation, kept in a file if a path is given.
 
-    An existing file is read first. A file that cannot be continued is never changed.
-
-    Args:
-        path: path of the file, or None.
-        parameters: dictionary of the simulation's parameters; an existing file must have the same.
-
-    Raises:
-        ValueError: the path is no regular file, or the file holds something else, is damaged, or
-            has other parameters.
-        OSError: the file cannot be read.
+    An existing file is read first, and must have the same ``parameters`` of the simulation. A file
+    that cannot be continued is refused with a ValueError, and never changed.
     """
 
     def __init__(self, path, parameters):
@@ -67,10 +57,6 @@ class Store:
         """Context manager: keep other runs away from the file, and read it again first.
 
         ``write`` belongs inside.
-
-        Raises:
-            ValueError: another run holds the file; or as for the class.
-            OSError: the file cannot be locked or read.
         """
         if self._path is None:
             yield
@@ -115,11 +101,7 @@ class Store:
         return sorted(self._rows.values(), key=lambda row: (order[row["detector"]], row["at_db"]))
 
     def write(self):
-        """Write the file. Whatever happens, an older file stays until the new one is complete.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Write the file. Whatever happens, an older file stays until the new one is complete."""
         if self._path is None:
             return
         results = {"what": WHAT, "data": DATA, "parameters": self.parameters, "runs": self.runs,

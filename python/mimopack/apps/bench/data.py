@@ -38,9 +38,7 @@ class Setting:
 def simulate(n, num_tx, num_rx, constellation, noise_var, per_channel, seed=1):
     """Simulate n received vectors, with T = per_channel vectors for each channel matrix.
 
-    Returns:
-        (y, h, bits): y (n, num_rx) complex64, h (n / T, num_rx, num_tx) complex64 and bits
-        (n, num_tx * m) uint8, with m bits per symbol.
+    Return y (n, num_rx), h (n / T, num_rx, num_tx) and bits (n, num_tx * bits per symbol).
     """
     rng = np.random.default_rng(seed)
     h = channel.flat_rayleigh(n // per_channel, num_rx, num_tx, rng).astype(np.complex64)

@@ -57,11 +57,8 @@ def measure(runs, options):
 def error_rate(errors, bits_per_vector):
     """Return the bit error rate and half the width of its 95 % confidence interval.
 
-    Bit errors cluster in vectors, so only vectors are independent.
-
-    Args:
-        errors: (n,) array with the number of bit errors in each vector.
-        bits_per_vector: bits in a vector.
+    ``errors`` has the number of bit errors in each vector: they cluster in vectors, so only vectors
+    are independent.
     """
     n = len(errors)
     spread = float(np.std(errors, ddof=1)) if n > 1 else 0.0

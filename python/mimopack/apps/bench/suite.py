@@ -59,13 +59,8 @@ class Suite:
 def find(name, folder=None):
     """Return a suite by its name.
 
-    Args:
-        name: name of the suite.
-        folder: Python package with a dict ``SUITES``. Default: ``bench/suites`` of the checkout to
-            which this package belongs. That of the current folder may be somebody else's.
-
-    Raises:
-        click.UsageError: the folder or the suite does not exist.
+    ``folder`` is a Python package with a dict ``SUITES``. Default: ``bench/suites`` of the checkout
+    to which this package belongs. That of the current folder may be somebody else's.
     """
     folders = [Path(folder)] if folder else [root / PLACE for root in ROOTS]
     found = next((path.resolve() for path in folders if (path / "__init__.py").exists()), None)

@@ -11,15 +11,9 @@ from ..wifi.pictures import channel_figure, constellation_figure
 
 
 def draw(rows, frame, folder):
-    """Draw all pictures.
+    """Draw summaries of ``Tally`` and a ``wifi.ReceivedFrame``, if there is one, into a folder.
 
-    Args:
-        rows: summaries of ``Tally``.
-        frame: ``wifi.ReceivedFrame`` to draw, or None.
-        folder: folder for the pictures.
-
-    Yields:
-        The path of each picture.
+    Yield the path of each picture.
     """
     with plt.rc_context(STYLE):
         yield save(_decoded(rows), folder / "detectors.png", follow=False)

@@ -37,13 +37,9 @@ class _Source(sigmf_multichannel_source):
 
 
 class Playback:
-    """Plays a recording through a receiver.
+    """Plays a recording through receivers; arguments as for ``wifi_receiver``.
 
     Args:
-        reader: ``recording.Reader``.
-        sample_rate: sample rate of the receiver, see ``wifi_receiver``.
-        backend: backend of the detectors.
-        iterations: passes of detector and decoder, see ``wifi_receiver``.
         interruption: ``Interruption`` that ends the recording at the present sample, or None.
 
     Attributes:
@@ -57,23 +53,14 @@ class Playback:
                              frequency=reader.frequency, backend=backend, iterations=iterations)
 
     def receiver(self, detector):
-        """Create a receiver with a detector.
-
-        Raises:
-            ValueError: the receiver does not support the detector or an option.
-        """
+        """Create a receiver with a detector."""
         return wifi_receiver(detector=detector, **self._options)
 
     def frames(self, detector, keep_symbols=False, on_look=lambda samples: None):
         """Play the recording once, and yield each ``wifi.ReceivedFrame``.
 
-        Args:
-            detector: detector of the receiver.
-            keep_symbols: whether the frames have equalised points.
-            on_look: function called regularly with the number of samples searched.
-
-        Raises:
-            OSError: the recording cannot be read.
+        ``keep_symbols`` says whether the frames have equalised points; ``on_look`` is called
+        regularly with the number of samples searched.
         """
         source, receiver, frames = _Source(self._reader), self.receiver(detector), SimpleQueue()
         receiver.listen(lambda frame, time: frames.put(frame), symbols=keep_symbols)
@@ -101,11 +88,7 @@ class Playback:
     def time(self, detector, samples):
         """Repeat the recording for about ``samples`` samples; nothing receives the frames.
 
-        Returns:
-            (samples per antenna, seconds from the flowgraph's start to its end).
-
-        Raises:
-            OSError: as :meth:`frames`.
+        Return (samples per antenna, seconds from the flowgraph's start to its end).
         """
         rounds = max(1, round(samples / self._reader.num_samples))
         source, receiver = _Source(self._reader, repeat=True), self.receiver(detector)
