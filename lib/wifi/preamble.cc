@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Confirmation and timing of preambles; tests/support/wifi_oracle.py has the formulas in
- * NumPy. A preamble's results depend on its samples only. Places count samples at 20 MS/s,
- * or samples of the stream where a comment says so. */
+/* Confirmation and timing of preambles. A preamble's results depend on its samples only.
+ * Places count samples at 20 MS/s, or samples of the stream where a comment says so. */
 #include "wifi/preamble_samples.h"
 #include "wifi/preamble_spectra.h"
 #include <cmath>

@@ -12,31 +12,7 @@ import zlib
 import numpy as np
 from gnuradio.mimopack import constellation as constellations
 
-# The long training field nominally begins after ten periods of the short one. It may begin earlier
-# or later by these numbers of samples at 20 MS/s, counted from the best window.
-_EARLY, _LATE = 14, 64
-_GUARD = 16
-_LTF_START = 192    # from the start of the short field to the first FFT window
-# Number of path delays after the first path that the search for the long training field includes.
-_SEARCH_DELAY = 8
-_LAG64_THRESHOLD = 0.3
-# The same threshold for subcarriers, without those that hold only noise.
-_INSIDE_THRESHOLD = 0.4
-# A mean counts as a DC offset if the ratio of its energy to the power exceeds this limit. A signal
-# with an unknown carrier offset seldom has such a strong mean.
-_LEAST_DIRECT = 8.0
-_ADVANCE = 4    # largest cyclic advance of an antenna in the non-HT preamble
-
-# Delays of the 64 taps of a channel. A negative delay is an index from the end of an inverse FFT.
-_DELAYS = np.arange(-32, 32)
-_NEAR = np.abs(_DELAYS) <= _GUARD + 8
-# Taps of a channel, and the smallest share of the total power in these taps that indicates a
-# channel. Noise alone puts the share _WIDTH / 64 into them.
-_WIDTH = _ADVANCE + _GUARD + 1
-_TAPS = np.arange(-_ADVANCE - 4, _GUARD - 3)
-_CONCENTRATED = _WIDTH / 64 + 0.35 * (1 - _WIDTH / 64)
-# Subcarriers of a legacy preamble.
-_CARRIERS = np.delete(np.arange(-26, 27), 26)
+_DELAYS = np.arange(-32, 32)    # of the 64 taps of a channel
 
 # A-priori standard deviation of sampling clock offsets.
 _CLOCK_DEVIATION = 25e-6
@@ -144,109 +120,6 @@ def _smoothed(values, ratio):
     return np.einsum("fij,fj->fi", weight, values) / weight.sum(axis=2)
 
 
-def acquire(samples, lag16, scale, bins, sequence):
-    """Find preambles as ``_core.wifi.Follower.acquire`` does, one candidate at a time.
-
-    Args:
-        samples: (n, R, 334 * scale) complex; a row begins with the best window of the short
-            training field.
-        lag16: (n,) complex, correlation of this window with itself at a lag of 16 * scale samples.
-        scale: sample rate over 20 MS/s.
-        bins: (parts, 52) bins of the subcarriers of each 20 MHz part, in an FFT of 64 * scale.
-        sequence: (52,) the long training field, in the order of the subcarriers.
-
-    Returns:
-        A list with None for a candidate that is no preamble, otherwise (bit mask of the 20 MHz
-        parts, first sample of the frame, first sample of the first FFT window, carrier offset in
-        cycles per sample).
-    """
-    return [_acquire(np.asarray(candidate, complex), lag, scale, bins, sequence)
-            for candidate, lag in zip(samples, lag16, strict=True)]
-
-
-def _acquire(x, lag16, w, bins, sequence):
-    fft = 64 * w
-    n = x.shape[1]
-    mean = x.mean(axis=1)
-    x = x - np.where(np.abs(mean)**2 * n**2 > _LEAST_DIRECT * np.sum(np.abs(x)**2, axis=1),
-                     mean, 0)[:, None]
-    coarse = -np.angle(lag16) / (2 * np.pi * 16 * w)
-    first = (_LTF_START - _LATE - _GUARD) * w
-    tail = x[:, first:] * np.exp(-2j * np.pi * coarse * np.arange(n - first))
-    power = np.mean(np.abs(tail)**2, axis=1)
-    if not np.isfinite(power).all() or not power.any():
-        return None
-    tail /= np.sqrt(np.where(power > 0, power, 1))[:, None]
-    # Correlate with the long training field of each part, repeated twice.
-    total = np.zeros(tail.shape[1] - 2 * fft + 1)
-    for row in bins:
-        spectrum = np.zeros(fft)
-        spectrum[row] = sequence
-        reference = np.tile(np.fft.ifft(spectrum), 2)
-        for antenna in tail:
-            total += np.abs(np.correlate(antenna, reference))**2
-    total = total[::w]    # no part is wider than 20 MHz
-    width = _ADVANCE + _SEARCH_DELAY + 1
-    best = np.argmax(np.convolve(total, np.ones(width), "valid")) + _ADVANCE
-    place = int(np.clip(best, _GUARD, total.size - 1)) * w
-    near = tail[:, place - 8 * w:place + 2 * fft]
-    early, late = near[:, :fft + 8 * w], near[:, fft:]
-    lag64 = np.sum(early * late.conj(), axis=1)
-    size = np.sqrt(np.sum(np.abs(early)**2, axis=1) * np.sum(np.abs(late)**2, axis=1))
-    if np.abs(lag64.sum()) <= _LAG64_THRESHOLD * size.sum():
-        return None
-    # Weight antennas by their SNR, which follows from the correlation.
-    weight = 1 / np.maximum(size - np.abs(lag64), 0.05 * size + 1e-30)
-    residual = -np.angle(np.sum(weight * lag64)) / (2 * np.pi * fft)
-    halves = tail[:, place:place + 2 * fft] * np.exp(-2j * np.pi * residual * np.arange(2 * fft))
-    # (rx, 2, parts, 52)
-    spectrum = np.fft.fft(halves.reshape(len(x), 2, fft))[..., bins]
-    part = _occupied(spectrum, sequence)
-    if not part:
-        return None
-    chosen = [s for s in range(len(bins)) if part >> s & 1]
-    delay, shift = _timing(spectrum[:, :, chosen], sequence)
-    ltf = first + place
-    return part, ltf + (delay - _LTF_START) * w, ltf + shift * w, coarse + residual
-
-
-def _occupied(spectrum, sequence):
-    """Return a bit mask of the 20 MHz parts that hold a long training field."""
-    first, second = spectrum[:, 0], spectrum[:, 1]
-    power = np.sum(np.abs(first)**2 + np.abs(second)**2, axis=(0, 2)) / 2
-    agreement = np.sum(first * second.conj(), axis=(0, 2)).real
-    both = first + second
-    size = np.abs(both)
-    limit = 2 * np.median(size, axis=2, keepdims=True)
-    both = both * np.minimum(1, limit / np.maximum(size, 1e-30))
-    taps = np.sum(np.abs(np.fft.ifft(_grid(both * sequence)))**2, axis=0)
-    short = taps[:, _TAPS].sum(axis=1) > _CONCENTRATED * taps.sum(axis=1)
-    good = (agreement > _INSIDE_THRESHOLD * power) & short & (power > 0.01 * power.max())
-    if good.all():
-        return (1 << good.size) - 1
-    pairs = [i for i in range(0, good.size, 2) if good[i:i + 2].all()]
-    if pairs:
-        return 3 << max(pairs, key=lambda i: agreement[i:i + 2].sum())
-    if good.any():
-        return 1 << int(np.argmax(np.where(good, agreement, -np.inf)))
-    return 0
-
-
-def _timing(spectrum, sequence):
-    """Return delay of the first path and window shift from spectra (rx, 2, parts, 52)."""
-    first, second = spectrum[:, 0], spectrum[:, 1]
-    noise = np.mean(np.abs(first - second)**2, axis=(1, 2))
-    mean = (first + second) * sequence * (0.5 + 0.5 * np.cos(np.pi * _CARRIERS / 27))
-    mean /= np.sqrt(noise + 1e-30)[:, None, None]
-    power = np.sum(np.abs(np.fft.ifft(_grid(mean)))**2, axis=(0, 1))[_DELAYS]
-    floor = np.median(power) * (1 + 4 / np.sqrt(spectrum.shape[0] * spectrum.shape[2]))
-    power = np.maximum(power - floor, 0) * _NEAR
-    if not power.any():
-        return 0, -_GUARD // 4
-    delay = _DELAYS[np.argmax(power > 0.4 * power.max())]
-    return delay, window_shift(power, _GUARD)
-
-
 def window_shift(power, guard):
     """Return the shift of a window with the least interference from neighbouring symbols.
 
@@ -259,13 +132,6 @@ def window_shift(power, guard):
     cost = power @ outside
     best = np.flatnonzero(cost <= cost.min() + 0.01 * power.sum())
     return shifts[best[(best.size - 1) // 2]]
-
-
-def _grid(values):
-    """Put legacy carriers (..., 52) into the bins of a 64-point FFT."""
-    out = np.zeros((*values.shape[:-1], 64), values.dtype)
-    out[..., _CARRIERS % 64] = values
-    return out
 
 
 # Main lobe of a Hann window: distance from a path (_LOBE) at which the power is _LOBE_DB lower.
