@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tests of every detector: the contract's properties, sizes, backends, erasures."""
 
-import itertools
-
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors
@@ -154,25 +152,6 @@ def test_layers_that_differ_equal_reference(name):
             expected = create(name, "reference", **size).detect(y, h, noise_var, known)
             assert expected.shape == bits.shape
             assert_close(create(name, "cpu", **size).detect(y, h, noise_var, known), expected)
-
-
-@pytest.mark.parametrize("name", ["softsphere", "nway", "kbest", "mla"])
-def test_layers_that_differ_are_searched_exactly(name):
-    """Against a search of all products of the layers' points, written out here."""
-    layers = [constellation.get(points) for points in ("qam16", "bpsk")]
-    y, h, noise_var, _ = problem(40, 2, 2, layers, 12)
-    own = {"nway": {"llr_clip": None}, "softsphere": {"llr_clip": None},
-           "kbest": {"k": 32, "llr_clip": None}}.get(name, {})
-    llr = create(name, "cpu", 2, 2, layers, **own).detect(y, h, noise_var)
-    candidates = list(itertools.product(range(16), range(2)))
-    sent = np.array([[points.points[k] for points, k in zip(layers, candidate, strict=True)]
-                     for candidate in candidates])
-    bits = np.array([np.concatenate([points.bits[k] for points, k in zip(
-        layers, candidate, strict=True)]) for candidate in candidates])
-    metric = np.sum(np.abs(y[:, None] - np.einsum("nij,cj->nci", h, sent)) ** 2, axis=2) / noise_var
-    nearest = [np.min(np.where(bits.T[None] == value, metric[:, None], np.inf), axis=2)
-               for value in (0, 1)]
-    assert_close(llr, nearest[0] - nearest[1])
 
 
 @pytest.mark.quick
