@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Block: record several antennas in SigMF."""
 
+from contextlib import suppress
+
 from ..checks import choice
 from ..recording import OVERLOADS, Recorder, Writer
 from .hierarchy import hierarchical_block
@@ -73,7 +75,7 @@ class sigmf_multichannel_sink(hierarchical_block):
                                      self.recorder.timeline, bool(timestamp), self, self._log,
                                      sample_rate if overload == "drop" else None)
         self.connect_inputs(self._samples)
-        self._frames = message_taker(self, "frames", self._annotate, self._log, self._save)
+        self._frames = message_taker(self, "frames", self._annotate, self._log, self.save)
         self._error_logged = False
 
     def counts(self):
@@ -102,7 +104,10 @@ class sigmf_multichannel_sink(hierarchical_block):
         the stop.
         """
         self._frames.drain()
-        self.recorder.save()
+        try:
+            self.recorder.save()
+        finally:
+            self._has_failed()    # the disk may have failed at the last samples
 
     def close(self):
         """Write the metadata, end the thread and close the files. Recording cannot continue.
@@ -126,13 +131,9 @@ class sigmf_multichannel_sink(hierarchical_block):
 
     def take(self, samples, first):
         """Record samples; return whether the stream continues."""
-        recorder = self.recorder
-        try:
+        recorder, taken = self.recorder, 0
+        with suppress(OSError):    # logged below
             taken = recorder.write(samples, first)
-        except Exception:
-            if recorder.error is None:
-                raise
-            taken = 0
         if self._has_failed():
             return recorder.overload == "drop"
         if taken < len(samples[0]):
@@ -142,9 +143,8 @@ class sigmf_multichannel_sink(hierarchical_block):
 
     def end(self, _done):
         """End the stream."""
+        self.save()
         recorder = self.recorder
-        self._frames.drain()
-        self._save()
         if recorder.clipped:
             self._log.warn("clipping", f"{recorder.clipped} values exceeded full scale and were "
                            "clipped: scale the signal down")
@@ -167,10 +167,3 @@ class sigmf_multichannel_sink(hierarchical_block):
     def _annotate(self, message):
         start, count, fields = frame_of(message)
         self.recorder.annotate(start, count, **fields)
-
-    def _save(self):
-        try:
-            self.recorder.save()
-        except Exception as error:  # an exception in stop() would end the process
-            self._log.error(f"the metadata was not written: {error}")
-        self._has_failed()    # the disk may have failed at the last samples
