@@ -12,7 +12,6 @@ from detector_blocks import Sink, Source
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding, recording
 from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, wifi_pdus
-from gnuradio.mimopack.blocks.fec_encoder import u8_pmt
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from simulated import problem
 from wifi_air import data_mpdu
@@ -291,7 +290,7 @@ MESSAGES = {
         inner=lambda block: (block, "_decode"), failures=lambda block: block.refused()),
     "fec_encoder_pdu": lambda: Case(
         lambda folder: mimopack.fec_encoder_pdu(CODE),
-        good={"in": pmt.cons(pmt.PMT_NIL, u8_pmt(_bits(288)))},
+        good={"in": pmt.cons(pmt.PMT_NIL, pmt.to_pmt(_bits(288)))},
         refused={"in": lambda block: block.refused()},
         inner=lambda block: (type(block._code), "encode"), failures=lambda block: block.refused()),
     "wifi_airtime": lambda: _view("wifi_airtime", "frames", row_seconds=1e-5),

@@ -7,9 +7,10 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import to_pmt
 from ..checks import choice, flag, integer, positive
 from .decoding import Decoding, refuse_reserved
-from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts, u8_pmt
+from .fec_encoder import IN, OUT, batch_of_codewords, codewords, pdu_parts
 from .message_stream import Listening
 from .streams import batched_block, vector
 
@@ -176,7 +177,7 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
     def _take(self, message):
         with self._log.guard("PDU"):
             info, values = pdu_parts(message)
-            llr = codewords(_llrs(values), self._code.num_bits, "LLRs")
+            llr = codewords(values, self._code.num_bits, np.float32, np.int8)
             before = self._undecoded, self._erasures, self._iterations_taken
             bits, posterior = self._decode(llr)
             undecoded, erasures = self._undecoded - before[0], self._erasures - before[1]
@@ -184,16 +185,8 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
                                ("erasures", erasures),
                                ("iterations", (self._iterations_taken - before[2]) / len(llr))):
                 info = pmt.dict_add(info, pmt.intern(key), pmt.to_pmt(value))
-            self.message_port_pub(OUT, pmt.cons(info, u8_pmt(bits)))
+            self.message_port_pub(OUT, pmt.cons(info, to_pmt(bits.tobytes())))
             if self._llr_output:
                 self.message_port_pub(LLR, pmt.cons(info, pmt.init_f32vector(
                     posterior.size, posterior.ravel().tolist())))
         self._report()
-
-
-def _llrs(values):
-    if pmt.is_f32vector(values):
-        return np.array(pmt.f32vector_elements(values), np.float32)
-    if pmt.is_s8vector(values):
-        return np.array(pmt.s8vector_elements(values), np.int8)
-    raise ValueError("it holds neither an f32vector nor an s8vector")

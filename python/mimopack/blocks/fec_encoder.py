@@ -7,6 +7,7 @@ import pmt
 from gnuradio import gr
 
 from .. import coding
+from .._runtime import to_pmt
 from .message_stream import Listening
 from .streams import BlockLog, batched_block, vector
 
@@ -86,11 +87,9 @@ class fec_encoder_pdu(Listening, gr.basic_block):
     def _take(self, message):
         with self._log.guard("PDU"):
             info, values = pdu_parts(message)
-            if not pmt.is_u8vector(values):
-                raise ValueError("the message has no u8vector")
-            bits = codewords(np.array(pmt.u8vector_elements(values), np.uint8),
-                             self._code.num_info, "bits")
-            self.message_port_pub(OUT, pmt.cons(info, u8_pmt(self._code.encode(bits & 1))))
+            bits = codewords(values, self._code.num_info, np.uint8)
+            coded = self._code.encode(bits & 1)
+            self.message_port_pub(OUT, pmt.cons(info, to_pmt(coded.tobytes())))
 
 
 def pdu_parts(message):
@@ -105,13 +104,15 @@ def pdu_parts(message):
     return pmt.car(message), pmt.cdr(message)
 
 
-def codewords(values, width, what):
-    """Return values as an array (n, width); ValueError unless they fill one or more whole rows."""
-    if not values.size or values.size % width:
-        raise ValueError(f"got {values.size} {what}, must be a positive multiple of {width}")
-    return values.reshape(-1, width)
+def codewords(values, width, *kinds):
+    """Return the vector of a PDU, of one of some NumPy types, as an array (n, width).
 
-
-def u8_pmt(bits):
-    """Return a u8vector with the bytes of an array."""
-    return pmt.init_u8vector(bits.size, bits.ravel().tolist())
+    Raises:
+        ValueError: the vector is of another type, or does not fill one or more whole rows.
+    """
+    array = pmt.to_python(values) if pmt.is_uniform_vector(values) else np.array(None)
+    if array.dtype not in kinds:
+        raise ValueError(f"the message has no vector of {kinds[0].__name__}")
+    if not array.size or array.size % width:
+        raise ValueError(f"got {array.size} values, must be a positive multiple of {width}")
+    return array.reshape(-1, width)
