@@ -11,7 +11,7 @@ from gnuradio.mimopack.coding.scrambler import scrambler_sequence
 from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, carriers, mac, training
 from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.data_field import DataField
-from gnuradio.mimopack.wifi.headers import HeaderReader
+from gnuradio.mimopack.wifi.headers import HeaderReader, announced
 from gnuradio.mimopack.wifi.interleaving import bit_order
 
 pytestmark = pytest.mark.quick
@@ -80,8 +80,8 @@ class TestFrame:
         symbols = np.zeros((1, 3, 52), np.complex64)
         symbols[..., carriers.legacy().data_index] = 2.0 * annex.SIGNAL_INTERLEAVED - 1
         symbols[..., carriers.legacy().pilot_index] = training.legacy_pilots(0, 3)
-        header, = HeaderReader(1).parse(symbols, np.full(1, 520.0), 20)
-        assert header[0] == NonHT(36, 100)
+        fields, = HeaderReader(1).core.read_symbols(symbols, np.full(1, 520.0))
+        assert announced(*fields, 20).format == NonHT(36, 100)
 
     def test_data_before_scrambling(self):
         """Table I-13: 16 bits of SERVICE, then octets with the least significant bit first."""

@@ -22,7 +22,7 @@ from gnuradio.mimopack.wifi import (
 )
 from gnuradio.mimopack.wifi.interleaving import bit_order
 from gnuradio.mimopack.wifi.points import known_points
-from gnuradio.mimopack.wifi.preamble import acquisition
+from gnuradio.mimopack.wifi.synchroniser import acquisition
 
 pytestmark = pytest.mark.quick
 

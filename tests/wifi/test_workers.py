@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import _runtime, detectors
 from gnuradio.mimopack.wifi import HT, Receiver, sample_store
-from gnuradio.mimopack.wifi.headers import Header
-from gnuradio.mimopack.wifi.synchroniser import Found
+from gnuradio.mimopack.wifi.synchroniser import FoundFrame
 from wifi_air import FRAMES, air, data_mpdu
 
 SAMPLES, SENT = air(8 * FRAMES, num_rx=2, gap=120)
@@ -86,8 +85,7 @@ def test_a_frame_needs_no_python_on_the_other_threads():
 def batch_sizes(receiver, length, seconds):
     """Return the sizes of the batches of twelve frames of 64-QAM with four streams."""
     f = HT(31, length)
-    found = [Found(None, Header(f, "", f.num_samples, 0, None, None, {}), None, 0, False, False,
-                   f.num_samples)] * 12
+    found = [FoundFrame(0, 0, 0.0, (0,), 0, f, "", {}, None, None, f.num_samples, False)] * 12
     return list(map(len, receiver._decoder.batches(found, 12, seconds)))
 
 

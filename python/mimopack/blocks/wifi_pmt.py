@@ -17,9 +17,7 @@ from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
 from ..wifi.fields import fields_of, report_with_counts
 from ..wifi.frame import FrameVectors, ReceivedFrame
-from ..wifi.headers import Header
-from ..wifi.preamble import Preamble
-from ..wifi.synchroniser import Found
+from ..wifi.synchroniser import FoundFrame
 from .fec_encoder import pdu_parts
 from .settings import scalar
 
@@ -33,6 +31,7 @@ _OF_ANNOUNCED = dict.fromkeys(_ANNOUNCED + field.name for field in fields_of("an
 _OF_FOUND = {"start": int, "num_samples": int, "sample_rate": float, "num_rx": int, "first": int,
              "window": int, "cfo": float, "problem": str, "truncated": bool, "inside": bool,
              "subchannels": np.ndarray, "signal": np.ndarray, "noise": np.ndarray, "centre": int}
+_COMPUTED = "sample_rate", "num_rx", "subchannels"    # of these, not equal to attributes
 
 
 def frame_to_pmt(frame, **extra):
@@ -90,22 +89,19 @@ def found_to_pmt(found, sample_rate, **extra):
     The dictionary has the known fields of the frame. ``extra`` adds or replaces keys. The c32vector
     holds the frame's samples as received, ordered by antenna.
     """
-    preamble, header, f = found.preamble, found.header, found.header.format
-    values = {
-        "start": preamble.start, "time": preamble.start / sample_rate,
-        "num_samples": found.num_samples, "sample_rate": sample_rate,
-        "num_rx": len(found.samples), "first": found.first, "window": preamble.window,
-        "cfo_hz": preamble.cfo * sample_rate, "cfo": preamble.cfo,
-        "snr_db": float(10 * np.log10(np.mean(header.signal / header.noise) + 1e-30)),
-        "problem": header.problem, "truncated": found.truncated, "inside": found.inside,
-        "subchannels": np.array(preamble.subchannels),
-        "signal": header.signal, "noise": header.noise, "centre": header.centre}
+    f = found.format
+    values = {name: getattr(found, name) for name in _OF_FOUND if name not in _COMPUTED}
+    values |= {
+        "time": found.start / sample_rate, "sample_rate": sample_rate,
+        "num_rx": len(found.samples), "cfo_hz": found.cfo * sample_rate,
+        "snr_db": float(10 * np.log10(np.mean(found.signal / found.noise) + 1e-30)),
+        "subchannels": np.array(found.subchannels)}
     if f is not None:
         values |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
-                 "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
-                 "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
+                   "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
+                   "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
         values |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
-    values |= {_ANNOUNCED + name: value for name, value in header.announced.items()}
+    values |= {_ANNOUNCED + name: value for name, value in found.announced.items()}
     return to_pdu(values | extra, found.samples)
 
 
@@ -183,10 +179,9 @@ def found_from_pmt(message, num_rx, sample_rate):
     if not subchannels or not set(subchannels) <= set(range(width)):
         raise ValueError(f"subchannels: got {subchannels}, must be one or several of 0 to "
                          f"{width - 1}")
-    start, window, first = (integer(name, facts[name], -2**62, 2**62)
-                            for name in ("start", "window", "first"))
-    num_samples = integer("num_samples", facts["num_samples"], 0, 2**62)
-    preamble = Preamble(start, window, facts["cfo"], subchannels)
+    for name in ("start", "window", "first"):
+        integer(name, facts[name], -2**62, 2**62)
+    integer("num_samples", facts["num_samples"], 0, 2**62)
     signal, noise = facts["signal"], facts["noise"]
     if not signal.size == noise.size == num_rx or not np.isfinite([signal, noise]).all() or (
             noise <= 0).any() or (signal < 0).any():
@@ -194,18 +189,20 @@ def found_from_pmt(message, num_rx, sample_rate):
                          "above 0 (noise)")
     announced = {name.removeprefix(_ANNOUNCED): value
                  for name, value in to_python_dict(dictionary, _OF_ANNOUNCED).items()}
-    header = Header(_format(to_python_dict(dictionary, _OF_FORMAT)), facts["problem"],
-                    num_samples // width, facts["centre"], noise, signal, announced)
-    if header.format is None and not header.problem:
+    f = _format(to_python_dict(dictionary, _OF_FORMAT))
+    if f is None and not facts["problem"]:
         raise ValueError("problem: got no text, must say why there is no format")
     least = FFT_20 * width
-    if header.format is not None and not facts["truncated"] and samples.size < least * num_rx:
+    if f is not None and not facts["truncated"] and samples.size < least * num_rx:
         raise ValueError(f"samples: got {samples.size // num_rx} per antenna, must be at least "
                          f"{least}")
-    if not 0 <= window - first < 2**20:
-        raise ValueError(f"window: got {window}, must be {first} (first) to {first + 2**20 - 1}")
-    return Found(preamble, header, samples.reshape(num_rx, -1), first, facts["truncated"],
-                 facts["inside"], num_samples)
+    first = facts["first"]
+    if not 0 <= facts["window"] - first < 2**20:
+        raise ValueError(f"window: got {facts['window']}, must be {first} (first) to "
+                         f"{first + 2**20 - 1}")
+    facts = {name: value for name, value in facts.items() if name not in _COMPUTED}
+    return FoundFrame(**facts, subchannels=subchannels, format=f, announced=announced,
+                      samples=samples.reshape(num_rx, -1))
 
 
 def _format(values):

@@ -446,7 +446,7 @@ class _SynchroniserSink(SampleSink):
 
     def _send(self, found):
         self._found += 1
-        start = found.preamble.start
+        start = found.start
         frequency = self.timeline.frequency(start) or self._frequency
         self.outlet.send("frames", found_to_pmt(found, self._rate, freq=frequency,
                                                 **times(self.timeline.time(start))))

@@ -65,8 +65,8 @@ def _frames(samples, sample_rate):
     """Return the frames of one antenna: (n, 3), their starts, carrier offsets in Hz, and ends."""
     sync = Synchroniser(1, sample_rate)
     found = sync.process(samples) + sync.finish()
-    return np.array([(one.preamble.start, one.preamble.cfo * sample_rate,
-                      min(one.preamble.start + one.num_samples, samples.shape[1]))
+    return np.array([(one.start, one.cfo * sample_rate,
+                      min(one.start + one.num_samples, samples.shape[1]))
                      for one in found if not one.inside]).reshape(-1, 3)
 
 

@@ -105,7 +105,7 @@ class ChannelEstimator:
         self.counts["frames"] += len(found)
         out, able = [None] * len(found), []
         for index, one in enumerate(found):
-            problem = self._decoder.problem(one) or self._refusal(one.header.format)
+            problem = self._decoder.problem(one) or self._refusal(one.format)
             if problem:
                 out[index] = self._decoder.failed(one, problem)
             else:

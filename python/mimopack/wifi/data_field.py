@@ -193,7 +193,7 @@ class DataField:
         found = _core.wifi.descramble(
             np.ascontiguousarray(scrambled), size=f.num_scrambled, end=self._end, length=f.length,
             aggregated=f.aggregated)
-        return [Payload(psdu, seed_of(service), ok, bits[0], *mac.at_places(psdu, places, complete))
+        return [Payload(psdu, seed_of(service), ok, bits[0], mac.at_places(psdu, places), complete)
                 for ((psdu, places, complete, service), bits), ok in zip(
                     found, holds or [None] * len(found), strict=True)]
 

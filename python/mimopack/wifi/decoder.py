@@ -101,7 +101,7 @@ class Begun(NamedTuple):
 
     Attributes:
         task: ``_core.wifi.Demodulation`` for any thread, a ``_core.Task``.
-        group: list of :class:`synchroniser.Found`, the frames.
+        group: list of :class:`synchroniser.FoundFrame`, the frames.
         setup: what they are decoded with.
         lower: matrices that undo the whitening across antennas; None without it.
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
@@ -120,6 +120,7 @@ class _Setup(NamedTuple):
     Attributes:
         demodulator: :class:`Demodulator`.
         detector: MIMO detector; None for frames that are only demodulated.
+        label: name of the detector with its parameters, if they are known; "" without one.
         refusal: why the detector refuses such frames; "" if it does not.
         turn: frequency in Hz that turns the phase by one radian from symbol to symbol.
         steps: see :func:`data_field.demodulate_and_decode`.
@@ -127,6 +128,7 @@ class _Setup(NamedTuple):
 
     demodulator: Demodulator
     detector: object
+    label: str
     refusal: str
     turn: float
     steps: dict
@@ -175,7 +177,7 @@ class FrameDecoder:
         """Divide frames into batches to decode together. Frames of a batch have the same kind.
 
         Args:
-            found: list of :class:`synchroniser.Found` with known formats.
+            found: list of :class:`synchroniser.FoundFrame` with known formats.
             threads: number of threads that share the frames.
             seconds: duration of the samples that were searched at once.
 
@@ -189,8 +191,8 @@ class FrameDecoder:
         late = seconds / _BEHIND
         out = []
         for kind, indices in groups.items():
-            f = found[indices[0]].header.format
-            mean = sum([found[i].header.format.num_symbols for i in indices]) / len(indices)
+            f = found[indices[0]].format
+            mean = sum([found[i].format.num_symbols for i in indices]) / len(indices)
             symbols = max(1, mean * self.settings.num_rx * f.bandwidth_mhz // 20)
             least = ceil(_LEAST_SYMBOLS * min(_LARGER, max(1.0, late)) / symbols)
             cost = self._costs.get(kind, 0.0) * mean
@@ -208,7 +210,7 @@ class FrameDecoder:
         """Decode frames of one kind, none of which may have a :meth:`problem`.
 
         Args:
-            found: list of :class:`synchroniser.Found`.
+            found: list of :class:`synchroniser.FoundFrame`.
             keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
 
         Returns:
@@ -229,7 +231,7 @@ class FrameDecoder:
         """
         setup = self._setup(found[0])
         samples, lower = self._whitened(found, setup.demodulator)
-        formats = [one.header.format for one in found]
+        formats = [one.format for one in found]
         steps = setup.steps
         if steps:
             vectors = sum([f.num_symbols for f in formats]) * formats[0].plan.num_data
@@ -243,32 +245,28 @@ class FrameDecoder:
 
         An element is None if :meth:`improve` has to go on. Raises what the task raised.
         """
-        setup, task = begun.setup, begun.task
+        task, group = begun.task, begun.group
         seconds = task.value()
         self._timer.add(dict(zip(_STAGES, seconds, strict=True)))
-        group = begun.group
-        symbols = sum([one.header.format.num_symbols for one in group])
+        symbols = sum([one.format.num_symbols for one in group])
         self._costs[_kind(group[0])] = sum(seconds) / max(1, symbols)
-        detector = _label(setup.detector) if setup.steps else ""
-        reports = []
-        for i, (one, known) in enumerate(zip(group, self._known(group), strict=True)):
-            found = _Found(*task.report(i))
-            if not found.payload:
-                if setup.detector is not None:    # some step has no C++
-                    reports.append(None)
-                    continue
-                found = found._replace(evm=())
-            elif not found.payload[2] and self._improves:
-                reports.append(None)
-                continue
-            lower = None if begun.lower is None else begun.lower[i]
-            report = self._report(setup, one, known, found, detector, lower)
-            report.problem = setup.refusal
-            if begun.keep_symbols and found.payload:
-                d = setup.demodulator.demodulated(task, [i])
-                report.symbols = self._symbols(one.header.format, d)[0]
-            reports.append(report)
-        return reports
+        return [self._finished(begun, i, report) for i, report in enumerate(self._reports(group))]
+
+    def _finished(self, begun, i, report):
+        """Complete and return the report of frame i; None if :meth:`improve` has to go on."""
+        setup = begun.setup
+        payload, *results = begun.task.report(i)
+        if payload is None and setup.detector is not None:    # some step has no C++
+            return None
+        if payload is not None and not payload[2] and self._improves:
+            return None
+        self._complete(report, begun, i, payload, *results)
+        if payload is None:    # demodulated only
+            report.evm_db = ()
+        elif begun.keep_symbols:
+            d = setup.demodulator.demodulated(begun.task, [i])
+            report.symbols = self._symbols(report.format, d)[0]
+        return report
 
     def improve(self, begun, left):
         """Decode frames that :meth:`finish` has left.
@@ -284,7 +282,7 @@ class FrameDecoder:
         """
         groups = {}
         for i in left:
-            groups.setdefault(begun.group[i].header.format.key, []).append(i)
+            groups.setdefault(begun.group[i].format.key, []).append(i)
         self._timer.end()
         reports = {}
         with np.errstate(all="ignore"):
@@ -308,10 +306,10 @@ class FrameDecoder:
             return [self._vectors(begun, i) for i in range(len(found))]
 
     def problem(self, one):
-        """Return why a frame (:class:`synchroniser.Found`) cannot be decoded; "" if it can."""
-        f = one.header.format
+        """Return why a frame (:class:`synchroniser.FoundFrame`) cannot be decoded; "" if it can."""
+        f = one.format
         if f is None:
-            return one.header.problem
+            return one.problem
         if f.contradiction:
             return f.contradiction
         rows = self.settings.num_rx
@@ -326,8 +324,9 @@ class FrameDecoder:
 
     def failed(self, one, problem):
         """Return the :class:`ReceivedFrame` of a frame that cannot be decoded."""
-        return ReceivedFrame(**self._known([one])[0], format=one.header.format, problem=problem,
-                             announced=one.header.announced)
+        report, = self._reports([one])
+        report.problem = problem
+        return report
 
     def failure(self, one, error):
         """Return the :class:`ReceivedFrame` of a frame whose decoding raised an exception."""
@@ -335,7 +334,7 @@ class FrameDecoder:
         if words not in self._logged:
             self._logged.add(words)
             _log.error("the frame at sample %d was not decoded (logged once per error)",
-                       one.preamble.start, exc_info=error)
+                       one.start, exc_info=error)
         return self.failed(one, f"{FAILED}{type(error).__name__}")
 
     def _attempt(self, begun, indices):
@@ -359,9 +358,9 @@ class FrameDecoder:
 
     def _setup(self, one):
         """Return the :class:`_Setup` of frames of the kind of a frame."""
-        f, kind = one.header.format, _kind(one)
+        f, kind = one.format, _kind(one)
         if kind not in self._setups:
-            demodulator = Demodulator(f, self.settings.scale, one.header.centre,
+            demodulator = Demodulator(f, self.settings.scale, one.centre,
                                       self.settings.smoothing)
             detector, refusal = None, ""
             if f.num_symbols and self.settings.detector:
@@ -371,15 +370,16 @@ class FrameDecoder:
                 except _Refused as refused:
                     refusal = str(refused)
             turn = self.settings.sample_rate / (2 * np.pi * f.symbol * self.settings.scale)
-            _keep(self._setups, kind, _Setup(demodulator, detector, refusal, turn,
-                                             demodulate_and_decode(f, detector)))
+            _keep(self._setups, kind, _Setup(
+                demodulator, detector, _label(detector), refusal, turn,
+                demodulate_and_decode(f, detector)))
         return self._setups[kind]
 
     def _whitened(self, group, demodulator):
         """Return (:class:`FrameSamples`, matrices that undo the whitening across antennas)."""
         samples = FrameSamples([one.samples for one in group],
-                               [one.preamble.window - one.first for one in group],
-                               [one.preamble.cfo for one in group])
+                               [one.window - one.first for one in group],
+                               [one.cfo for one in group])
         if not self._whitens:
             return samples, None
         with np.errstate(all="ignore"):
@@ -389,22 +389,20 @@ class FrameDecoder:
     def _vectors(self, begun, i):
         """Return the :class:`frame.FrameVectors` of a demodulated frame."""
         one = begun.group[i]
-        f = one.header.format
         d = begun.setup.demodulator.demodulated(begun.task, [i])
-        found = _Found(*begun.task.report(i))
-        if f.num_symbols:
-            found = found._replace(evm=_evm(f, d)[0])
-        lower = None if begun.lower is None else begun.lower[i]
-        frame = self._report(begun.setup, one, self._known([one])[0], found, "", lower)
-        if f.num_symbols:    # only the SERVICE field proves the length in a VHT-SIG-B
-            frame.format = f
+        frame, = self._reports([one])
+        results = begun.task.report(i)
+        self._complete(frame, begun, i, *results)
+        if one.format.num_symbols:
+            frame.evm_db = _evm(one.format, d)[0]
+            frame.format = one.format    # only the SERVICE field proves the length in a VHT-SIG-B
         return FrameVectors(frame, d.y[0].reshape(-1, d.y.shape[-1]), d.h[0],
-                            float(d.noise_var[0]), one.inside, found.sig_b)
+                            float(d.noise_var[0]), one.inside, results[4])
 
     def _decode(self, begun, indices):
         """Decode frames of one format, as :meth:`improve` does."""
         group = [begun.group[i] for i in indices]
-        f, setup = group[0].header.format, self._setup(group[0])
+        f, setup = group[0].format, self._setup(group[0])
         field, demodulator = self._fields.of(f), setup.demodulator
         demodulated = demodulator.demodulated(begun.task, indices)
         if begun.setup.steps:
@@ -441,68 +439,64 @@ class FrameDecoder:
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._reports(begun, indices, reported, payloads)
+        return self._decoded_reports(begun, indices, reported, payloads)
 
-    def _reports(self, begun, indices, demodulated, payloads):
+    def _decoded_reports(self, begun, indices, demodulated, payloads):
         """Return the reports of frames of one format."""
         d, group = demodulated, [begun.group[i] for i in indices]
-        f = group[0].header.format
+        f = group[0].format
         evm, fft = _evm(f, d), carriers.FFT_20 * self.settings.scale
         states = [(channel / fft, noise / fft**2, _core.wifi.condition(channel, noise))
                   for channel, noise in zip(d.channel, d.noise, strict=True)]
         symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)
-        reports = []
-        for i, (one, known, payload) in enumerate(zip(group, self._known(group), payloads,
-                                                      strict=True)):
+        reports = self._reports(group)
+        for i, (report, payload) in enumerate(zip(reports, payloads, strict=True)):
             places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in payload.mpdus]
-            found = _Found(
+            self._complete(
+                report, begun, indices[i],
                 (payload.psdu, places, payload.complete, payload.scrambled[:SERVICE].tobytes()),
                 float(d.phase_step[i]), float(d.sampling_offset[i]), int(d.delay[i]),
                 d.sig_b_bits[i].tobytes(), evm[i], states[i])
-            lower = None if begun.lower is None else begun.lower[indices[i]]
-            report = self._report(begun.setup, one, known, found,
-                                  _label(begun.setup.detector), lower)
             report.symbols = symbols[i]
-            reports.append(report)
         return reports
 
-    def _report(self, setup, one, known, found, detector, lower):
-        """Return the :class:`ReceivedFrame` of a frame.
+    def _complete(self, report, begun, i, payload, phase_step, sampling_offset, delay, sig_b, evm,
+                  state):
+        """Fill in what is known of frame i after its demodulation.
 
         Args:
-            setup: :class:`_Setup` of its kind.
-            one: :class:`synchroniser.Found`.
-            known: element of :meth:`_known`.
-            found: :class:`_Found`.
-            detector: label of the detector.
-            lower: matrix that undoes the whitening across antennas, or None.
+            report: :class:`ReceivedFrame` from :meth:`_reports`.
+            begun: :class:`Begun`.
+            i: index in ``begun.group``.
+            payload: (PSDU, list of (offset, length, fcs_ok), whether it is complete, scrambled
+                SERVICE field), or None.
+            phase_step, sampling_offset, delay: as in :class:`demodulator.Demodulated`.
+            sig_b: VHT-SIG-B without tail, a byte for each bit.
+            evm: tuple of the error vector magnitudes of the streams in dB.
+            state: (channel matrices, noise powers, condition number in dB).
         """
-        f = one.header.format
-        matrices, noise, condition = found.state
-        if lower is not None:
+        setup, f = begun.setup, report.format
+        matrices, noise, report.condition_db = state
+        if begun.lower is not None:
+            lower = begun.lower[i]
             matrices = lower[None] @ matrices
             noise = noise * np.sum(np.abs(lower)**2, axis=1)
+        report.channel = ChannelState(setup.demodulator.carriers, matrices, noise)
         # Symbols that are not finite have no phase; the preamble still tells the offset.
-        known["cfo_hz"] += _finite(found.phase_step * setup.turn)
+        report.cfo_hz += _finite(phase_step * setup.turn)
         if not isinstance(f, NonHT):    # cyclic shifts hide the first path in the L-LTF
-            known["start"] = (one.preamble.window
-                              + (found.delay - _LTF_START) * self.settings.scale)
-        psdu, seed, mpdus, complete = b"", 0, (), False
-        if found.payload:
-            psdu, places, complete, service = found.payload
-            seed = seed_of(service)
-            mpdus, _ = mac.at_places(psdu, places, complete)
-        if isinstance(f, VHT):
-            f = (with_sent_length(f, service, found.sig_b) if found.payload
-                 else with_length(f, found.sig_b))
+            report.start = begun.group[i].window + (delay - _LTF_START) * self.settings.scale
         # Change the sign: the demodulator's offset is positive for a slow clock of the transmitter,
         # but the report's is positive for a fast one.
-        return ReceivedFrame(
-            **known, format=f, problem="", psdu=psdu,
-            sampling_offset_ppm=_finite(0.0 - 1e6 * found.sampling_offset),
-            condition_db=condition, evm_db=found.evm, detector=detector, scrambler_seed=seed,
-            mpdus=mpdus, complete=complete,
-            channel=ChannelState(setup.demodulator.carriers, matrices, noise))
+        report.sampling_offset_ppm = _finite(0.0 - 1e6 * sampling_offset)
+        report.evm_db, report.detector, report.problem = evm, setup.label, setup.refusal
+        if payload is not None:
+            report.psdu, places, report.complete, service = payload
+            report.scrambler_seed = seed_of(service)
+            report.mpdus = mac.at_places(report.psdu, places)
+        if isinstance(f, VHT):
+            report.format = (with_length(f, sig_b) if payload is None
+                             else with_sent_length(f, service, sig_b))
 
     def _symbols(self, f, demodulated):
         """Return the equalised points of frames, (n, symbols, carriers, streams)."""
@@ -565,51 +559,28 @@ class FrameDecoder:
         llr = detector.detect(y.reshape(-1, rows), h.reshape(n * num_carriers, rows, -1), noise)
         return llr.reshape(n, num_carriers, blocks, -1)
 
-    def _known(self, group):
-        """Return the report fields known from synchronisation: one dictionary per frame."""
+    def _reports(self, group):
+        """Return :class:`ReceivedFrame` objects with the facts known from synchronisation."""
         fft = carriers.FFT_20 * self.settings.scale
         # Powers of an unscaled FFT of size N: the power of the samples is their sum over N^2.
         powers = _core.wifi.powers(
-            [one.header.signal for one in group], [one.header.noise for one in group],
-            share=[52 * len(one.preamble.subchannels) / fft**2 for one in group])
+            [one.signal for one in group], [one.noise for one in group],
+            share=[52 * len(one.subchannels) / fft**2 for one in group])
         rate, frequency = self.settings.sample_rate, self.settings.frequency
-        found = []
-        for one, (snr, of_antennas, level, noise) in zip(group, powers, strict=True):
-            centre = one.header.centre * rate / fft
-            found.append({
-                "start": one.preamble.start, "num_samples": one.num_samples,
-                "sample_rate": rate, "centre_hz": centre,
-                "frequency": frequency and frequency + centre,
-                "cfo_hz": one.preamble.cfo * rate, "snr_db": snr, "antenna_snr_db": of_antennas,
-                "level_dbfs": level, "noise_dbfs": noise})
-        return found
-
-
-class _Found(NamedTuple):
-    """Hold what ``_core.wifi.Demodulation.report`` returns for a frame.
-
-    Attributes:
-        payload: (PSDU, list of (offset, length, fcs_ok), whether it is complete, scrambled SERVICE
-            field), or None.
-        phase_step, sampling_offset, delay: as in :class:`demodulator.Demodulated`.
-        sig_b: VHT-SIG-B without tail, a byte for each bit.
-        evm: tuple of the error vector magnitudes of the streams in dB.
-        state: (channel matrices, noise powers, condition number in dB).
-    """
-
-    payload: tuple | None
-    phase_step: float
-    sampling_offset: float
-    delay: int
-    sig_b: bytes
-    evm: tuple
-    state: tuple
+        reports = []
+        for one, (snr, antenna_snr, level, noise) in zip(group, powers, strict=True):
+            centre = one.centre * rate / fft
+            reports.append(ReceivedFrame(
+                one.start, one.num_samples, rate, frequency and frequency + centre, one.format,
+                "", one.cfo * rate, snr, antenna_snr, level, noise, centre,
+                announced=one.announced))
+        return reports
 
 
 def _kind(one):
     """Return a key of frames that are decoded together; see ``FrameFormat.kind``."""
-    f = one.header.format
-    return f.kind, one.header.centre, not f.num_symbols
+    f = one.format
+    return f.kind, one.centre, not f.num_symbols
 
 
 def _evm(f, demodulated):
@@ -641,7 +612,9 @@ def _incomplete(payloads):
 
 
 def _label(detector):
-    """Return the name of a detector, with its parameters if they are known."""
+    """Return the name of a detector, with its parameters if they are known; "" for None."""
+    if detector is None:
+        return ""
     return (getattr(detector, "label", "") or getattr(detector, "name", "")
             or type(detector).__name__)
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
+from operator import attrgetter
 
 from ..checks import choice, flag, integer, number
 from .formats.non_ht import RATES
@@ -197,18 +198,17 @@ def fields_of(output, of=None):
 
 _REPORT_OF_FORMAT = fields_of("report", "format")
 _UNKNOWN_FORMAT = dict.fromkeys(field.name for field in _REPORT_OF_FORMAT)
-# (name, whether to round its value) of the other rows; the format's rows stand after the first ones
-_ROWS = tuple((field.name, not field.known and field.name != "frequency")
-              for field in fields_of("report", "frame"))
-_FIRST_ROWS = 3
 
 
 def report(frame):
     """Return the facts of a ``ReceivedFrame`` for JSON. Unknown values are None."""
     f = frame.format
-    return (_values(frame, _ROWS[:_FIRST_ROWS]) | _UNKNOWN_FORMAT
-            | (frame.announced if f is None else _format_report(f, frame.sample_rate_scale))
-            | _values(frame, _ROWS[_FIRST_ROWS:]))
+    values = dict(zip(_HEAD, _head_of(frame), strict=True))
+    values |= (_UNKNOWN_FORMAT | frame.announced if f is None
+               else _format_report(f, frame.sample_rate_scale))
+    for (name, converted), value in zip(_TAIL, _tail_of(frame), strict=True):
+        values[name] = converted(value) if converted else value
+    return values
 
 
 def report_with_counts(frame):
@@ -217,22 +217,33 @@ def report_with_counts(frame):
                             "num_mpdus_ok": sum([mpdu.fcs_ok for mpdu in frame.mpdus])}
 
 
-def _values(frame, rows):
-    return {name: _rounded(getattr(frame, name)) if rounded else getattr(frame, name)
-            for name, rounded in rows}
-
-
 def _rounded(value):
-    """Round a number, or each element of a tuple; nan and infinities become None."""
-    if type(value) is tuple:
-        return [round(float(part), 3) if isfinite(part) else None for part in value]
+    """Round a number; nan and infinities become None."""
     return round(float(value), 3) if isfinite(value) else None
 
 
-@lru_cache(maxsize=1024)
+def _all_rounded(values):
+    return [round(float(value), 3) if isfinite(value) else None for value in values]
+
+
+def _conversion(field):
+    """Return the function that makes a value fit for JSON, or None if every value is."""
+    if field.known or field.name == "frequency":
+        return None
+    return _all_rounded if field.kind is tuple else _rounded
+
+
+# Facts of the frame in reports. Those of its format stand between _HEAD and _TAIL.
+_OF_FRAME = fields_of("report", "frame")
+_HEAD = tuple(field.name for field in _OF_FRAME[:3])
+_TAIL = tuple((field.name, _conversion(field)) for field in _OF_FRAME[3:])
+_head_of, _tail_of = attrgetter(*_HEAD), attrgetter(*(name for name, _ in _TAIL))
+
+
+@lru_cache(maxsize=4096)
 def _format_report(f, scale):
-    values = format_values(f, scale, [field for field in _REPORT_OF_FORMAT
-                                      if not field.formats or f.name in field.formats])
+    values = _UNKNOWN_FORMAT | format_values(f, scale, [
+        field for field in _REPORT_OF_FORMAT if not field.formats or f.name in field.formats])
     if f.name == "non-ht" and scale != 1:    # its MCS is a rate, which a narrow channel divides
         values["mcs"] *= scale
     return values

@@ -13,7 +13,7 @@ from .formats import FrameFormat
 # Problem of a frame whose samples are not complete.
 TRUNCATED = "truncated: the samples end before the frame does"
 
-@dataclass(frozen=True)
+@dataclass
 class ChannelState:
     """Channel matrices of a frame (CSI).
 
@@ -94,15 +94,6 @@ class ReceivedFrame:
     complete: bool = False
     channel: ChannelState | None = None
     announced: dict = field(default_factory=dict)
-
-    @property
-    def packed(self):
-        """Bytes of all MPDUs, and the (offset, length, fcs_ok) of each in these bytes."""
-        places, offset = [], 0
-        for data, fcs_ok, _ in self.mpdus:
-            places.append((offset, len(data), fcs_ok))
-            offset += len(data)
-        return b"".join([mpdu.data for mpdu in self.mpdus]), places
 
     @property
     def time(self):

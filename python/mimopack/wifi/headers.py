@@ -33,33 +33,26 @@ _PILOTS = training.legacy_pilots(0, 3).astype(np.float32)
 _KINDS = _core.wifi.signal_kinds
 # FFT windows relative to the first half of the L-LTF: both halves and the next three symbols.
 _WINDOWS = np.array([0, 64, 144, 224, 304])
-# Parsed signal fields are cached, because most of them recur.
-_KEPT = 4096
+# Parsed signal fields are cached, because most of them recur, and so is what follows from a format.
+KEPT = 4096
 _L_SIG_BITS = 24
 
 
-class Header(NamedTuple):
-    """Contents of a frame's signal fields.
+class Announced(NamedTuple):
+    """What the signal fields of a frame announce.
 
     Attributes:
         format: a :class:`FrameFormat`; None if unknown or not supported.
         problem: why ``format`` is None; "" if it is not.
-        num_samples: number of samples of the frame at 20 MS/s, according to the fields that were
-            read.
-        centre: subcarrier index of the channel's centre in the band of the samples.
-        noise: (num_rx,), noise power per subcarrier and antenna in an FFT without scaling.
-        signal: (num_rx,), mean signal power per subcarrier and antenna in this FFT, without noise.
-        announced: dictionary of the fields that were read if ``format`` is None, with keys of
+        num_samples: number of samples of the frame at 20 MS/s.
+        fields: dictionary of the fields that were read if ``format`` is None, with keys of
             ``ReceivedFrame.as_json``.
     """
 
     format: FrameFormat | None
     problem: str
     num_samples: int
-    centre: int
-    noise: np.ndarray
-    signal: np.ndarray
-    announced: dict
+    fields: dict
 
 
 class HeaderReader:
@@ -98,56 +91,33 @@ class HeaderReader:
             subchannels: tuple of the 20 MHz subchannels that the frames occupy, numbered from 0
                 upwards in frequency.
         """
-        bins, _ = self._place(subchannels)
+        bins, _ = self.place(subchannels)
         halves = samples.spectra(self._windows[:2], self._fft, bins)
         return np.ascontiguousarray(factors(noise_covariance(halves))[1], np.complex64)
 
-    def header(self, kind, fields, subchannels, noise, signal):
-        """Return the :class:`Header` of signal fields; None if they are not valid.
+    def place(self, subchannels):
+        """Return (FFT bins, centre) of the preamble in these subchannels.
 
-        Args:
-            kind: sum of ``_core.wifi.signal_kinds``.
-            fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A.
-            subchannels: as for :meth:`whitening`.
-            noise, signal: as in :class:`Header`.
+        The centre is the subcarrier index of the channel's centre in the band of the samples.
         """
-        found = _parsed(kind, fields, 20 * len(subchannels))
-        if found is None:
-            return None
-        frame_format, problem, num_samples, announced = found
-        return Header(frame_format, problem, num_samples, self._place(subchannels)[1], noise,
-                      signal, announced)
-
-    def _place(self, subchannels):
-        """Return (FFT bins, centre) of the preamble in these subchannels."""
         if subchannels not in self._places:
             centres = np.array(carriers.subchannels(20 * self._scale))[list(subchannels)]
             bins = (centres[:, None] + carriers.legacy().used) % self._fft
             self._places[subchannels] = bins.ravel(), int(centres.mean())
         return self._places[subchannels]
 
-    def parse(self, combined, strength, bandwidth):
-        """Read fields from matched filter outputs.
 
-        Args:
-            combined: complex64 (n, 3, 52), matched filter outputs of the three symbols after the
-                L-LTF.
-            strength: float (n,), sum of the matched filter's gain |H|^2 / (noise power) over
-                subcarriers and antennas.
-            bandwidth: bandwidth of the preamble in MHz.
+@lru_cache(maxsize=KEPT)
+def announced(kind, fields, bandwidth):
+    """Return what signal fields announce, :class:`Announced`; None if they are not valid.
 
-        Returns:
-            list of n elements, each (format, problem, num_samples, announced) as in
-            :class:`Header`, or None.
-        """
-        return [_parsed(kind, fields, bandwidth)
-                for kind, fields in self.core.read_symbols(combined, strength)]
-
-
-@lru_cache(maxsize=_KEPT)
-def _parsed(kind, fields, bandwidth):
-    """Return (format, problem, num_samples, announced) as in :class:`Header`, or None."""
-    first, second = np.split(np.frombuffer(fields, np.uint8), [_L_SIG_BITS])
+    Args:
+        kind: sum of ``_core.wifi.signal_kinds``.
+        fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A.
+        bandwidth: bandwidth of the preamble in MHz.
+    """
+    bits = np.frombuffer(fields, np.uint8)
+    first, second = bits[:_L_SIG_BITS], bits[_L_SIG_BITS:]
     if kind & _KINDS["l_sig"]:
         return _legacy(kind, first, second, bandwidth)
     if kind & _KINDS["greenfield"]:
@@ -164,30 +134,31 @@ def _legacy(kind, l_sig, signal, bandwidth):
     if kind & _KINDS["third_turned"]:
         # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
         if kind & _KINDS["second_turned"]:
-            return _announced(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
-        return _announced(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig, bandwidth)
+            return _high_throughput(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
+        return _high_throughput(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig,
+                                bandwidth)
     if kind & _KINDS["repeated"]:
         # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
         name = "802.11ax (HE)" if l_sig.length % 3 else "802.11be (EHT)"
-        return None, f"{name} frame", _PREAMBLE + l_sig.duration, {}
+        return Announced(None, f"{name} frame", _PREAMBLE + l_sig.duration, {})
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
-    return found, "", found.num_samples, {}
+    return Announced(found, "", found.num_samples, {})
 
 
-def _announced(parse, l_sig, bandwidth):
+def _high_throughput(parse, l_sig, bandwidth):
     """Read a format with parse(). If that fails, the L-SIG still gives the length of the frame."""
     length = _PREAMBLE + l_sig.duration
     try:
         found = parse()
     except (SignalError, Unsupported) as error:
-        return None, str(error), length, getattr(error, "announced", {})
+        return Announced(None, str(error), length, getattr(error, "announced", {}))
     if found.bandwidth_mhz != bandwidth:
-        return None, _part_of(found, bandwidth), length, _told(found)
+        return Announced(None, _part_of(found, bandwidth), length, _fields(found))
     # The L-SIG may announce more, to keep other stations silent, but not less.
     if found.num_samples > length + _LONGER:
-        return (None, f"{found.name.upper()}-SIG and L-SIG disagree about the length", length,
-                _told(found))
-    return found, "", found.num_samples, {}
+        return Announced(None, f"{found.name.upper()}-SIG and L-SIG disagree about the length",
+                         length, _fields(found))
+    return Announced(found, "", found.num_samples, {})
 
 
 def _greenfield(bits, bandwidth):
@@ -197,15 +168,15 @@ def _greenfield(bits, bandwidth):
     except SignalError:
         return None
     except Unsupported as error:
-        return None, f"{error}, greenfield", _PREAMBLE, error.announced
+        return Announced(None, f"{error}, greenfield", _PREAMBLE, error.announced)
     if found.num_samples > _LONGEST_GREENFIELD:
-        return None, "longer than 10 ms, greenfield", _PREAMBLE, _told(found)
+        return Announced(None, "longer than 10 ms, greenfield", _PREAMBLE, _fields(found))
     if found.bandwidth_mhz != bandwidth:
-        return None, _part_of(found, bandwidth), found.num_samples, _told(found)
-    return found, "", found.num_samples, {}
+        return Announced(None, _part_of(found, bandwidth), found.num_samples, _fields(found))
+    return Announced(found, "", found.num_samples, {})
 
 
-def _told(found):
+def _fields(found):
     """Return the announced fields of a format that is not received."""
     return {"format": found.name, "mcs": found.mcs, "num_streams": found.num_streams,
             "stbc": found.stbc, "bandwidth_mhz": found.bandwidth_mhz, "short_gi": found.short_gi,

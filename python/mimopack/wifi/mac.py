@@ -6,7 +6,6 @@ Section numbers are those of IEEE 802.11-2020.
 """
 
 import zlib
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +33,7 @@ class Mpdu(NamedTuple):
     offset: int
 
 
-@dataclass(frozen=True)
-class MacHeader:
+class MacHeader(NamedTuple):
     """Fields of a MAC header (§9.2.4).
 
     Attributes:
@@ -119,19 +117,13 @@ def split(psdu, aggregated):
         an MPDU. A delimiter of length 0 holds no MPDU. Only padding follows the subframe with the
         first EOF delimiter (§9.7.1), so errors in the padding do not matter.
     """
-    return at_places(psdu, *_core.wifi.find_mpdus(psdu, aggregated))
+    places, complete = _core.wifi.find_mpdus(psdu, aggregated)
+    return at_places(psdu, places), complete
 
 
-def at_places(psdu, places, complete):
-    """Return the result of :func:`split` for MPDUs whose places are known.
-
-    Args:
-        psdu: bytes.
-        places: list of (offset, length, fcs_ok), one for each MPDU.
-        complete: second element of the result.
-    """
-    return tuple([Mpdu(psdu[begin:begin + length], ok, begin)
-                  for begin, length, ok in places]), complete
+def at_places(psdu, places):
+    """Return the tuple of MPDUs at places (offset, length, fcs_ok) in a PSDU."""
+    return tuple([Mpdu(psdu[begin:begin + length], ok, begin) for begin, length, ok in places])
 
 
 def parse_header(data):

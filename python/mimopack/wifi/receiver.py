@@ -242,7 +242,7 @@ class Receiver:
         The synchroniser must have the same number of antennas and sample rate as this receiver.
 
         Args:
-            found: list of :class:`Found`, in the order of the stream.
+            found: list of :class:`FoundFrame`, in the order of the stream.
 
         Returns:
             list of :class:`ReceivedFrame`, without frames nested in a frame that was decoded.
@@ -400,7 +400,7 @@ class Receiver:
             if sure or frame.start < end and (frame.problem or frame.format is None):
                 return False
         if not one.inside or self._parent is None:
-            self._parent = frame.start + frame.num_samples, good or one.header.format is None
+            self._parent = frame.start + frame.num_samples, good or one.format is None
         self.counts["frames"] += 1
         self.counts["decoded"] += good
         self.counts["mpdus"] += len(frame.mpdus)

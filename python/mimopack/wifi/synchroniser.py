@@ -3,18 +3,18 @@
 """Find frames of any format in a stream of samples of several antennas."""
 
 from collections import deque
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..checks import choice, integer, positive, rate_choice
-from . import training
-from .formats import NonHT
+from . import carriers, training
+from .formats import FrameFormat, NonHT
 from .frame import TRUNCATED
-from .headers import SAMPLES_NEEDED, Header, HeaderReader
-from .preamble import Preamble, acquisition, subchannels_of
+from .headers import HeaderReader, announced
 from .sample_store import SampleStore
 from .whitening import WHITENINGS
 from .windows import FrameSamples
@@ -47,27 +47,50 @@ _SLICE = 1 << 18
 _MOST_INSIDE = 8
 
 
-class Found(NamedTuple):
+@dataclass
+class FoundFrame:
     """A frame that was found, with its samples.
 
     Attributes:
-        preamble: :class:`preamble.Preamble`, at positions in the stream.
-        header: :class:`headers.Header`, the contents of the signal fields.
+        start: position in the stream of the first sample of the short training field, according to
+            the first path of the channel.
+        window: position in the stream of the FFT window in the first half of the long training
+            field.
+        cfo: carrier frequency offset in cycles per sample.
+        subchannels: tuple of the 20 MHz subchannels of the band that hold the preamble, numbered
+            from 0 upwards in frequency.
+        centre: subcarrier index of the channel's centre in the band of the samples.
+        format, problem, announced: what the signal fields announce, see :class:`headers.Announced`.
+        noise: (num_rx,), noise power per subcarrier and antenna in an FFT without scaling.
+        signal: (num_rx,), mean signal power per subcarrier and antenna in this FFT, without noise.
+        num_samples: length of the frame in samples of the stream, from ``start`` on.
+        inside: whether the frame is nested: it began before an earlier frame had ended according to
+            its signal fields.
         samples: complex64 (num_rx, n) as received; may be a view of a larger array.
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
-        inside: whether the frame is nested: it began before an earlier frame had ended according to
-            its signal fields.
-        num_samples: length of the frame in samples of the stream, from ``preamble.start`` on.
     """
 
-    preamble: Preamble
-    header: Header
-    samples: np.ndarray
-    first: int
-    truncated: bool
-    inside: bool
+    start: int
+    window: int
+    cfo: float
+    subchannels: tuple
+    centre: int
+    format: FrameFormat | None
+    problem: str
+    announced: dict
+    noise: np.ndarray
+    signal: np.ndarray
     num_samples: int
+    inside: bool
+    samples: np.ndarray | None = None
+    first: int = 0
+    truncated: bool = False
+
+    @property
+    def end(self):
+        """Position in the stream after the last sample of the frame."""
+        return self.start + self.num_samples
 
 
 class Stretch(NamedTuple):
@@ -174,7 +197,7 @@ class Synchroniser:
         array, _, at = self._store.room(missing, self._store.begin)
         array[:, at:at + missing] = 0
         self._last = -1 << 40    # start of the last preamble
-        self._pending = []    # (preamble, header, end, inside)
+        self._pending = deque()    # frames whose samples are not complete
         self._busy = 0        # end of the last frame that is not nested
         self._nested = []     # ends of the nested frames at the last preamble
 
@@ -185,7 +208,7 @@ class Synchroniser:
             samples: (num_rx, n) complex, any n.
 
         Returns:
-            list of :class:`Found` in the order of the stream: frames whose samples are complete.
+            list of :class:`FoundFrame` in the order of the stream: frames whose samples are complete.
 
         Raises:
             ValueError: the shape is wrong.
@@ -277,40 +300,39 @@ class Synchroniser:
             stretch: the next :class:`Stretch` in the order of the stream, whose task has run.
 
         Returns:
-            list of :class:`Found` in the order of the stream: frames whose samples are complete.
+            list of :class:`FoundFrame` in the order of the stream: frames whose samples are complete.
         """
         self._unsettled.popleft()
         frames, preambles, next_window, seconds = stretch.task.value()
         self.task_seconds += seconds
         self.preambles += preambles
         for start, window, cfo, mask, kind, fields, noise, signal in frames:
-            subchannels = subchannels_of(mask)
-            self._enqueue(Preamble(start, window, cfo, subchannels),
-                          self._reader.header(kind, fields, subchannels, noise, signal))
+            if start < self._last + _SKIP * self.scale:
+                continue    # the same preamble, found from another window
+            self._last = start
+            subchannels = _subchannels_of(mask)
+            f, problem, length, known = announced(kind, fields, 20 * len(subchannels))
+            length *= self.scale
+            inside = start < self._busy - self._block
+            self._nested = [end for end in self._nested if end > start]
+            if inside and len(self._nested) >= _MOST_INSIDE:
+                self.left_out += 1
+                continue
+            if inside:
+                self._nested.append(start + length)
+            else:
+                self._busy = start + length
+            self._pending.append(FoundFrame(
+                start, window, cfo, subchannels, self._reader.place(subchannels)[1], f, problem,
+                known, noise, signal, length, inside))
         found = self._complete(stretch)
         keep = (next_window - _EARLIER) * self._block
-        self._store.forget(min([keep, *(self._first(one[0]) for one in self._pending)]))
+        self._store.forget(min([keep, *map(self._first, self._pending)]))
         return found
 
-    def _enqueue(self, preamble, header):
-        if preamble.start < self._last + _SKIP * self.scale:
-            return    # the same preamble, found from another window
-        self._last = preamble.start
-        end = preamble.start + header.num_samples * self.scale
-        inside = preamble.start < self._busy - self._block
-        self._nested = [one for one in self._nested if one > preamble.start]
-        if inside and len(self._nested) >= _MOST_INSIDE:
-            self.left_out += 1
-            return
-        if inside:
-            self._nested.append(end)
-        else:
-            self._busy = end
-        self._pending.append((preamble, header, end, inside))
-
-    def _first(self, preamble):
+    def _first(self, frame):
         # The first samples of the short training field may be missing after restart().
-        return max(self._store.begin, min(preamble.start, preamble.window))
+        return max(self._store.begin, min(frame.start, frame.window))
 
     def _complete(self, stretch):
         """Return the frames at the head of the queue whose samples are complete."""
@@ -319,17 +341,18 @@ class Synchroniser:
         # FFT windows may be shifted by up to a guard interval.
         margin = training.GUARD * self.scale
         while self._pending:
-            preamble, header, last, inside = self._pending[0]
-            if last + margin > end and stretch.ends is None:
+            frame = self._pending[0]
+            last = frame.end + margin
+            if last > end and stretch.ends is None:
                 break
-            self._pending.pop(0)
-            first = self._first(preamble)
+            self._pending.popleft()
+            frame.first = self._first(frame)
             # Beyond the end of the stream, padding serves shifted windows.
-            samples = self._store.cut(first, min(last + margin, stretch.available))
-            if end + margin < preamble.window + SAMPLES_NEEDED * self.scale:
-                header = _without_signal(header)
-            found.append(Found(preamble, header, samples, first, last > end + margin, inside,
-                               last - preamble.start))
+            frame.samples = self._store.cut(frame.first, min(last, stretch.available))
+            frame.truncated = frame.end > end + margin
+            if end + margin < frame.window + self._reader.samples_needed:
+                _forget_signal(frame)
+            found.append(frame)
         return found
 
 
@@ -337,14 +360,46 @@ def _whitening(reader, samples, first, cfo, direct, mask):
     """Return the matrices for frames in one array that occupy the subchannels of a mask."""
     with np.errstate(all="ignore"):
         return reader.whitening(FrameSamples([samples] * len(first), first, cfo, direct),
-                                subchannels_of(mask))
+                                _subchannels_of(mask))
 
 
-def _without_signal(header):
-    """Mark a header as truncated if its samples end before an HT-SIG or VHT-SIG-A would.
+def _forget_signal(frame):
+    """Mark a frame as truncated if its samples end before an HT-SIG or VHT-SIG-A would.
 
     In that case, an L-SIG of 6 Mbit/s or a wrong CRC does not determine the format.
     """
-    f = header.format
-    unknown = isinstance(f, NonHT) and f.mcs == 6 or header.problem.endswith(" CRC")
-    return header._replace(format=None, problem=TRUNCATED) if unknown else header
+    f = frame.format
+    if isinstance(f, NonHT) and f.mcs == 6 or frame.problem.endswith(" CRC"):
+        frame.format, frame.problem = None, TRUNCATED
+
+
+def acquisition(scale):
+    """Return what the search for the long training field that follows a short one needs.
+
+    The samples of a candidate are first corrected for the DC offset, and for the carrier offset
+    that the correlation of the short field gives. The corrected samples must repeat after 3.2 us.
+    The long field lies where the correlation with its known waveform is largest. The two halves of
+    the long field give the rest of the carrier offset. The halves must agree at each subcarrier,
+    and the channel response that they give must have a plausible length. Each 20 MHz subchannel of
+    a wide channel is tested in this way. The timing comes from the paths of the channel.
+
+    Args:
+        scale: FFT size divided by 64: 1, 2 or 4.
+
+    Returns:
+        Dictionary of arguments of ``_core.wifi.Follower``.
+    """
+    fft = carriers.FFT_20 * scale
+    bins = np.stack([(c + carriers.legacy().used) % fft for c in carriers.subchannels(20 * scale)])
+    sequence = training.legacy_long_training().astype(np.float32)
+    spectra = np.zeros((len(bins), fft), complex)
+    for row, used in zip(spectra, bins, strict=True):
+        row[used] = sequence
+    return {"scale": scale, "bins": bins, "sequence": sequence,
+            "reference": np.conj(np.fft.ifft(spectra)).astype(np.complex64)}
+
+
+@lru_cache
+def _subchannels_of(mask):
+    """Return ``FoundFrame.subchannels`` of a number with a bit for each subchannel."""
+    return tuple(part for part in range(mask.bit_length()) if mask >> part & 1)
