@@ -334,7 +334,7 @@ class _Report:
         self._folder, self._quiet = folder, quiet
         self._outputs = Outputs()
         self._progress = _Flushing(lambda: self._to_stdout(sys.stdout.flush))
-        self._stdout_closed = False
+        self._stdout_closed, self._colours = False, sys.stdout.isatty()
 
     def run(self, paths, full_scale_dbm, detector):
         """Report all frames; return the exit status.
@@ -420,11 +420,8 @@ class _Report:
 
     def _print(self, frame, time):
         """Print a frame's line. It reaches a pipe or file with the next progress or message."""
-        line = frame_line(frame)
-        if sys.stdout.isatty():
-            self._progress.clear()
-        else:
-            line = click.unstyle(line)
+        self._progress.clear()
+        line = frame_line(frame, self._colours)
         self._to_stdout(lambda: sys.stdout.write(line + "\n"))
 
     def _say(self, line):

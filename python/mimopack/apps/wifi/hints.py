@@ -54,7 +54,7 @@ class Levels:
         for channel, samples in enumerate(piece):
             parts = samples.view(np.float32)
             with np.errstate(all="ignore"):
-                power, mean = float(np.dot(parts, parts)), samples.sum(dtype=complex)
+                power, mean = float(np.dot(parts, parts)), complex(samples.sum())
             if not np.isfinite(power) or not np.isfinite(mean):
                 good = samples[np.isfinite(samples) & (np.abs(samples) < 1e15)]
                 self._broken[channel] += samples.size - good.size
@@ -63,8 +63,9 @@ class Levels:
                 power = float(np.square(parts, dtype=float).sum())
             self._power[channel] += power
             self._mean[channel] += mean
-            if self._largest is not None:
-                self._clipped[channel] += np.count_nonzero(np.abs(parts) >= self._largest)
+            largest = self._largest
+            if largest is not None and max(parts.max(), -parts.min()) >= largest:
+                self._clipped[channel] += np.count_nonzero(np.abs(parts) >= largest)
         total = float(self._power.sum())
         if total - self._before > self.loudest[0]:
             self.loudest = (total - self._before, self.samples)

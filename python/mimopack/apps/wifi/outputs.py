@@ -29,14 +29,22 @@ class OutputError(OSError):
     """A file cannot be written; the text names the option, the path and the reason."""
 
 
+_FAILURES = OSError, ValueError, ImportError    # that writing to a file raises
+
+
+def output_error(option, path, error):
+    """Return the :class:`OutputError` of an exception."""
+    return OutputError(f"{option}: cannot write {path}: "
+                       f"{getattr(error, 'strerror', None) or error}")
+
+
 @contextmanager
 def naming(option, path):
     """Raise :class:`OutputError` in place of exceptions from writing to a path."""
     try:
         yield
-    except (OSError, ValueError, ImportError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"{option}: cannot write {path}: {reason}") from error
+    except _FAILURES as error:
+        raise output_error(option, path, error) from error
 
 
 def make_folder(folder):
@@ -242,8 +250,11 @@ class Outputs:
             OutputError: a file cannot be written.
         """
         for option, output in self._files.items():
-            with self._attempt(option, output):
+            try:
                 output.write(frame, time)
+            except _FAILURES as error:
+                self._failed.add(option)
+                raise output_error(option, output.path, error) from error
 
     def discard(self):
         """Remove the data written to every file; older files of the same names stay."""
@@ -258,25 +269,16 @@ class Outputs:
         """
         failure = None
         for option, output in self._files.items():
-            try:
-                if option not in self._failed:
-                    with self._attempt(option, output):
-                        output.close()
-                        self.written.append(output.path)
-            except OutputError as error:
-                failure = failure or error
+            if option not in self._failed:
+                try:
+                    output.close()
+                    self.written.append(output.path)
+                except _FAILURES as error:
+                    self._failed.add(option)
+                    failure = failure or output_error(option, output.path, error)
             if option in self._failed:
                 left = output.leave()
                 if left is not None:
                     self.left.append(left)
         if failure is not None:
             raise failure
-
-    @contextmanager
-    def _attempt(self, option, output):
-        try:
-            with naming(option, output.path):
-                yield
-        except OutputError:
-            self._failed.add(option)
-            raise

@@ -3,7 +3,9 @@
 """The frames of a recording, and what to check if none was decoded."""
 
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from itertools import pairwise
+from threading import Thread
 
 import numpy as np
 
@@ -87,7 +89,7 @@ class RecordedFrames(FrameSource):
 
     def frames(self, progress):
         """Yield each frame and its time; see ``FrameSource``."""
-        self._compare_checksums(progress)
+        checksums = self._compare_checksums()
         if self._align:
             progress.update(0, "comparing antennas")
             self._measure_antennas()
@@ -103,13 +105,31 @@ class RecordedFrames(FrameSource):
             yield from self._counted(self._receiver.process(none))
             raise
         self.complete = True
+        for message in checksums():
+            self._reader.notes.append(message)
+            self._warn(message)
 
-    def _compare_checksums(self, progress):
-        if isinstance(self._reader, recording.Reader):
-            progress.update(0, "comparing checksums")
-            for message in self._reader.checksum_errors():
-                self._reader.notes.append(message)
-                self._warn(message)
+    def _compare_checksums(self):
+        """Compare checksums in a thread, which takes 2 s per GB.
+
+        Return a function that waits for the end and returns a text for each difference.
+        """
+        if not isinstance(self._reader, recording.Reader):
+            return list
+        messages = []
+
+        def compare():
+            with suppress(OSError):    # the receiver finds it too
+                messages.extend(self._reader.checksum_errors())
+
+        thread = Thread(target=compare, daemon=True)
+        thread.start()
+
+        def result():
+            thread.join()
+            return messages
+
+        return result
 
     def _measure_antennas(self):
         """Find the delays and offsets of the antennas in the first piece with enough frames."""

@@ -54,22 +54,27 @@ class Summary:
     """Counts of frames, in total and by class, and the reasons why frames were lost.
 
     Attributes:
-        total: ``Row`` of all frames.
         rows: {class of frames: ``Row``}, see ``format_class``.
         losses: {reason: [count, start of the first such frame]}.
     """
 
-    total: Row = field(default_factory=Row)
     rows: dict = field(default_factory=dict)
     losses: dict = field(default_factory=dict)
 
     def add(self, frame):
         """Count a frame."""
-        self.total.add(frame)
-        self.rows.setdefault(format_class(frame), Row()).add(frame)
+        name = format_class(frame)
+        if name not in self.rows:
+            self.rows[name] = Row()
+        self.rows[name].add(frame)
         reason = loss(frame)
         if reason:
             self.losses.setdefault(reason, [0, frame.start])[0] += 1
+
+    @property
+    def total(self):
+        """``Row`` of all frames."""
+        return Row(*map(sum, zip(*(vars(row).values() for row in self.rows.values()), strict=True)))
 
     def as_json(self):
         """Return a dictionary for JSON."""

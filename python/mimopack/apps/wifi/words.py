@@ -82,28 +82,33 @@ def mpdu_words(mpdu):
     return text if header.sequence_number is None else f"{text} #{header.sequence_number}"
 
 
-def _outcome(frame):
-    """Return the result of decoding the payload, in colour."""
-    good = [mpdu for mpdu in frame.mpdus if mpdu.fcs_ok]
+def _outcome(frame, style):
+    """Return the result of decoding the payload; ``style(text, fg=colour)`` colours it."""
     if frame.problem:
-        return click.style(loss(frame), fg="yellow")
+        return style(frame.problem, fg="yellow")
     if is_sounding(frame):
-        return click.style("sounding, without data", fg="cyan")
+        return style("sounding, without data", fg="cyan")
     if not frame.mpdus:
-        return click.style(loss(frame), fg="red")
+        return style(_NO_MPDU, fg="red")
+    good = [mpdu for mpdu in frame.mpdus if mpdu.fcs_ok]
     share = f"{len(good)}/{len(frame.mpdus)} " if len(frame.mpdus) > 1 else ""
     if not good:
-        return click.style(f"FCS {share}wrong", fg="red")
+        return style(f"FCS {share}wrong", fg="red")
     more = f", {len(good) - 1} more" if len(good) > 1 else ""
     missing = ", others missing" if frame.fcs_ok and not frame.complete else ""
-    return (click.style(f"FCS {share}ok{missing}", fg="green" if frame.complete else "yellow")
+    return (style(f"FCS {share}ok{missing}", fg="green" if frame.complete else "yellow")
             + f"  {mpdu_words(good[0])}{more}")
 
 
-def frame_line(frame, condition=False):
-    """Return a frame's line on the terminal, with its condition number if wanted."""
+def frame_line(frame, colours=True, condition=False):
+    """Return a frame's line on a terminal that shows colours or not, and its condition number."""
     length = "" if frame.format is None else f"{frame.format.length} bytes"
     condition = f"condition {frame.condition_db:5.1f} dB  " if condition else ""
+    outcome = _outcome(frame, click.style if colours else _plain)
     return (f"{1e3 * frame.time:10.3f} ms  sample {frame.start:<9d} {format_words(frame):<33} "
             f"{length:>11}  SNR {frame.snr_db:5.1f} dB  {condition}"
-            f"offset {frame.cfo_hz / 1e3:+7.2f} kHz  {_outcome(frame)}")
+            f"offset {frame.cfo_hz / 1e3:+7.2f} kHz  {outcome}")
+
+
+def _plain(text, fg):
+    return text
