@@ -80,8 +80,8 @@ class TestFrame:
         symbols = np.zeros((1, 3, 52), np.complex64)
         symbols[..., carriers.legacy().data_index] = 2.0 * annex.SIGNAL_INTERLEAVED - 1
         symbols[..., carriers.legacy().pilot_index] = training.legacy_pilots(0, 3)
-        fields, = HeaderReader(1).core.read_symbols(symbols, np.full(1, 520.0))
-        assert announced(*fields, 20).format == NonHT(36, 100)
+        read, = HeaderReader(1).core.read_symbols(symbols, np.full(1, 520.0))
+        assert announced(*read, 20).format == NonHT(36, 100)
 
     def test_data_before_scrambling(self):
         """Table I-13: 16 bits of SERVICE, then octets with the least significant bit first."""

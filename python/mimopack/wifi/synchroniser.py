@@ -208,7 +208,7 @@ class Synchroniser:
             samples: (num_rx, n) complex, any n.
 
         Returns:
-            list of :class:`FoundFrame` in the order of the stream: frames whose samples are complete.
+            list of :class:`FoundFrame` with complete samples, in the order of the stream.
 
         Raises:
             ValueError: the shape is wrong.
@@ -300,7 +300,7 @@ class Synchroniser:
             stretch: the next :class:`Stretch` in the order of the stream, whose task has run.
 
         Returns:
-            list of :class:`FoundFrame` in the order of the stream: frames whose samples are complete.
+            list of :class:`FoundFrame` with complete samples, in the order of the stream.
         """
         self._unsettled.popleft()
         frames, preambles, next_window, seconds = stretch.task.value()
