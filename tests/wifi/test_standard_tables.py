@@ -11,7 +11,6 @@ from gnuradio.mimopack.wifi import HT, VHT, Transmitter, Unsupported, carriers, 
 from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.interleaving import bit_order, order_of
-from gnuradio.mimopack.wifi.linear import solve
 
 pytestmark = pytest.mark.quick
 
@@ -449,15 +448,3 @@ class TestDelimiter:
     def test_signature(self):
         """The signature is the letter N."""
         assert mac.delimiter(64)[3:] == b"N"
-
-
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
-def test_small_systems_are_solved(size):
-    rng = np.random.default_rng(size)
-    factor = rng.standard_normal((5, 7, size, size, 2)) @ [1, 1j]
-    a = factor @ factor.conj().swapaxes(2, 3) + 0.1 * np.eye(size)
-    b = rng.standard_normal((5, 7, size, 3, 2)) @ [1, 1j]
-    np.testing.assert_allclose(solve(a, b), np.linalg.solve(a, b), rtol=1e-8)
-    lower = np.linalg.cholesky(a)
-    np.testing.assert_allclose(solve(lower, np.eye(size)), np.linalg.inv(lower), rtol=1e-8,
-                               atol=1e-12)

@@ -206,28 +206,14 @@ class FrameDecoder:
             out += [indices[begin:end] for begin, end in pairwise(ends)]
         return out
 
-    def decode(self, found, keep_symbols=False):
-        """Decode frames of one kind, none of which may have a :meth:`problem`.
-
-        Args:
-            found: list of :class:`synchroniser.FoundFrame`.
-            keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
-
-        Returns:
-            list of :class:`ReceivedFrame`.
-        """
-        begun = self.begin(found, keep_symbols)
-        begun.task.run()
-        reports = self.finish(begun)
-        left = [i for i, report in enumerate(reports) if report is None]
-        for i, report in zip(left, self.improve(begun, left), strict=True):
-            reports[i] = report
-        return reports
-
     def begin(self, found, keep_symbols=False):
         """Prepare to decode frames of one kind; return :class:`Begun`.
 
-        The arguments are those of :meth:`decode`. Raises what a user's detector raises.
+        Args:
+            found: list of :class:`synchroniser.FoundFrame`, none of which has a :meth:`problem`.
+            keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
+
+        Raises what a user's detector raises.
         """
         setup = self._setup(found[0])
         samples, lower = self._whitened(found, setup.demodulator)
@@ -295,7 +281,7 @@ class FrameDecoder:
         """Estimate channels and demodulate frames, but do not detect and decode them.
 
         Args:
-            found: as for :meth:`decode`.
+            found: as for :meth:`begin`.
 
         Returns:
             list of :class:`frame.FrameVectors`.

@@ -4,8 +4,6 @@
 
 import numpy as np
 
-from .linear import solve
-
 # Values of the argument ``whitening``, see :class:`receiver.Receiver`.
 WHITENINGS = ("antennas", "covariance")
 
@@ -45,4 +43,4 @@ def factors(covariance):
     usable = np.isfinite(covariance).all(axis=(1, 2))
     lower = np.linalg.cholesky(np.where(usable[:, None, None], covariance,
                                         np.eye(covariance.shape[1])))
-    return lower.astype(np.complex64), solve(lower, np.eye(lower.shape[1])).astype(np.complex64)
+    return lower.astype(np.complex64), np.linalg.inv(lower).astype(np.complex64)

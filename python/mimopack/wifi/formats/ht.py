@@ -81,19 +81,16 @@ class HT(FrameFormat):
 
     @cached_property
     def num_streams(self):
-        """See :class:`FrameFormat`."""
         if self.mcs in UNEQUAL:
             return UNEQUAL[self.mcs][0].count(",") + 1
         return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
 
     @cached_property
     def constellation(self):
-        """See :class:`FrameFormat`."""
         return self._modulation[0]
 
     @cached_property
     def code_rate(self):
-        """See :class:`FrameFormat`."""
         return self._modulation[1]
 
     @property
@@ -104,14 +101,13 @@ class HT(FrameFormat):
 
     @cached_property
     def plan(self):
-        """See :class:`FrameFormat`."""
         if self.mcs == DUPLICATE:
             return carriers.legacy(40)
         return carriers.high_throughput(self.bandwidth_mhz)
 
     @cached_property
     def num_encoders(self):
-        """See :class:`FrameFormat`; §19.3.11.4: two encoders above 300 Mbit/s."""
+        # §19.3.11.4: two encoders above 300 Mbit/s.
         fast = self.data_bits_per_symbol / 4 > _FASTEST_ENCODER
         return 2 if fast and self.coding == "bcc" else 1
 
@@ -122,24 +118,22 @@ class HT(FrameFormat):
 
     @cached_property
     def training_start(self):
-        """See :class:`FrameFormat`. In a greenfield frame, the position of the second HT-LTF."""
+        # In a greenfield frame, the position of the second HT-LTF.
         behind = self.signal_start + 2 * training.SYMBOL
         return behind if self.greenfield else behind + training.SYMBOL
 
     @cached_property
     def data_start(self):
-        """See :class:`FrameFormat`."""
         fields = self.num_ltf - 1 if self.greenfield else self.num_ltf
         return self.training_start + training.SYMBOL * fields
 
     @cached_property
     def tail_position(self):
-        """See :class:`FrameFormat`."""
         return SERVICE + 8 * self.length
 
     @cached_property
     def num_symbols(self):
-        """See :class:`FrameFormat`; (19-32), (19-41)."""
+        # (19-32), (19-41).
         if not self.length:
             return 0
         if self.coding == "ldpc":
@@ -150,7 +144,6 @@ class HT(FrameFormat):
 
     @cached_property
     def num_scrambled(self):
-        """See :class:`FrameFormat`."""
         if self.coding == "ldpc":
             return SERVICE + 8 * self.length
         return self.num_symbols * self.data_bits_per_symbol
@@ -168,7 +161,6 @@ class HT(FrameFormat):
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):
-        """See :class:`FrameFormat`."""
         extra = "".join((", greenfield" * self.greenfield, ", short GI" * self.short_gi,
                          ", LDPC" * (self.coding == "ldpc"), ", STBC" * bool(self.stbc)))
         return f"HT MCS {self.mcs}, {self.bandwidth_mhz} MHz{extra}"

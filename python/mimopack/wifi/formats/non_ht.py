@@ -43,37 +43,30 @@ class NonHT(FrameFormat):
 
     @cached_property
     def constellation(self):
-        """See :class:`FrameFormat`."""
         return RATES[self.mcs][1]
 
     @cached_property
     def code_rate(self):
-        """See :class:`FrameFormat`."""
         return RATES[self.mcs][2]
 
     @cached_property
     def plan(self):
-        """See :class:`FrameFormat`."""
         return carriers.legacy(self.bandwidth_mhz)
 
     @cached_property
     def data_start(self):
-        """See :class:`FrameFormat`."""
         return training.L_STF + training.L_LTF + training.SYMBOL
 
     @cached_property
     def num_symbols(self):
-        """See :class:`FrameFormat`."""
         return -(-(SERVICE + 8 * self.length + TAIL) // self.data_bits_per_symbol)
 
     @cached_property
     def tail_position(self):
-        """See :class:`FrameFormat`."""
         return SERVICE + 8 * self.length
 
     @cached_property
     def num_scrambled(self):
-        """See :class:`FrameFormat`."""
         return self.num_symbols * self.data_bits_per_symbol
 
     def pilots(self, count):
@@ -81,6 +74,5 @@ class NonHT(FrameFormat):
         return training.legacy_pilots(1, count, self.plan.copies)[..., None]
 
     def describe(self):
-        """See :class:`FrameFormat`."""
         wide = "" if self.bandwidth_mhz == 20 else f" duplicate {self.bandwidth_mhz} MHz"
         return f"non-HT {self.mcs} Mbit/s{wide}"

@@ -108,22 +108,18 @@ class VHT(FrameFormat):
 
     @cached_property
     def constellation(self):
-        """See :class:`FrameFormat`."""
         return MCS[self.mcs][0]
 
     @cached_property
     def code_rate(self):
-        """See :class:`FrameFormat`."""
         return MCS[self.mcs][1]
 
     @cached_property
     def smoothing(self):
-        """See :class:`FrameFormat`."""
         return not self.beamformed
 
     @cached_property
     def plan(self):
-        """See :class:`FrameFormat`."""
         return carriers.high_throughput(self.bandwidth_mhz)
 
     @cached_property
@@ -132,7 +128,7 @@ class VHT(FrameFormat):
 
     @cached_property
     def num_encoders(self):
-        """See :class:`FrameFormat`; Tables 21-30 to 21-53."""
+        # Tables 21-30 to 21-53.
         return self._num_bcc_encoders if self.coding == "bcc" else 1
 
     @cached_property
@@ -142,7 +138,6 @@ class VHT(FrameFormat):
 
     @cached_property
     def data_start(self):
-        """See :class:`FrameFormat`."""
         return self.signal_b_start + training.SYMBOL
 
     @cached_property
@@ -167,7 +162,6 @@ class VHT(FrameFormat):
 
     @cached_property
     def contradiction(self):
-        """See :class:`FrameFormat`."""
         if self.num_symbols % self.symbols_per_code_block:
             return "an odd number of symbols with STBC"
         if (self.coding == "bcc" or not self.num_symbols
@@ -177,18 +171,17 @@ class VHT(FrameFormat):
 
     @cached_property
     def num_scrambled(self):
-        """See :class:`FrameFormat`."""
         symbols = self._initial_symbols if self.coding == "ldpc" else self.num_symbols
         return symbols * self.data_bits_per_symbol
 
     @cached_property
     def tail_position(self):
-        """See :class:`FrameFormat`. The tail comes last, after the padding."""
+        # The tail comes last, after the padding.
         return self.num_scrambled - (TAIL * self.num_encoders if self.coding == "bcc" else 0)
 
     @cached_property
     def length(self):
-        """See :class:`FrameFormat`; (21-63), (21-68)."""
+        # (21-63), (21-68).
         return max(0, (self.tail_position - SERVICE) // 8)
 
     def pilots(self, count):
@@ -205,7 +198,6 @@ class VHT(FrameFormat):
         return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     def describe(self):
-        """See :class:`FrameFormat`."""
         extra = "".join((", short GI" * self.short_gi, ", LDPC" * (self.coding == "ldpc"),
                          ", STBC" * bool(self.stbc), ", NDP" * (not self.num_symbols)))
         streams = f"{self.num_streams} stream{'s' * (self.num_streams > 1)}"
