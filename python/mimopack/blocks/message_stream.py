@@ -8,7 +8,7 @@ from collections import deque
 import pmt
 from gnuradio import gr
 
-from .streams import Batched, BlockLog, OutputQueue, remaining
+from .streams import Batched, BlockLog, OutputQueue
 
 # GNU Radio's port and message that tell a block that a sender of its messages is done.
 _SYSTEM = pmt.intern("system")
@@ -22,7 +22,6 @@ class Listening:
     """Mixin of blocks that take messages at a port.
 
     As all blocks of GNU Radio, the block ends when the first block that sends it messages ends.
-    GNU Radio would drop the messages that still wait.
     """
 
     def _listen(self, port, take):
@@ -41,9 +40,14 @@ class Listening:
         self._log.flush()
         return super().stop()
 
+    def drain(self):
+        """Take the messages that wait, which GNU Radio would drop at the end."""
+        block = self.to_basic_block()
+        while block.nmsgs(self._port):
+            self._on_message(block.delete_head_nowait(self._port))
+
     def _on_system(self, message):
-        for waiting in remaining(self, self._port):
-            self._on_message(waiting)
+        self.drain()
         self.to_basic_block().system_handler(message)
 
 

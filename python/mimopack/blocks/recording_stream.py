@@ -12,7 +12,7 @@ from gnuradio import gr
 from ..recording import frame_annotation
 from .message_stream import Listening
 from .settings import scalar
-from .streams import remaining
+from .streams import Batched
 from .wifi_pmt import moment
 
 # Target number of samples per work() call: the input buffers hold at least twice as many.
@@ -76,11 +76,6 @@ class message_taker(Listening, gr.basic_block):
         parent.message_port_register_hier_in(name)
         parent.msg_connect(parent, name, self, name)
 
-    def drain(self):
-        """Process all waiting messages."""
-        for message in remaining(self, self._port):
-            self._take(message)
-
     def start(self):
         self.drain()
         return Listening.start(self)
@@ -97,7 +92,7 @@ class message_taker(Listening, gr.basic_block):
                 self._function(message)
 
 
-class sample_taker(gr.sync_block):
+class sample_taker(Batched, gr.sync_block):
     """Part of a recording block that receives the samples.
 
     Args:
@@ -115,24 +110,20 @@ class sample_taker(gr.sync_block):
         gr.sync_block.__init__(self, name, [np.complex64] * num_channels, None)
         self._timeline, self._timestamp, self._owner, self._log = timeline, timestamp, owner, log
         self._pace = pace
-        # The output multiple makes the scheduler allocate large input buffers. start() resets it,
-        # so that the block does not wait for more samples than have arrived.
-        self.set_output_multiple(BATCH)
+        self._ask_for(BATCH)
 
     def start(self):
-        self.set_output_multiple(1)
         self._assumes_time = self._timestamp
         # GNU Radio starts all blocks before any block works: no message concerns this stream yet.
         with self._log.guard("the start of the stream"):
             self._owner.begin()
-        return True
+        return Batched.start(self)
 
     def stop(self):
         with self._log.guard("the end of the stream"):
             self._owner.end(self.detail().done())
         self._log.flush()
-        self.set_output_multiple(BATCH)    # for the buffers of the next start
-        return True
+        return Batched.stop(self)
 
     def work(self, input_items, _output_items):
         count, first = len(input_items[0]), self.nitems_read(0)

@@ -83,16 +83,6 @@ class BlockLog:
         return logger
 
 
-def remaining(block, port):
-    """Yield the messages that wait at a port, a PMT of its name; call this in ``stop()``.
-
-    GNU Radio drops them when a block without inputs ends.
-    """
-    block = block.to_basic_block()
-    while block.nmsgs(port):
-        yield block.delete_head_nowait(port)
-
-
 def vector(dtype, width):
     """Return the type of a port of vectors; GNU Radio needs the bare type for width 1."""
     return dtype if width == 1 else (dtype, width)

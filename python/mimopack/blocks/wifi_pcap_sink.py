@@ -11,7 +11,7 @@ from ..wifi.pcap import PcapWriter
 from . import wifi_pdus
 from .fec_encoder import IN
 from .message_stream import Listening
-from .streams import BlockLog, remaining
+from .streams import BlockLog
 
 # Seconds to wait for the reader of a FIFO. The flowgraph cannot be stopped in the meantime.
 _PATIENCE = 2.0
@@ -71,10 +71,8 @@ class wifi_pcap_sink(Listening, gr.basic_block):
         self._writer.close()
 
     def stop(self):
-        for message in remaining(self, IN):
-            self._take(message)
-        self._log.flush()
-        return gr.basic_block.stop(self)
+        self.drain()
+        return Listening.stop(self)
 
     def _take(self, message):
         with self._log.guard("PDU"):
