@@ -4,9 +4,9 @@
 
 import threading
 from bisect import bisect_right
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from queue import LifoQueue
 
 from ..checks import choice, integer, number
 from .annotations import annotation_text
@@ -107,7 +107,10 @@ class Recorder:
         most = max(2, int(buffer_mib * 2**20) // (self._block_samples * self.packing.sample_bytes))
         self._most_blocks = most
         self._disk = ThreadPoolExecutor(1, "recorder")
-        self._free, self._waiting = [], deque()    # blocks; (future, block) in order
+        # Blocks that are free, the last used one first; None for those that do not exist yet.
+        self._spare = LifoQueue()
+        for _ in range(most):
+            self._spare.put(None)
         # write and save hold _busy throughout; _lock protects the annotations and the spans.
         self._busy, self._lock = threading.RLock(), threading.Lock()
         self._block, self._used = None, 0
@@ -209,7 +212,8 @@ class Recorder:
         """Wait until all accepted samples are on disk."""
         with self._busy:
             self._hand_over()
-            wait([future for future, _ in self._waiting])
+            if not self._closed:
+                self._disk.submit(int).result()    # the thread does one after the other
 
     def save(self):
         """Write all samples and the metadata. More samples may follow.
@@ -273,40 +277,30 @@ class Recorder:
 
     def _has_room(self):
         """Return whether the current block has room; get a new block if there is none."""
-        if self._block is not None:
-            return self.error is None
-        self._collect()
-        spare = self._most_blocks - len(self._waiting)
-        if self._dropping and 2 * spare < self._most_blocks:
-            return False
-        if not spare and self.overload == "drop":
-            self._dropping = True
-            self.drops += 1
-            return False
-        if not spare:
-            wait([self._waiting[0][0]])
-            self._collect()
-        if self.error is not None:
-            return False
-        self._block = (self._free.pop() if self._free
-                       else self.packing.empty(self._block_samples))
-        self._dropping, self._used = False, 0
-        return True
-
-    def _collect(self):
-        """Take back the blocks that are on disk."""
-        while self._waiting and self._waiting[0][0].done():
-            self._free.append(self._waiting.popleft()[1])
+        if self._block is None:
+            spare = self._spare.qsize()
+            if self.overload == "drop" and (
+                    not spare or self._dropping and 2 * spare < self._most_blocks):
+                self.drops += not self._dropping
+                self._dropping = True
+                return False
+            self._block = self._spare.get()
+            if self._block is None:
+                self._block = self.packing.empty(self._block_samples)
+            self._dropping, self._used = False, 0
+        return self.error is None
 
     def _hand_over(self):
         """Give the current block, full or not, to the disk thread."""
         block, self._block = self._block, None
         if block is not None:
-            self._waiting.append((self._disk.submit(self._store, block, self._used), block))
+            self._disk.submit(self._store, block, self._used)
 
     def _store(self, block, used):
-        if self.error is None:
-            try:
+        try:
+            if self.error is None:
                 self.writer.write_block(block, 0, used)
-            except Exception as error:
-                self.error = error
+        except Exception as error:
+            self.error = error
+        finally:
+            self._spare.put(block)
