@@ -56,8 +56,8 @@ def test_a_gap_a_repetition_and_a_new_frequency_begin_segments():
             for one in line.segments] == [(100, 5e9, 0), (2100, 5e9, 2500), (3100, 6e9, 3500),
                                           (4100, 6e9, 4000)]
     assert (line.gaps, line.lost) == (2, 500)
-    assert line.at(99) is None
-    assert round(between((1000, 0.5), line.at(2200).time) * RATE) == 2600
+    assert line.cut(99, 100) == []
+    assert round(between((1000, 0.5), line.cut(2200, 2201)[0].time) * RATE) == 2600
     captures = captures_of([(one.start - 100, one) for one in line.segments], RATE)
     # The last segment's time goes backward, but core:global_index cannot.
     assert [one.get("core:global_index") for one in captures] == [None, 2500, 3500, None]
@@ -81,7 +81,7 @@ def test_old_segments_are_forgotten():
     for index in range(10):
         line.add_time(100 * index, 10 * index)
     line.forget(550)
-    assert line.at(550).start == 550 and line.segments[0].start == 500
+    assert line.cut(550, 551)[0].start == 550 and line.segments[0].start == 500
 
 
 @pytest.mark.parametrize(("tell", "said"), [

@@ -5,6 +5,7 @@
 import hashlib
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..checks import integer, positive
@@ -116,9 +117,11 @@ class Reader(Recording):
                 outside += 1
                 continue
             # If several segments start at one sample, the last one applies.
-            segments[start] = Segment(
-                start, self._time(capture), frequency or capture.get("core:frequency"),
-                sample_rate or self._own_rate(capture) or self.sample_rate)
+            time = self._optional(capture, "core:datetime", parse_time)
+            rate = self._optional(capture, "mimopack:sample_rate",
+                                  partial(positive, "mimopack:sample_rate"))
+            segments[start] = Segment(start, time, frequency or capture.get("core:frequency"),
+                                      sample_rate or rate or self.sample_rate)
         if outside:
             self.notes.append(f"{outside} of {len(self.captures)} capture segments begin after "
                               "the last sample: they are ignored")
@@ -134,22 +137,12 @@ class Reader(Recording):
         segments[0] = first
         return [segments[start] for start in sorted(segments)]
 
-    def _time(self, capture):
-        text = capture.get("core:datetime")
-        if text is None:
-            return None
+    def _optional(self, capture, key, read):
+        """Return a value of a capture segment; None without one, and with a note if it is wrong."""
         try:
-            return parse_time(text)
+            return read(capture[key]) if key in capture else None
         except ValueError as error:
-            self.notes.append(str(error))
-            return None
-
-    def _own_rate(self, capture):
-        rate = capture.get("mimopack:sample_rate")
-        try:
-            return None if rate is None else positive("mimopack:sample_rate", rate)
-        except ValueError as error:
-            self.notes.append(f"{error}: {self.sample_rate} samples per second are assumed")
+            self.notes.append(f"{error}: it is ignored")
             return None
 
     def checksum_errors(self):

@@ -12,6 +12,7 @@ from ..checks import integer, number, positive, share
 
 # Largest frequency and sample rate that SigMF allows.
 LARGEST_HZ = 1e12
+_TOLERANCE = 0.5    # largest deviation from the expected time that is not a gap, in samples
 # First and last second of the years 1 to 9999, which have four digits in ISO 8601.
 _FIRST_SECOND, _LAST_SECOND = -62135596800, 253402300799
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -93,13 +94,13 @@ class Timeline:
 
     A device reports the time, frequency and sample rate of some samples: the first sample, the
     first sample after a gap, and any others. There is a gap before a sample if its reported time
-    differs from the time that the last report and the sample rate predict. The first reported time
-    and rate also apply to the samples before the report.
+    differs by more than half a sample from the time that the last report and the sample rate
+    predict. The first reported time and rate also apply to the samples before the report. What is
+    reported is refused with a ValueError if SigMF does not allow it.
 
     Args:
         sample_rate: samples per second until the device reports a rate.
         frequency: centre frequency in Hz until the device reports one; None if unknown.
-        tolerance: largest deviation from the expected time that is not a gap, in samples.
 
     Attributes:
         segments: list of ``Segment``.
@@ -110,9 +111,8 @@ class Timeline:
         ValueError: ``sample_rate`` is not positive and finite.
     """
 
-    def __init__(self, sample_rate, frequency=None, tolerance=0.5):
+    def __init__(self, sample_rate, frequency=None):
         self._nominal = positive("sample_rate", sample_rate), frequency
-        self._tolerance = tolerance
         self.gaps = self.lost = 0
         self.restart()
 
@@ -129,11 +129,7 @@ class Timeline:
             self.segments.append(Segment(sample, None, self._frequency, self._rate))
 
     def add_rate(self, sample, rate):
-        """Report the sample rate that applies from a sample on.
-
-        Raises:
-            ValueError: the rate is not positive, or more than SigMF allows.
-        """
+        """Report the sample rate that applies from a sample on."""
         rate = positive("sample_rate", rate)
         if rate > LARGEST_HZ:
             raise ValueError(f"sample_rate: got {rate:g}, allowed are up to {LARGEST_HZ:g}")
@@ -154,11 +150,7 @@ class Timeline:
         self._rate_told = True
 
     def add_frequency(self, sample, frequency):
-        """Report the centre frequency in Hz that applies from a sample on.
-
-        Raises:
-            ValueError: the frequency is not finite, or exceeds SigMF's limit.
-        """
+        """Report the centre frequency in Hz that applies from a sample on."""
         frequency = number("frequency", frequency)
         if not abs(frequency) <= LARGEST_HZ:
             raise ValueError(f"frequency: got {frequency}, allowed are {-LARGEST_HZ:g} to "
@@ -171,11 +163,7 @@ class Timeline:
     def add_time(self, sample, seconds, fraction=0.0):
         """Report the time of a sample: whole seconds since 1970 (UTC) and a fraction of a second.
 
-        Returns:
-            True if there is a gap before the sample.
-
-        Raises:
-            ValueError: the time is not within the years 1970 to 9999.
+        Return whether there is a gap before the sample.
         """
         time = (integer("seconds", seconds, 0, _LAST_SECOND), share("fraction", fraction))
         self.begin(sample)
@@ -185,7 +173,7 @@ class Timeline:
             return False
         error = between(self._expected(sample), time) * self._rate
         self._anchor = (sample, *time)
-        if abs(error) <= self._tolerance:
+        if abs(error) <= _TOLERANCE:
             return False
         self.gaps += 1
         self.lost += max(0, round(error))
@@ -193,39 +181,26 @@ class Timeline:
         return True
 
     def assume_time(self, sample, seconds, fraction):
-        """Set the time of a sample from another clock, until the device reports a time.
-
-        Args:
-            sample: position of the sample.
-            seconds, fraction: as for :meth:`add_time`.
-        """
+        """Set the time of a sample from another clock, until the device reports a time."""
         self.begin(sample)
         if self._anchor is None:
             self._date((sample, seconds, fraction))
 
     def segment(self, sample):
         """Return the ``Segment`` that holds a sample; None before the stream begins."""
-        if self.segments and self.segments[-1].start <= sample:
-            return self.segments[-1]
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         return self.segments[index - 1] if index else None
 
-    def at(self, sample):
-        """Return the ``Segment`` of a sample, cut to begin there; None before the stream begins."""
-        segment = self.segment(sample)
-        return segment and replace(segment, start=sample, time=segment.time_at(sample))
-
     def cut(self, start, stop):
         """Return the segments of samples start to stop - 1. The first is cut to begin at start."""
-        first = self.at(start)
-        inside = slice(bisect_right(self.segments, start, key=lambda segment: segment.start),
-                       bisect_left(self.segments, stop, key=lambda segment: segment.start))
-        return [*([] if first is None or stop <= start else [first]), *self.segments[inside]]
+        first = self.segment(start) if start < stop else None
+        inside = self.segments[bisect_right(self.segments, start, key=lambda each: each.start):
+                               bisect_left(self.segments, stop, key=lambda each: each.start)]
+        return inside if first is None else [
+            replace(first, start=start, time=first.time_at(start)), *inside]
 
     def forget(self, sample):
         """Forget the segments that end before a sample."""
-        if len(self.segments) < 2:
-            return
         index = bisect_right(self.segments, sample, key=lambda segment: segment.start)
         del self.segments[:max(0, index - 1)]
 

@@ -159,15 +159,7 @@ class Writer:
             self.clipped += clipped
 
     def write_block(self, block, start, stop):
-        """Append samples start to stop - 1 of an array that ``packing.pack`` has filled.
-
-        Args:
-            block: array from ``packing.empty``.
-            start, stop: indices of samples in ``block``.
-
-        Raises:
-            OSError: as in :meth:`write`.
-        """
+        """Append samples start to stop - 1 of an array that ``packing.pack`` has filled."""
         for at in range(start, stop, _ROW):
             self._write_row([part[at:min(at + _ROW, stop)] for part in block])
 
