@@ -165,11 +165,11 @@ def test_mpdus():
     outcomes = []
     for data in inputs(seeds, changed_bytes, 1000):
         for psdu, aggregated in ((data, False), (data, True), (repaired(data), True)):
-            found, complete = mac.split(psdu, aggregated)
-            places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in found]
+            mpdus, complete = mac.split(psdu, aggregated)
+            places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in mpdus]
             assert (places, complete) == wifi_oracle.find_mpdus(psdu, aggregated), psdu
-            assert sum(len(mpdu.data) for mpdu in found) <= 5 * len(psdu), psdu
-            for mpdu in found:
+            assert sum(len(mpdu.data) for mpdu in mpdus) <= 5 * len(psdu), psdu
+            for mpdu in mpdus:
                 header = mac.parse_header(mpdu.data)
                 assert 0 <= header.type < 4 and len(header.addresses) <= 4, psdu
             outcomes.append(complete)

@@ -36,13 +36,13 @@ class TestConstellation:
     def test_gnuradio_objects(self):
         from gnuradio import digital
 
-        for made in (digital.constellation_bpsk(), digital.constellation_qpsk(),
+        for theirs in (digital.constellation_bpsk(), digital.constellation_qpsk(),
                      digital.constellation_8psk(), digital.constellation_16qam(),
                      digital.qam_constellation(16, mod_code="none")):
-            ours = constellation.get(made)
+            ours = constellation.get(theirs)
             assert np.mean(np.abs(ours.points) ** 2) == pytest.approx(1)
-            scale = np.sqrt(np.mean(np.abs(np.array(made.points())) ** 2))
-            label = np.array([made.decision_maker_v([complex(p) * scale]) for p in ours.points])
+            scale = np.sqrt(np.mean(np.abs(np.array(theirs.points())) ** 2))
+            label = np.array([theirs.decision_maker_v([complex(p) * scale]) for p in ours.points])
             np.testing.assert_array_equal(label, np.arange(ours.size))
         assert constellation.get(digital.constellation_qpsk()).square_qam is not None
 
@@ -50,14 +50,14 @@ class TestConstellation:
         """The signs of max-log LLRs of one antenna are the bits of the nearest point."""
         from gnuradio import digital
 
-        made = digital.constellation_16qam()
-        points = constellation.get(made)
-        scale = float(np.sqrt(np.mean(np.abs(np.array(made.points())) ** 2)))
+        theirs = digital.constellation_16qam()
+        points = constellation.get(theirs)
+        scale = float(np.sqrt(np.mean(np.abs(np.array(theirs.points())) ** 2)))
         rng = np.random.default_rng(0)
         y = (rng.standard_normal((500, 1)) + 1j * rng.standard_normal((500, 1))).astype(
             np.complex64)
         llr = detectors.MLA(1, 1, points).detect(y, np.ones((1, 1, 1), np.complex64), 0.1)
-        label = np.array([made.decision_maker_v([complex(v) * scale]) for v in y[:, 0]])
+        label = np.array([theirs.decision_maker_v([complex(v) * scale]) for v in y[:, 0]])
         np.testing.assert_array_equal(llr > 0, points.bits[label])
 
     def test_bpsk_is_a_grid_with_one_axis(self):

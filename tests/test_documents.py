@@ -66,8 +66,8 @@ def checkout(folder):
 
 def saved(block):
     """Return the name of the file that the reader is told to save a block as, or None."""
-    found = re.match(r"# (\S+\.(?:py|toml))\n", block.code)
-    return found and found[1]
+    name = re.match(r"# (\S+\.(?:py|toml))\n", block.code)
+    return name and name[1]
 
 
 def give(page, folder, traffic):
@@ -78,8 +78,8 @@ def give(page, folder, traffic):
     if "wifi capture.sigmf-meta" in text:
         recording.write(folder / "capture", samples, source.sample_rate, datatype="ci16_le")
     (samples.T * 32767).copy().view(np.float32).astype("<i2").tofile(folder / "capture.dat")
-    for antenna, one in enumerate(samples):
-        one.astype("<c8").tofile(folder / f"antenna{antenna}.cf32")
+    for antenna, row in enumerate(samples):
+        row.astype("<c8").tofile(folder / f"antenna{antenna}.cf32")
     for block in PAGES[page]:
         if saved(block):
             (folder / saved(block)).write_text(block.code)
@@ -98,8 +98,8 @@ def program(language, group):
         for block in group)
 
 
-@pytest.mark.parametrize("page", [page for page, found in PAGES.items() if any(
-    block.code and block.language in ("sh", "python") for block in found)],
+@pytest.mark.parametrize("page", [page for page, blocks in PAGES.items() if any(
+    block.code and block.language in ("sh", "python") for block in blocks)],
     ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_runs(page, tmp_path, traffic):
     environment = checkout(tmp_path)

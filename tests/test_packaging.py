@@ -49,9 +49,9 @@ def test_documentation_says_what_each_detector_takes():
     rows = [[cell.strip() for cell in line.split("|")[1:-1]]
             for line in (ROOT / "docs/detectors.md").read_text().splitlines()
             if line.startswith("| `") and line.count("|") == 9]
-    said = {row[0]: (row[1], row[4], row[5], row[7].removeprefix("nt = ")) for row in rows}
+    documented = {row[0]: (row[1], row[4], row[5], row[7].removeprefix("nt = ")) for row in rows}
     limits = {"mla": "2 M^(nt-1) = 2^25 slices; without slicing M^nt = 2^24", "omap": "M^nt = 2^24"}
-    assert said == {
+    assert documented == {
         f"`{name}`": (f"`{detector.__name__}`", "yes" if detector.SUPPORTS_PRIOR else "no",
                       "QAM, BPSK" if detector.NEEDS_GRID else "any",
                       limits.get(name, str(detector.MAX_TX)))
@@ -69,14 +69,14 @@ def test_readme_says_what_the_demo_decodes():
             for line in (ROOT / "README.md").read_text().splitlines()
             if re.match(r"\| (detector \| at|.* of 20 \|)", line)]
     demo = ROOT / "examples/recordings/wifi_4x4_ht"
-    sent = [f"at {one.snr_db:g} dB"
-            for one in recording.read_frames(recording.Reader(demo).annotations)]
+    sent = [f"at {frame.snr_db:g} dB"
+            for frame in recording.read_frames(recording.Reader(demo).annotations)]
     snrs = sorted(set(sent))
     assert rows[0] == ["detector", *snrs]
-    decoded = {name: one["fcs_ok"] for name, one in json.loads(
+    decoded = {name: row["fcs_ok"] for name, row in json.loads(
         demo.with_name(f"{demo.name}.golden.json").read_text())["detectors"].items()}
     assert [row[1:] for row in rows[1:]] == [
-        [f"{sum(snr == one and ok == '1' for one, ok in zip(sent, decoded[name], strict=True))} "
+        [f"{sum(snr == level and ok == '1' for level, ok in zip(sent, decoded[name], strict=True))} "
          f"of {sent.count(snr)}" for snr in snrs] for name in ("mla", "nway", "mmse", "zf")]
 
 

@@ -153,7 +153,7 @@ def test_the_seed_decides_everything():
     assert not np.allclose(run(1), run(2), atol=0.1)
 
 
-@pytest.mark.parametrize(("settings", "said"), [
+@pytest.mark.parametrize(("settings", "message"), [
     (dict(profile="tdl_z"), "profile: got 'tdl_z', allowed are flat, tdl_a"),
     (dict(profile="tdl_a", delay_spread=-1e-9), "delay_spread"),
     (dict(num_tx=0), "num_tx: got 0"),
@@ -165,8 +165,8 @@ def test_the_seed_decides_everything():
     (dict(signal_power=0.0), "signal_power"),
     (dict(sample_rate=0.0), "sample_rate"),
 ])
-def test_bad_parameters_are_named(settings, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_parameters_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
         MIMOChannel(**{"num_tx": 2, "num_rx": 2, **settings})
 
 

@@ -281,12 +281,12 @@ class TestPrior:
     def test_zero_prior_equals_none(self, name):
         y, h, noise_var, bits = problem(400, 3, 4, "qam16", 10)
         det = create(name)
-        found = det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32))
+        llr = det.detect(y, h, noise_var, prior=np.zeros(bits.shape, np.float32))
         expected = det.detect(y, h, noise_var)
         if name in ("mla", "softsphere", "nway", "fpfsd"):    # rounding changes slicing
-            assert_close(found, expected, 1e-5)
+            assert_close(llr, expected, 1e-5)
         else:
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(llr, expected)
 
     def test_prior_is_part_of_the_result(self, name):
         """With strong noise y gives no information, so the result equals the prior.
@@ -296,11 +296,11 @@ class TestPrior:
         num_tx = 3 if name in EXACT else 1
         y, h, _, bits = problem(20, num_tx, 4, "qam16", 10)
         prior = np.random.default_rng(2).normal(0, 5, bits.shape).astype(np.float32)
-        given = {}
+        arguments = {}
         if name == "bitflip":    # a list from one hard solution lacks symbols
             labels = np.arange(16)[:, None] >> np.arange(3, -1, -1) & 1
-            given["hard"] = np.repeat(labels[:, None].astype(np.uint8), len(y), axis=1)
-        llr = create(name, "cpu", num_tx, 4).detect(y, h, 1e6, prior=prior, **given)
+            arguments["hard"] = np.repeat(labels[:, None].astype(np.uint8), len(y), axis=1)
+        llr = create(name, "cpu", num_tx, 4).detect(y, h, 1e6, prior=prior, **arguments)
         if name in HARD:
             np.testing.assert_array_equal(llr, np.sign(prior))
         else:

@@ -22,9 +22,9 @@ def test_the_same_detector_is_made_again(name):
 
 def test_labels():
     assert look_up(detectors.NWay).label == look_up(detectors.NWay(2, 2)).label == "nway"
-    made = detectors.SoftSphere(2, 2, llr_clip=8.0, extrinsic=True)
-    assert look_up(made).label == "softsphere:llr_clip=8.0"
-    assert look_up(made).keywords["extrinsic"] is True
+    detector = detectors.SoftSphere(2, 2, llr_clip=8.0, extrinsic=True)
+    assert look_up(detector).label == "softsphere:llr_clip=8.0"
+    assert look_up(detector).keywords["extrinsic"] is True
     assert look_up(OwnZf).label == look_up(OwnZf(2, 2, "qpsk")).label == "own_zf"
     assert look_up(OwnZf(2, 2, "qpsk", scale=0.5)).label == "own_zf:scale=0.5"
 
@@ -45,8 +45,8 @@ def test_parameters_after_a_name():
     factory = look_up("nway:num_passes=1,turns=3", also=("turns",))
     assert (factory.keywords, factory.extra) == ({"num_passes": 1}, {"turns": 3})
     assert detectors.create("zfsic:ordering=none").ordering == "none"
-    made = detectors.create("kbest:k=8", num_tx=2, num_rx=2)
-    assert made.k == 8 and made.label == look_up(made).label == "kbest:k=8"
+    detector = detectors.create("kbest:k=8", num_tx=2, num_rx=2)
+    assert detector.k == 8 and detector.label == look_up(detector).label == "kbest:k=8"
     assert detectors.create("kbest:k=8", k=4, num_tx=2, num_rx=2).k == 4
     for text, message in (
             ("kbest:q=8", "got 'kbest:q=8': kbest has no parameter 'q', allowed are k, llr_clip, "
@@ -65,11 +65,11 @@ def test_refusals(wrong):
         look_up(wrong)
 
 
-@pytest.mark.parametrize("made, message", [
+@pytest.mark.parametrize("size, message", [
     ((2, 3, "qpsk"), "detector: own_zf has num_rx = 3, but the link has 2"),
     ((1, 2, "qpsk"), "detector: own_zf has num_tx = 1, but the link has 2"),
     ((2, 2, "qam16"), "own_zf has the constellation qam16, but the link has qpsk")])
-def test_fit(made, message):
+def test_fit(size, message):
     look_up(OwnZf(2, 2, "qpsk")).make(2, 2, "qpsk")
     with pytest.raises(ValueError, match=message):
-        look_up(OwnZf(*made)).make(2, 2, "qpsk")
+        look_up(OwnZf(*size)).make(2, 2, "qpsk")

@@ -46,9 +46,9 @@ def test_a_broken_one_is_reported_and_harms_nothing_else(package, module, messag
     for _ in range(2):
         with pytest.raises(ValueError) as caught:
             detectors.create("mine")
-        said = str(caught.value)
-        assert "got 'mine', but its plug-in fails, broken_plugin:Mine of some_detectors 1.5" in said
-        assert message in said
+        text = str(caught.value)
+        assert "got 'mine', but its plug-in fails, broken_plugin:Mine of some_detectors 1.5" in text
+        assert message in text
 
 
 def test_two_packages_with_one_name(package):

@@ -178,13 +178,13 @@ def test_in_blocks(registered):
     mimopack.wifi_decoder(2, detector="own_zf")
 
 
-@pytest.mark.parametrize("given", [OwnPrior, OwnPrior(2, 2, "qam16", scale=0.5),
+@pytest.mark.parametrize("detector", [OwnPrior, OwnPrior(2, 2, "qam16", scale=0.5),
                                    detectors.NWay(2, 2, num_passes=2, extrinsic=True)])
-def test_classes_and_objects_in_a_block(given):
-    block = mimopack.iterative_receiver(2, 2, "qam16", "wifi:648:1/2", given, iterations=2)
-    made = block._engine.receiver.detector
-    assert made is not given and made.extrinsic
-    assert made.name == given.name and getattr(made, "num_passes", 2) == 2
-    if not isinstance(given, type):
+def test_classes_and_objects_in_a_block(detector):
+    block = mimopack.iterative_receiver(2, 2, "qam16", "wifi:648:1/2", detector, iterations=2)
+    inner = block._engine.receiver.detector
+    assert inner is not detector and inner.extrinsic
+    assert inner.name == detector.name and getattr(inner, "num_passes", 2) == 2
+    if not isinstance(detector, type):
         with pytest.raises(ValueError, match="has num_tx = 2, but the link has 4"):
-            mimopack.iterative_receiver(4, 4, "qam16", "wifi:648:1/2", given)
+            mimopack.iterative_receiver(4, 4, "qam16", "wifi:648:1/2", detector)

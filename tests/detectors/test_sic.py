@@ -33,8 +33,8 @@ class TestBitFlip:
         for prior in (None, random_prior(bits, 3)):
             expected = detectors.BitFlip(backend="reference", **size).detect(
                 y, h, noise_var, prior, hard=hard)
-            found = detectors.BitFlip(**size).detect(y, h, noise_var, prior, hard=hard)
-            assert_close(found, expected)
+            llr = detectors.BitFlip(**size).detect(y, h, noise_var, prior, hard=hard)
+            assert_close(llr, expected)
 
     def test_block_fading_batches_and_threads(self):
         y, h, noise_var, bits = problem(14 * 9, 4, 4, "qam16", 15, per_channel=14)

@@ -27,11 +27,11 @@ def assert_best(llr, y, h, noise_var, name, prior=None):
     weights = 1 << np.arange(bits.shape[1])
     index = bits @ weights
     place = np.argsort(index)[(llr > 0) @ weights]    # index is a permutation
-    found = metric[np.arange(len(y)), place]
+    decided = metric[np.arange(len(y)), place]
     float32 = 4e-6 * (np.sum(np.abs(y) ** 2, 1) + np.sum(np.abs(h) ** 2, (1, 2))) / noise_var
     if prior is not None:
         float32 += 4e-6 * np.abs(prior).sum(axis=1)
-    excess = found - metric.min(axis=1)
+    excess = decided - metric.min(axis=1)
     assert np.all(excess <= float32), np.max(excess / float32)
     assert np.mean(excess == 0) > 0.98
 
