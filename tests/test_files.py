@@ -71,7 +71,7 @@ class TestReplaceFile:
 
     def test_only_regular_files(self, tmp_path, special):
         for path in special.values():
-            with pytest.raises(ValueError, match=f"{path} is a FIFO, a .*, must be a regular file"), \
+            with pytest.raises(ValueError, match=f"{path} is a FIFO, a .*, must be a regular"), \
                     replace_file(path):
                 pass
             with pytest.raises(ValueError, match=f"{path} is a FIFO, a .*, must be a regular file"):

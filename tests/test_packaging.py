@@ -76,7 +76,7 @@ def test_readme_says_what_the_demo_decodes():
     decoded = {name: row["fcs_ok"] for name, row in json.loads(
         demo.with_name(f"{demo.name}.golden.json").read_text())["detectors"].items()}
     assert [row[1:] for row in rows[1:]] == [
-        [f"{sum(snr == level and ok == '1' for level, ok in zip(sent, decoded[name], strict=True))} "
+        [f"{sum(at == snr and ok == '1' for at, ok in zip(sent, decoded[name], strict=True))} "
          f"of {sent.count(snr)}" for snr in snrs] for name in ("mla", "nway", "mmse", "zf")]
 
 
