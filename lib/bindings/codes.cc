@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The decoders of codes */
 #include "bindings/common.h"
-#include "codes/viterbi/builds.h"
-#include <stdexcept>
+#include "codes/decoders.h"
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 namespace mimopack {
@@ -13,143 +15,57 @@ namespace {
 using index_array = py::array_t<std::int32_t, py::array::c_style>;
 using long_array = py::array_t<std::int64_t, py::array::c_style>;
 
-/* Return the number of messages of n codewords, in groups of `lanes` codewords. */
-std::size_t count_messages(std::size_t n, int lanes, std::size_t of_codeword)
+/* A decoder with soft output */
+class soft_decoder
 {
-    return (n + lanes - 1) / lanes * lanes * of_codeword;
-}
+public:
+    /* Decode a batch with at most this number of iterations. */
+    using run_function = std::function<std::size_t(const codeword_batch&, int)>;
 
-/* The arrays of a decoder's call, see codeword_batch */
-struct codeword_arrays {
-    const float_array& llr;
-    float_array& posterior;
-    std::optional<float_array>& messages;
-    byte_array& found;
-    index_array& iterations;
-
-    /* Make a batch of the arrays. Throw std::invalid_argument if they do not fit. */
-    codeword_batch batch(int lanes, int num_bits, std::size_t messages_of_codeword) const
+    soft_decoder(const isa_build& build,
+                 bool int16,
+                 std::size_t num_bits,
+                 std::size_t num_messages,
+                 run_function run)
+        : d_build(build),
+          d_lanes(int16 ? 2 * build.lanes : build.lanes),
+          d_num_bits(num_bits),
+          d_num_messages(num_messages),
+          d_run(std::move(run))
     {
-        codeword_batch b{};
-        b.n = llr.ndim() == 2 ? llr.shape(0) : 0;
-        if (llr.ndim() != 2 || llr.shape(1) != num_bits || posterior.size() != llr.size() ||
-            static_cast<std::size_t>(found.size()) != b.n ||
-            static_cast<std::size_t>(iterations.size()) != b.n)
+    }
+
+    /* Return (a-posteriori LLRs, found, iterations, number of erased codewords). */
+    py::tuple decode(const float_array& llr,
+                     std::optional<float_array> messages,
+                     int most,
+                     int threads) const
+    {
+        const std::size_t n = llr.shape(0);
+        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_num_bits ||
+            (messages && static_cast<std::size_t>(messages->size()) != num_messages(n)))
             throw std::invalid_argument("decode: inconsistent array shapes");
-        if (messages && static_cast<std::size_t>(messages->size()) !=
-                            count_messages(b.n, lanes, messages_of_codeword))
-            throw std::invalid_argument("decode: size of messages does not fit llr");
+        float_array posterior({ n, d_num_bits });
+        py::array_t<bool> found(n);
+        index_array iterations(n);
+        codeword_batch b{};
+        b.n = n;
         b.llr = llr.data();
         b.posterior = posterior.mutable_data();
         b.messages = messages ? messages->mutable_data() : nullptr;
-        b.found = found.mutable_data();
+        b.found = reinterpret_cast<std::uint8_t*>(found.mutable_data());
         b.iterations = iterations.mutable_data();
-        return b;
-    }
-};
-
-class ldpc_decoder
-{
-public:
-    ldpc_decoder(int num_bits,
-                 const std::vector<int>& first,
-                 const std::vector<int>& columns,
-                 const std::string& isa)
-        : d_build(find_build(isa)),
-          d_num_bits(num_bits),
-          d_first(first),
-          d_columns(columns)
-    {
-        bool fits = num_bits > 0 && first.size() > 1 && first[0] == 0 &&
-                    first.back() == static_cast<int>(columns.size());
-        for (std::size_t c = 1; c < first.size(); ++c)
-            fits = fits && first[c - 1] < first[c];
-        for (int column : columns)
-            fits = fits && column >= 0 && column < num_bits;
-        if (!fits)
-            throw std::invalid_argument("LdpcDecoder: inconsistent parity checks");
+        std::size_t erased = 0;
+        if (n)
+            erased = run_batch(
+                b, threads, [&](const codeword_batch& all) { return d_run(all, most); });
+        return py::make_tuple(posterior, found, iterations, erased);
     }
 
-    std::size_t decode(const float_array& llr,
-                       float_array& posterior,
-                       std::optional<float_array> messages,
-                       byte_array& found,
-                       index_array& iterations,
-                       int most,
-                       float factor,
-                       float offset,
-                       bool early_stop,
-                       int threads) const
-    {
-        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
-        codeword_batch b = arrays.batch(d_build.lanes, d_num_bits, d_columns.size());
-        if (b.n == 0)
-            return 0;
-        const ldpc_plan p{ d_num_bits,     static_cast<int>(d_first.size()) - 1,
-                           d_first.data(), d_columns.data(),
-                           most,           factor,
-                           offset,         early_stop };
-        return run_batch(b, threads, [&](const codeword_batch& all) {
-            return d_build.decode_ldpc(p, all);
-        });
-    }
-
+    /* Return the number of messages of n codewords, in whole groups of lanes. */
     std::size_t num_messages(std::size_t n) const
     {
-        return count_messages(n, d_build.lanes, d_columns.size());
-    }
-
-    std::string isa() const { return d_build.name; }
-
-private:
-    const isa_build& d_build;
-    const int d_num_bits;
-    const std::vector<int> d_first, d_columns;
-};
-
-class turbo_decoder
-{
-public:
-    turbo_decoder(const std::vector<int>& interleaver, bool int16, const std::string& isa)
-        : d_build(find_build(isa)),
-          d_lanes(int16 ? 2 * d_build.lanes : d_build.lanes),
-          d_int16(int16),
-          d_interleaver(interleaver)
-    {
-        const int size = d_interleaver.size();
-        bool fits = size > 0;
-        for (int place : d_interleaver)
-            fits = fits && place >= 0 && place < size;
-        if (!fits)
-            throw std::invalid_argument("TurboDecoder: inconsistent interleaver");
-    }
-
-    std::size_t decode(const float_array& llr,
-                       float_array& posterior,
-                       std::optional<float_array> messages,
-                       byte_array& found,
-                       index_array& iterations,
-                       int most,
-                       float scale,
-                       bool early_stop,
-                       int threads) const
-    {
-        const int size = d_interleaver.size();
-        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
-        codeword_batch b = arrays.batch(d_lanes, 3 * size + 12, size);
-        if (b.n == 0)
-            return 0;
-        const turbo_plan p{
-            size, d_interleaver.data(), most, scale, early_stop, d_int16
-        };
-        return run_batch(b, threads, [&](const codeword_batch& all) {
-            return d_build.decode_turbo(p, all);
-        });
-    }
-
-    std::size_t num_messages(std::size_t n) const
-    {
-        return count_messages(n, d_lanes, d_interleaver.size());
+        return (n + d_lanes - 1) / d_lanes * d_lanes * d_num_messages;
     }
 
     std::string isa() const { return d_build.name; }
@@ -157,87 +73,97 @@ public:
 private:
     const isa_build& d_build;
     const int d_lanes;
-    const bool d_int16;
-    const std::vector<int> d_interleaver;
+    const std::size_t d_num_bits, d_num_messages;
+    const run_function d_run;
 };
 
-/* Return the places of A and B of each step in a codeword of information bits and sent
- * bits; -1 for a bit that is not sent. */
-std::vector<int> places(const puncturing& p, int num_info)
+soft_decoder ldpc_decoder(int num_bits,
+                          const std::vector<int>& first,
+                          const std::vector<int>& columns,
+                          float factor,
+                          float offset,
+                          bool early_stop,
+                          const std::string& isa)
 {
-    std::vector<int> place;
-    int next = num_info;
-    for (int i = 0; i < 2 * (num_info + viterbi_tail); ++i)
-        place.push_back(p.kept >> i % (2 * p.steps) & 1 ? next++ : -1);
-    return place;
+    const auto inside = [=](int column) { return column >= 0 && column < num_bits; };
+    if (!std::all_of(columns.begin(), columns.end(), inside))
+        throw std::invalid_argument("code: a check has a bit outside 0 to num_bits - 1");
+    const isa_build& build = find_build(isa);
+    return { build,
+             false,
+             static_cast<std::size_t>(num_bits),
+             columns.size(),
+             [=, &build](const codeword_batch& b, int most) {
+                 const int num_checks = static_cast<int>(first.size()) - 1;
+                 return build.decoders.ldpc({ num_bits,
+                                              num_checks,
+                                              first.data(),
+                                              columns.data(),
+                                              most,
+                                              factor,
+                                              offset,
+                                              early_stop },
+                                            b);
+             } };
 }
 
-class convolutional_decoder
+soft_decoder turbo_decoder(const std::vector<int>& interleaver,
+                           float scale,
+                           bool early_stop,
+                           bool int16,
+                           const std::string& isa)
 {
-public:
-    convolutional_decoder(int num_info,
-                          const std::string& rate,
-                          float margin,
-                          bool int16,
-                          const std::string& isa)
-        : d_build(find_build(isa)),
-          d_lanes(int16 ? 2 * d_build.lanes : d_build.lanes),
-          d_place(places(find_puncturing(rate), num_info))
-    {
-        const std::int64_t sent =
-            coded_length(find_puncturing(rate), num_info + viterbi_tail);
-        d_plan = {
-            num_info, num_info + static_cast<int>(sent), d_place.data(), margin, int16
-        };
-    }
-    convolutional_decoder(const convolutional_decoder&) = delete;
+    const isa_build& build = find_build(isa);
+    const int size = static_cast<int>(interleaver.size());
+    return { build,
+             int16,
+             3 * interleaver.size() + 12,
+             interleaver.size(),
+             [=, &build](const codeword_batch& b, int most) {
+                 return build.decoders.turbo(
+                     { size, interleaver.data(), most, scale, early_stop, int16 }, b);
+             } };
+}
 
-    std::size_t decode(const float_array& llr,
-                       float_array& posterior,
-                       std::optional<float_array> messages,
-                       byte_array& found,
-                       index_array& iterations,
-                       int,  /* most */
-                       bool, /* early_stop */
-                       int threads) const
-    {
-        const codeword_arrays arrays{ llr, posterior, messages, found, iterations };
-        codeword_batch b = arrays.batch(d_lanes, d_plan.num_bits, 0);
-        if (b.n == 0)
-            return 0;
-        return run_batch(b, threads, [&](const codeword_batch& all) {
-            return find_viterbi(d_build).decode_soft(d_plan, all);
-        });
-    }
+int find_rate(const std::string& rate)
+{
+    const auto found = std::find_if(std::begin(viterbi_rates),
+                                    std::end(viterbi_rates),
+                                    [&](const puncturing& p) { return rate == p.rate; });
+    if (found == std::end(viterbi_rates))
+        throw std::invalid_argument("no convolutional code has rate " + rate);
+    return static_cast<int>(found - viterbi_rates);
+}
 
-    std::string isa() const { return d_build.name; }
-
-private:
-    const isa_build& d_build;
-    const int d_lanes;
-    const std::vector<int> d_place;
-    convolutional_plan d_plan;
-
-    static const puncturing& find_puncturing(const std::string& rate)
-    {
-        for (const puncturing& p : viterbi_rates)
-            if (rate == p.rate)
-                return p;
-        throw std::invalid_argument("ConvolutionalDecoder: no code has rate " + rate);
-    }
-};
+/* A codeword has the information bits before the bits that are sent. */
+soft_decoder convolutional_decoder(int num_info,
+                                   const std::string& rate,
+                                   float margin,
+                                   bool int16,
+                                   const std::string& isa)
+{
+    const puncturing& p = viterbi_rates[find_rate(rate)];
+    std::vector<int> place; /* of A and B of each step; -1 for a bit that is not sent */
+    int num_bits = num_info;
+    for (int i = 0; i < 2 * (num_info + viterbi_tail); ++i)
+        place.push_back(p.kept >> i % (2 * p.steps) & 1 ? num_bits++ : -1);
+    const isa_build& build = find_build(isa);
+    return { build,
+             int16,
+             static_cast<std::size_t>(num_bits),
+             0,
+             [=, &build](const codeword_batch& b, int) {
+                 return build.decoders.convolutional(
+                     { num_info, num_bits, place.data(), margin, int16 }, b);
+             } };
+}
 
 class viterbi_decoder
 {
 public:
     viterbi_decoder(const std::string& rate, const std::string& isa)
-        : d_build(find_viterbi(find_build(isa))), d_rate(0)
+        : d_build(find_build(isa)), d_rate(find_rate(rate))
     {
-        constexpr int count = sizeof viterbi_rates / sizeof *viterbi_rates;
-        while (d_rate < count && rate != viterbi_rates[d_rate].rate)
-            ++d_rate;
-        if (d_rate == count)
-            throw std::invalid_argument("ViterbiDecoder: no code has rate " + rate);
     }
 
     /* Decode the bits of all blocks. */
@@ -253,9 +179,6 @@ public:
         b.llr = llr.data();
         b.int8 = py::isinstance<py::array_t<std::int8_t>>(llr);
         b.largest_mean = largest_mean;
-        if ((!b.int8 && !py::isinstance<py::array_t<float>>(llr)) ||
-            !(llr.flags() & py::array::c_style) || !(largest_mean > 0))
-            throw std::invalid_argument("decode: inconsistent arguments");
         constexpr std::int64_t most = 0xffffffff; /* sums must fit */
         std::int64_t coded = 0, decoded = 0;
         for (std::size_t i = 0; i < b.n; ++i) {
@@ -275,7 +198,7 @@ public:
         b.bits = bits.mutable_data();
         if (decoded > 0)
             run_batch(b, threads, [&](const viterbi_batch& all) {
-                return decode_viterbi(d_build, all);
+                return decode_viterbi(d_build.decoders.viterbi, all);
             });
         return bits;
     }
@@ -283,79 +206,50 @@ public:
     std::string isa() const { return d_build.name; }
 
 private:
-    const viterbi_build& d_build;
-    int d_rate; /* place in viterbi_rates */
+    const isa_build& d_build;
+    const int d_rate; /* place in viterbi_rates */
 };
 
 } // namespace
 
 void bind_codes(py::module_& m)
 {
-    py::class_<ldpc_decoder>(m, "LdpcDecoder", py::module_local())
-        .def(py::init<int,
-                      const std::vector<int>&,
-                      const std::vector<int>&,
-                      const std::string&>(),
-             py::kw_only(),
-             py::arg("num_bits"),
-             py::arg("first"),
-             py::arg("columns"),
-             py::arg("isa") = "auto")
+    py::class_<soft_decoder>(m, "SoftDecoder", py::module_local())
         .def("decode",
-             &ldpc_decoder::decode,
+             &soft_decoder::decode,
              py::arg("llr").noconvert(),
-             py::arg("posterior").noconvert(),
              py::arg("messages").noconvert(),
-             py::arg("found").noconvert(),
-             py::arg("iterations").noconvert(),
              py::kw_only(),
              py::arg("most"),
-             py::arg("factor"),
-             py::arg("offset"),
-             py::arg("early_stop"),
              py::arg("threads"))
-        .def("num_messages", &ldpc_decoder::num_messages)
-        .def_property_readonly("isa", &ldpc_decoder::isa);
-    py::class_<turbo_decoder>(m, "TurboDecoder", py::module_local())
-        .def(py::init<const std::vector<int>&, bool, const std::string&>(),
-             py::kw_only(),
-             py::arg("interleaver"),
-             py::arg("int16"),
-             py::arg("isa") = "auto")
-        .def("decode",
-             &turbo_decoder::decode,
-             py::arg("llr").noconvert(),
-             py::arg("posterior").noconvert(),
-             py::arg("messages").noconvert(),
-             py::arg("found").noconvert(),
-             py::arg("iterations").noconvert(),
-             py::kw_only(),
-             py::arg("most"),
-             py::arg("scale"),
-             py::arg("early_stop"),
-             py::arg("threads"))
-        .def("num_messages", &turbo_decoder::num_messages)
-        .def_property_readonly("isa", &turbo_decoder::isa);
-    py::class_<convolutional_decoder>(m, "ConvolutionalDecoder", py::module_local())
-        .def(py::init<int, const std::string&, float, bool, const std::string&>(),
-             py::kw_only(),
-             py::arg("num_info"),
-             py::arg("rate"),
-             py::arg("margin"),
-             py::arg("int16"),
-             py::arg("isa") = "auto")
-        .def("decode",
-             &convolutional_decoder::decode,
-             py::arg("llr").noconvert(),
-             py::arg("posterior").noconvert(),
-             py::arg("messages").noconvert(),
-             py::arg("found").noconvert(),
-             py::arg("iterations").noconvert(),
-             py::kw_only(),
-             py::arg("most"),
-             py::arg("early_stop"),
-             py::arg("threads"))
-        .def_property_readonly("isa", &convolutional_decoder::isa);
+        .def("num_messages", &soft_decoder::num_messages)
+        .def_property_readonly("isa", &soft_decoder::isa);
+    m.def("ldpc_decoder",
+          &ldpc_decoder,
+          py::kw_only(),
+          py::arg("num_bits"),
+          py::arg("first"),
+          py::arg("columns"),
+          py::arg("factor"),
+          py::arg("offset"),
+          py::arg("early_stop"),
+          py::arg("isa"));
+    m.def("turbo_decoder",
+          &turbo_decoder,
+          py::kw_only(),
+          py::arg("interleaver"),
+          py::arg("scale"),
+          py::arg("early_stop"),
+          py::arg("int16"),
+          py::arg("isa"));
+    m.def("convolutional_decoder",
+          &convolutional_decoder,
+          py::kw_only(),
+          py::arg("num_info"),
+          py::arg("rate"),
+          py::arg("margin"),
+          py::arg("int16"),
+          py::arg("isa"));
     /* Return {rate: which of A1 B1 A2 B2 ... are sent}. */
     py::dict rates;
     for (const puncturing& p : viterbi_rates) {

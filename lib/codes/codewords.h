@@ -3,8 +3,10 @@
 /* Run a batch of codewords through a decoder: a lane takes a codeword, a thread takes
  * groups of lanes. */
 #pragma once
+#include "codes/decoders.h"
 #include "common/aligned_memory.h"
 #include "cpu/driver.h"
+#include "cpu/simd16.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -55,6 +57,59 @@ MP_FN simd steps_per_llr(const simd* llr, int length, float largest)
     return simd(32.0f) * count / max(sum, simd(1e-30f));
 }
 
+/* A group of a decoder D that works with integers of 16 bits: two vectors of codewords,
+ * one after the other. D takes its memory from an arena of floats. */
+template <class D>
+struct int16_group {
+    simd* const llr;
+    simd* const posterior; /* the same memory: a-posteriori LLRs replace the LLRs */
+    arena<simd16> space;
+    simd16* const given; /* the LLRs as integers */
+    D decoder;
+    const int num_bits;
+    simd steps[2]; /* one over the unit of the integers */
+    simd units[2]; /* set by finish; 0 where the LLRs are not usable */
+
+    template <class... Arguments>
+    int16_group(arena<simd>& floats, int num_bits_, Arguments... arguments)
+        : llr(floats.take(2 * num_bits_)),
+          posterior(llr),
+          /* take(0) would put the element behind a piece before this one */
+          space{ floats.memory ? reinterpret_cast<simd16*>(floats.memory + floats.used)
+                               : nullptr,
+                 0 },
+          given(space.take(num_bits_)),
+          decoder(space, arguments...),
+          num_bits(num_bits_)
+    {
+        floats.take(space.used);
+    }
+
+    /* Round the LLRs to integers of at most `largest`, after they are limited to `most`.
+     */
+    MP_FN void round(float most, float largest)
+    {
+        const simd* const high = llr + num_bits;
+        steps[0] = steps_per_llr(llr, num_bits, most);
+        steps[1] = steps_per_llr(high, num_bits, most);
+        for (int i = 0; i < num_bits; ++i)
+            decoder.llr[i] = given[i] =
+                simd16(clamp(llr[i] * steps[0], simd(largest)),
+                       clamp(high[i] * steps[1], simd(largest)));
+    }
+
+    /* Add the difference of the decoder's a-posteriori LLRs and the given LLRs. */
+    MP_FN void finish(const simd16* decided, const simd::mask* usable)
+    {
+        for (int part = 0; part < 2; ++part) {
+            units[part] = select(usable[part], simd(1.0f) / steps[part], simd(0.0f));
+            simd* const own = posterior + part * num_bits;
+            for (int i = 0; i < num_bits; ++i)
+                own[i] = fma((decided[i] - given[i]).floats(part), units[part], own[i]);
+        }
+    }
+};
+
 /* How the codeword of a lane ended; `found` is 1 or 0 */
 struct decoded {
     simd found, iterations;
@@ -63,15 +118,14 @@ struct decoded {
 /* Run decode(decoder, usable, messages, ends) for every group of PARTS vectors of lanes.
  * decode sets ends. Return how many codewords were erased.
  *
- * make(arena) constructs the decoder. The LLRs of a part are at llr(decoder) + part *
+ * make(arena) constructs the decoder. The LLRs of a part are at decoder.llr + part *
  * num_bits, and the results at decoder.posterior + part * num_bits. A group has
  * num_messages messages for each lane, or null. */
-template <int PARTS, class Make, class Llr, class Decode>
+template <int PARTS, class Make, class Decode>
 std::size_t drive_codewords(const codeword_batch& b,
                             int num_bits,
                             std::size_t num_messages,
                             Make make,
-                            Llr llr,
                             Decode decode)
 {
     constexpr std::size_t lanes = PARTS * simd::width;
@@ -98,7 +152,7 @@ std::size_t drive_codewords(const codeword_batch& b,
             simd::mask usable[PARTS];
             for (int part = 0; part < PARTS; ++part) {
                 const codewords at(b.n, g * lanes + part * simd::width);
-                simd* const words = llr(d) + part * num_bits;
+                simd* const words = d.llr + part * num_bits;
                 load_lanes(b.llr, at.count == simd::width, at, num_bits, scratch, words);
                 usable[part] = make_usable(words, num_bits);
                 erased += at.count - usable[part].count(at.count);

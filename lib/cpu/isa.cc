@@ -29,17 +29,18 @@ const detector_entry detectors[] = {
     { nullptr, nullptr },
 };
 
+const code_decoders decoders = {
+    decode_ldpc, decode_turbo, decode_convolutional, viterbi
+};
+
 } // namespace
 
 #define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
 #define MIMOPACK_STRING_(x) #x
 
-extern const isa_build build = { MIMOPACK_STRING(MIMOPACK_ISA),
-                                 simd::width,
-                                 available,
-                                 detectors,
-                                 decode_ldpc,
-                                 decode_turbo };
+extern const isa_build build = {
+    MIMOPACK_STRING(MIMOPACK_ISA), simd::width, available, detectors, decoders
+};
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans and batches of detectors and decoders, and the table of builds that run them. */
+/* Plans and batches of detectors, and the table of builds that run them. */
 #pragma once
 #include "common/config.h"
 #include <cstddef>
@@ -48,39 +48,6 @@ struct batch {
     void* stop_context;
 };
 
-/* The plan of an LDPC decoder; codes/ldpc/kernel.h describes the code's arrays */
-struct ldpc_plan {
-    int num_bits, num_checks;
-    const int* first;
-    const int* columns;
-    int iterations;
-    float factor, offset;
-    bool early_stop; /* each codeword stops by itself */
-};
-
-/* The plan of a turbo decoder; codes/turbo/kernel.h describes the interleaver */
-struct turbo_plan {
-    int size;
-    const int* interleaver;
-    int iterations;
-    float scale;
-    bool early_stop; /* each codeword stops by itself */
-    bool int16;      /* integers of 16 bits in place of float: twice the lanes */
-};
-
-/* n codewords, a row for each */
-struct codeword_batch {
-    std::size_t n;
-    const float* llr;         /* n x num_bits */
-    float* posterior;         /* n x num_bits */
-    float* messages;          /* groups x messages x lanes, read and written; or null */
-    std::uint8_t* found;      /* n: the decoder ended with a codeword */
-    std::int32_t* iterations; /* n: iterations that it took */
-    int threads;
-    bool (*stop)(void* context);
-    void* stop_context;
-};
-
 /* Run a batch, and return how many vectors were erased, out_of_memory or
  * unknown_option. */
 using run_function = std::size_t (*)(const plan&, const batch&);
@@ -102,16 +69,14 @@ struct detector_module {
 /* To be raised whenever plan, batch or detector_entry changes */
 constexpr int module_version = 4;
 
-using ldpc_function = std::size_t (*)(const ldpc_plan&, const codeword_batch&);
-using turbo_function = std::size_t (*)(const turbo_plan&, const codeword_batch&);
+struct code_decoders; /* see codes/decoders.h */
 
 struct isa_build {
     const char* name;
     int lanes;
     bool (*available)();
     const detector_entry* detectors; /* ends with a null name */
-    ldpc_function decode_ldpc;
-    turbo_function decode_turbo;
+    const code_decoders& decoders;
 };
 
 /* Return the builds that this machine can run, the best one first. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions that the translation units of one instruction set offer to isa.cc */
 #pragma once
+#include "codes/decoders.h"
 #include "cpu/plan.h"
 
 namespace mimopack {
@@ -13,6 +14,8 @@ namespace MIMOPACK_ISA {
 
 std::size_t decode_ldpc(const ldpc_plan&, const codeword_batch&);
 std::size_t decode_turbo(const turbo_plan&, const codeword_batch&);
+std::size_t decode_convolutional(const convolutional_plan&, const codeword_batch&);
+extern const viterbi_build viterbi;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

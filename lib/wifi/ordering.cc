@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* LLRs of frames in the order of a code. A frame's results depend on no other frame. */
-#include "codes/viterbi/builds.h"
+#include "codes/decoders.h"
 #include "cpu/quantise.h"
 #include "wifi/plan.h"
 #include <vector>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Read the bits of the signal fields, and tell from the turns of their symbols what the
  * frame is. A frame's results depend on no other frame. */
-#include "codes/viterbi/builds.h"
+#include "codes/decoders.h"
 #include "codes/viterbi/kernel.h"
 #include "wifi/lanes.h"
 #include <algorithm>

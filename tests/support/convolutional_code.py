@@ -7,7 +7,7 @@ from gnuradio.mimopack import coding, reference
 from gnuradio.mimopack.coding.convolutional import GENERATORS, LARGEST_MEAN, PUNCTURING, TAIL
 
 RNG = np.random.default_rng
-# Largest integer after rounding: lib/codes/viterbi/builds.h
+# Largest integer after rounding: lib/codes/decoders.h
 LARGEST = {"1/2": 21, "2/3": 31, "3/4": 36, "5/6": 42}
 # Noise deviation at which about one bit in a hundred is wrong.
 DEVIATION = {"1/2": 0.85, "2/3": 0.67, "3/4": 0.59, "5/6": 0.53}

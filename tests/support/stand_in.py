@@ -21,8 +21,7 @@ class Program:
     text = "the CPU's decoder"
 
     def __init__(self, decoder, batches, fails_at):
-        self._decoder, self._batches, self._fails_at = copy(decoder), batches, fails_at
-        self._decoder._set_backend("cpu")
+        self._decoder, self._batches, self._fails_at = decoder, batches, fails_at
 
     def messages(self, n):
         """Kept messages are not passed on."""
@@ -33,7 +32,8 @@ class Program:
         if len(self._batches) == self._fails_at:
             out[:len(out) // 2] = 1    # for the returned parts
             raise GpuError("the GPU has fallen off the bus")
-        decoder = self._decoder
+        decoder = copy(self._decoder)
+        decoder._set_backend("cpu")
         decoder.iterations = iterations
         out[...] = decoder._on_cpu(llr)
         return decoder.found, decoder.iterations_taken, decoder.erasures

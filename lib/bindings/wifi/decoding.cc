@@ -48,7 +48,7 @@ frame_decoder::frame_decoder(const long_array& source,
       d_encoders(encoders),
       d_mean(largest_mean),
       d_build(find_wifi(isa)),
-      d_decoder(find_viterbi(find_build(isa)))
+      d_decoder(find_build(isa).decoders.viterbi)
 {
     while (rate != viterbi_rates[d_rate].rate)
         ++d_rate;

@@ -3,7 +3,7 @@
 /* From LLRs to the bytes of PSDUs */
 #pragma once
 #include "bindings/wifi/common.h"
-#include "codes/viterbi/builds.h"
+#include "codes/decoders.h"
 #include "wifi/mac.h"
 
 namespace mimopack {

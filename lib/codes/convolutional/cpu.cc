@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codes/codewords.h"
 #include "codes/convolutional/kernel.h"
-#include "codes/viterbi/builds.h"
-#include "cpu/simd16.h"
+#include "cpu/run.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -31,83 +30,40 @@ MP_FN decoded end_of(const convolutional_plan& p, const simd* llr, simd::mask us
              select(usable, one, zero) };
 }
 
-struct float_decoder {
-    convolutional_decoder<simd> decoder;
-    simd* const posterior;
-
-    float_decoder(arena<simd>& space, const convolutional_plan& p)
-        : decoder(space, p.num_info, p.num_bits, p.place), posterior(decoder.llr)
-    {
-    }
-};
-
 std::size_t decode_float(const convolutional_plan& p, const codeword_batch& b)
 {
+    using decoder = convolutional_decoder<simd>;
     return drive_codewords<1>(
         b,
         p.num_bits,
         0,
-        [&](arena<simd>& space) { return float_decoder(space, p); },
-        [](const float_decoder& d) { return d.posterior; },
-        [&](float_decoder& d, const simd::mask* usable, float*, decoded* end) {
-            simd* const llr = d.posterior;
+        [&](arena<simd>& space) {
+            return decoder(space, p.num_info, p.num_bits, p.place);
+        },
+        [&](decoder& d, const simd::mask* usable, float*, decoded* end) {
             for (int i = 0; i < p.num_bits; ++i)
-                llr[i] = clamp(llr[i], simd(convolutional_limits<simd>::llr));
-            d.decoder.decode();
-            *end = end_of(p, llr, *usable);
+                d.llr[i] = clamp(d.llr[i], simd(decoder::limits::llr));
+            d.decode();
+            *end = end_of(p, d.llr, *usable);
         });
 }
 
-/* Float memory for a decoder of integers: two vectors of floats for each vector of
- * integers */
-struct int16_decoder {
-    simd* const posterior; /* two vectors of codewords, one after the other */
-    arena<simd16> space;
-    convolutional_decoder<simd16> decoder;
-    simd16* const given;
-
-    int16_decoder(arena<simd>& floats, const convolutional_plan& p)
-        : posterior(floats.take(2 * p.num_bits)),
-          /* take(0) would put the element behind a piece before this one */
-          space{ floats.memory ? reinterpret_cast<simd16*>(floats.memory + floats.used)
-                               : nullptr,
-                 0 },
-          decoder(space, p.num_info, p.num_bits, p.place),
-          given(space.take(p.num_bits))
-    {
-        floats.take(space.used);
-    }
-};
-
 std::size_t decode_int16(const convolutional_plan& p, const codeword_batch& b)
 {
+    using group = int16_group<convolutional_decoder<simd16>>;
     return drive_codewords<2>(
         b,
         p.num_bits,
         0,
-        [&](arena<simd>& space) { return int16_decoder(space, p); },
-        [](const int16_decoder& d) { return d.posterior; },
-        [&](int16_decoder& d, const simd::mask* usable, float*, decoded* ends) {
-            simd* const halves[2] = { d.posterior, d.posterior + p.num_bits };
-            simd steps[2];
+        [&](arena<simd>& space) {
+            return group(space, p.num_bits, p.num_info, p.num_bits, p.place);
+        },
+        [&](group& g, const simd::mask* usable, float*, decoded* ends) {
+            g.round(convolutional_limits<simd>::llr, convolutional_limits<simd16>::llr);
+            g.decoder.decode();
+            g.finish(g.decoder.llr, usable);
             for (int part = 0; part < 2; ++part)
-                steps[part] = steps_per_llr(
-                    halves[part], p.num_bits, convolutional_limits<simd>::llr);
-            const simd largest(convolutional_limits<simd16>::llr);
-            for (int i = 0; i < p.num_bits; ++i)
-                d.decoder.llr[i] = d.given[i] =
-                    simd16(clamp(halves[0][i] * steps[0], largest),
-                           clamp(halves[1][i] * steps[1], largest));
-            d.decoder.decode();
-            for (int part = 0; part < 2; ++part) {
-                const simd step =
-                    select(usable[part], simd(1.0f) / steps[part], simd(0.0f));
-                simd* const llr = halves[part];
-                for (int i = 0; i < p.num_bits; ++i)
-                    llr[i] =
-                        fma((d.decoder.llr[i] - d.given[i]).floats(part), step, llr[i]);
-                ends[part] = end_of(p, llr, usable[part]);
-            }
+                ends[part] = end_of(p, g.posterior + part * p.num_bits, usable[part]);
         });
 }
 

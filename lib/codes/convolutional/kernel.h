@@ -175,6 +175,7 @@ public:
      * is not sent. */
     MP_FN convolutional_decoder(arena<F>& a, int num_info, int num_bits, const int* place)
         : llr(a.take(num_bits)),
+          posterior(llr),
           d_begin(
               a.take((num_info + viterbi_code::memory + window - 1) / window * states)),
           d_metric(a.take((window + 1) * states)),
@@ -184,7 +185,8 @@ public:
     {
     }
 
-    F* const llr; /* limited in magnitude; a-posteriori LLRs replace them */
+    F* const llr;       /* limited in magnitude */
+    F* const posterior; /* the same memory: a-posteriori LLRs replace the LLRs */
 
     MP_CALLED void decode()
     {

@@ -47,7 +47,6 @@ std::size_t decode_ldpc(const ldpc_plan& p, const codeword_batch& b)
         [&](arena<simd>& space) {
             return decoder(space, h, { p.factor, p.offset });
         },
-        [](const decoder& d) { return d.posterior; },
         [&](decoder& d, const mask* usable, float* messages, decoded* end) {
             for (int e = 0; e < edges; ++e) {
                 const simd r =

@@ -87,7 +87,8 @@ public:
     using mask = decltype(F() < F());
 
     MP_FN layered_min_sum(arena<F>& a, const parity_checks& h, ldpc_rule rule)
-        : posterior(a.take(h.num_bits)),
+        : llr(a.take(h.num_bits)),
+          posterior(llr),
           message(a.take(h.edges())),
           d_h(h),
           d_rule(rule),
@@ -95,7 +96,8 @@ public:
     {
     }
 
-    F* const posterior; /* LLRs of all bits, messages included */
+    F* const llr;
+    F* const posterior; /* the same memory: LLRs of all bits, messages included */
     F* const message;   /* from checks to bits, by edge */
 
     /* Run all checks once, in active lanes. */

@@ -3,7 +3,6 @@
 #include "codes/codewords.h"
 #include "codes/turbo/kernel.h"
 #include "cpu/run.h"
-#include "cpu/simd16.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -75,7 +74,6 @@ std::size_t decode_float(const turbo_plan& p, const codeword_batch& b)
         [&](arena<simd>& space) {
             return decoder(space, p.size, p.interleaver, p.scale);
         },
-        [](const decoder& d) { return d.llr; },
         [&](decoder& d, const simd::mask* usable, float* messages, decoded* end) {
             const simd zero(0.0f);
             for (int i = 0; i < num_bits; ++i)
@@ -92,68 +90,37 @@ std::size_t decode_float(const turbo_plan& p, const codeword_batch& b)
         });
 }
 
-/* Float memory for a decoder of integers: two vectors of floats for each vector of
- * integers */
-struct int16_decoder {
-    simd* const llr;
-    simd* const posterior; /* shares the memory of the LLRs */
-    arena<simd16> space;
-    turbo_decoder<simd16> decoder;
-
-    int16_decoder(arena<simd>& floats, const turbo_plan& p)
-        : llr(floats.take(2 * (3 * p.size + 12))),
-          posterior(llr),
-          /* take(0) would put the element behind a piece before this one */
-          space{ floats.memory ? reinterpret_cast<simd16*>(floats.memory + floats.used)
-                               : nullptr,
-                 0 },
-          decoder(space, p.size, p.interleaver, p.scale)
-    {
-        floats.take(space.used);
-    }
-};
-
 std::size_t decode_int16(const turbo_plan& p, const codeword_batch& b)
 {
     using limits = turbo_limits<simd16>;
+    using group = int16_group<turbo_decoder<simd16>>;
     const int num_bits = 3 * p.size + 12;
     return drive_codewords<2>(
         b,
         num_bits,
         p.size,
-        [&](arena<simd>& space) { return int16_decoder(space, p); },
-        [](const int16_decoder& d) { return d.llr; },
-        [&](int16_decoder& d, const simd::mask* usable, float* messages, decoded* ends) {
-            turbo_decoder<simd16>& own = d.decoder;
-            simd* const low = d.llr;
-            simd* const high = d.llr + num_bits;
-            const simd steps[2] = { steps_per_llr(low, num_bits, turbo_limits<simd>::llr),
-                                    steps_per_llr(
-                                        high, num_bits, turbo_limits<simd>::llr) };
-            const simd largest(limits::llr), most(limits::extrinsic);
-            for (int i = 0; i < num_bits; ++i)
-                own.llr[i] = simd16(clamp(low[i] * steps[0], largest),
-                                    clamp(high[i] * steps[1], largest));
+        [&](arena<simd>& space) {
+            return group(space, num_bits, p.size, p.interleaver, p.scale);
+        },
+        [&](group& g, const simd::mask* usable, float* messages, decoded* ends) {
+            turbo_decoder<simd16>& own = g.decoder;
+            g.round(turbo_limits<simd>::llr, limits::llr);
             const simd16::mask wanted = simd16::both(usable[0], usable[1]);
             for (int i = 0; i < p.size; ++i) {
                 simd kept[2] = { simd(0.0f), simd(0.0f) };
                 for (int part = 0; messages && part < 2; ++part)
-                    kept[part] = clamp(
-                        simd::load(messages + (2 * i + part) * simd::width) * steps[part],
-                        most);
+                    kept[part] =
+                        clamp(simd::load(messages + (2 * i + part) * simd::width) *
+                                  g.steps[part],
+                              simd(limits::extrinsic));
                 own.extrinsic[i] = select(wanted, simd16(kept[0], kept[1]), simd16(0.0f));
             }
             const auto ended = decode(p, own, wanted);
+            g.finish(own.posterior, usable);
             const simd16 found = select(ended.found, simd16(1.0f), simd16(0.0f));
             for (int part = 0; part < 2; ++part) {
-                const simd step =
-                    select(usable[part], simd(1.0f) / steps[part], simd(0.0f));
-                simd* const llr = d.llr + part * num_bits;
-                for (int i = 0; i < num_bits; ++i)
-                    llr[i] =
-                        fma((own.posterior[i] - own.llr[i]).floats(part), step, llr[i]);
                 for (int i = 0; messages && i < p.size; ++i)
-                    (own.extrinsic[i].floats(part) * step)
+                    (own.extrinsic[i].floats(part) * g.units[part])
                         .store(messages + (2 * i + part) * simd::width);
                 ends[part] = { found.floats(part), ended.took.floats(part) };
             }

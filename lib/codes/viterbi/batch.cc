@@ -11,33 +11,14 @@
  * with four times the overlap, in the end without a cut. So the result never depends on
  * the cuts. Below a bit error rate of about 1 % nearly no block is decoded twice; noise
  * alone takes two to three times as long. */
-#include "codes/viterbi/builds.h"
+#include "codes/decoders.h"
 #include "common/aligned_memory.h"
-#include "cpu/builds.h"
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <vector>
 
 namespace mimopack {
-
-#define MIMOPACK_DECLARE(isa)           \
-    namespace isa {                     \
-    extern const viterbi_build viterbi; \
-    }
-MIMOPACK_BUILDS(MIMOPACK_DECLARE)
-#undef MIMOPACK_DECLARE
-#define MIMOPACK_ADDRESS(isa) &isa::viterbi,
-
-const viterbi_build& find_viterbi(const isa_build& isa)
-{
-    const viterbi_build* found = nullptr;
-    for (const viterbi_build* build : { MIMOPACK_BUILDS(MIMOPACK_ADDRESS) })
-        if (!std::strcmp(build->name, isa.name))
-            found = build;
-    return *found;
-}
-#undef MIMOPACK_ADDRESS
 
 namespace {
 

@@ -10,8 +10,6 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-std::size_t decode_convolutional(const convolutional_plan&, const codeword_batch&);
-
 namespace {
 
 using code = viterbi_code;
@@ -301,12 +299,7 @@ void decode(
 
 } // namespace
 
-#define MIMOPACK_STRING(x) MIMOPACK_STRING_(x)
-#define MIMOPACK_STRING_(x) #x
-
-extern const viterbi_build viterbi = {
-    MIMOPACK_STRING(MIMOPACK_ISA), lanes, mean, memory, decode, decode_convolutional
-};
+extern const viterbi_build viterbi = { lanes, mean, memory, decode };
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

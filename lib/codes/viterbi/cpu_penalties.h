@@ -3,7 +3,7 @@
 /* Compute the penalties that the forward recursion takes: round the LLRs, put 0 where a
  * bit was not sent, and order the lanes' pairs A B by trellis step. */
 #pragma once
-#include "codes/viterbi/builds.h"
+#include "codes/decoders.h"
 #include "cpu/quantise.h"
 #include "cpu/simd8.h"
 

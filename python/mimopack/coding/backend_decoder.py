@@ -85,8 +85,8 @@ class BackendDecoder(BackendChoice, Decoder):
 class SoftDecoder(BackendDecoder):
     """A decoder with soft output that may keep its messages between calls.
 
-    A subclass sets ``_core``, its C++ decoder, and ``_core_options``, further arguments of
-    ``_core.decode``. Its method ``_reference(llr, messages)`` decodes in NumPy.
+    A subclass sets ``_core``, its ``_core.SoftDecoder``. Its method ``_reference(llr, messages)``
+    decodes in NumPy.
 
     Args:
         num_bits: number of bits in a codeword.
@@ -148,13 +148,9 @@ class SoftDecoder(BackendDecoder):
         """Decode host arrays on the CPU."""
         if self.backend == "reference":
             return self._in_numpy(llr)
-        n = len(llr)
-        out, found, taken = self._output(n), np.zeros(n, bool), np.zeros(n, np.int32)
-        messages = self._kept(n, self._core_messages) if self.keep_messages else None
-        self.erasure_count = self._core.decode(
-            llr, out, messages, found.view(np.uint8), taken, most=self.iterations,
-            early_stop=self.early_stop, threads=self.threads, **self._core_options)
-        self.found, self.iterations_taken = found, taken
+        messages = self._kept(len(llr), self._core_messages) if self.keep_messages else None
+        out, self.found, self.iterations_taken, self.erasure_count = self._core.decode(
+            llr, messages, most=self.iterations, threads=self.threads)
         return out
 
     def _in_numpy(self, llr):

@@ -60,13 +60,12 @@ class ConvolutionalDecoder(SoftDecoder):
         self.margin = number("margin", margin)
         if not 0 <= self.margin < np.inf:
             raise ValueError(f"margin: got {margin}, allowed are numbers from 0")
-        self._core = _core.ConvolutionalDecoder(
-            num_info=self.num_info, rate=rate, margin=self.margin, int16=precision == "int16",
-            isa=instruction_set(isa))
-        self._core_options = {}
         super().__init__(code.num_bits, 0, algorithm, tuple(PATH_METRICS), iterations,
                          early_stop=False, keep_messages=False, backend=backend, device=device,
                          threads=threads, may_copy=precision != "int16")
+        self._core = _core.convolutional_decoder(
+            num_info=self.num_info, rate=rate, margin=self.margin, int16=precision == "int16",
+            isa=instruction_set(isa))
 
     def _reference(self, llr, messages):
         size, llr = self.num_info, np.clip(llr, -LARGEST, LARGEST)

@@ -54,7 +54,13 @@ class Selection:
         sent = integers("sent", sent, 1, 0, num_bits - 1)
         self.coded_bits = sent.size
         self._sent = Columns(sent)
-        self._turns = [tuple(map(Constant, turn)) for turn in _by_turns(sent, num_bits)]
+        # Where each bit's first, second, ... transmission is among the bits sent; coded_bits if
+        # there is none
+        order = np.argsort(sent, kind="stable")
+        times = np.arange(sent.size) - np.searchsorted(sent[order], sent[order])
+        sources = np.full((times.max() + 1, num_bits), sent.size)
+        sources[times, sent[order]] = order
+        self._sources = [Constant(source) for source in sources]
 
     def with_filler(self, bits):
         """Add the filler bits for the encoder, if there are any.
@@ -102,30 +108,13 @@ class Selection:
         """
         array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
         xp = array_module(llr)
-        out = xp.zeros((len(llr), self.num_bits), np.float32)
         if self._sent.range:    # faster than indexing
+            out = xp.zeros((len(llr), self.num_bits), np.float32)
             out[:, self._sent.range] = llr
             return out
+        llr = xp.pad(llr, ((0, 0), (0, 1)))
         with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
-            for source, absent in self._turns:
-                out += xp.where(absent.beside(llr), np.float32(0),
-                                xp.take(llr, source.beside(llr), axis=1))
-        return out
-
-
-def _by_turns(sent, num_bits):
-    """Yield (source, absent) for the first, second, ... transmission of the bits.
-
-    For each bit of a codeword, source is the position of that transmission among the bits sent, and
-    absent tells whether there is none.
-    """
-    order = np.argsort(sent, kind="stable")
-    times = np.arange(sent.size) - np.searchsorted(sent[order], sent[order])
-    for turn in range(times.max() + 1):
-        places = order[times == turn]
-        source, absent = np.zeros(num_bits, np.intp), np.ones(num_bits, bool)
-        source[sent[places]], absent[sent[places]] = places, False
-        yield source, absent
+            return sum(xp.take(llr, source.beside(llr), axis=1) for source in self._sources)
 
 
 def _gpu(values):

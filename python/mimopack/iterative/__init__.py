@@ -12,6 +12,6 @@
 
 from .layout import CodewordLayout
 from .receiver import IterativeReceiver, Received
-from .sharing import Decided, SharedReceiver
+from .sharing import SharedReceiver
 
-__all__ = ["CodewordLayout", "Decided", "IterativeReceiver", "Received", "SharedReceiver"]
+__all__ = ["CodewordLayout", "IterativeReceiver", "Received", "SharedReceiver"]

@@ -3,9 +3,7 @@
 """Share the codewords of a batch among several receivers (002 §3)."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,28 +13,12 @@ from ..checks import thread_count
 from ..cuda.device import cupy, current
 from ..cuda.transfer import upload
 from .batch import Batch
+from .receiver import Received
 
 # Minimum number of codewords per receiver on the CPU, which fill a SIMD register of its decoder.
 LEAST_CODEWORDS = 16
 # SNR of the measurement for backend "auto", at which 4x4 detectors make few errors.
 SNR_DB, SNR_DB_PER_BIT = 12, 3
-
-
-@dataclass(frozen=True)
-class Decided:
-    """The decisions of receivers on n codewords, in host arrays.
-
-    Attributes:
-        bits, found, iterations, history: as in ``Received``.
-        erasures, erased: as in ``Received``, numbers of vectors and of codewords.
-    """
-
-    bits: Any
-    found: Any
-    iterations: Any
-    history: Any
-    erasures: int
-    erased: int
 
 
 class SharedReceiver(BackendChoice):
@@ -73,8 +55,8 @@ class SharedReceiver(BackendChoice):
         if self.backend == "cuda":
             self._start_gpus()
         else:
-            self._add(self._on_cpu_receivers)
-        self.layout = self.receiver.layout
+            self._on_cpu_receivers.append(make())
+        self.layout, self._iterations = self.receiver.layout, self.receiver.iterations
         self.threads = threads
 
     @property
@@ -85,12 +67,12 @@ class SharedReceiver(BackendChoice):
     @property
     def iterations(self):
         """Maximum number of passes; may be changed."""
-        return self.receiver.iterations
+        return self._iterations
 
     @iterations.setter
     def iterations(self, iterations):
-        for receiver in (*self._on_cpu_receivers, *self._on_gpu_receivers):
-            receiver.iterations = iterations
+        self.receiver.iterations = iterations    # checks it
+        self._iterations = iterations
 
     @property
     def threads(self):
@@ -121,9 +103,12 @@ class SharedReceiver(BackendChoice):
         return self._prepare(make_batch)
 
     def receive(self, y, h, noise_var, keep_history=False):
-        """Receive a batch of host arrays and return :class:`Decided`.
+        """Receive a batch of host arrays.
 
         Arguments and errors are those of ``IterativeReceiver.receive``.
+
+        Returns:
+            :class:`Received` with host arrays; LLRs and ``decoder_iterations`` are None.
         """
         n = self.receiver.codewords(y)
         batch = Batch(y, h, noise_var, self.layout.vectors)
@@ -139,54 +124,46 @@ class SharedReceiver(BackendChoice):
         shares = _shares(n, step)
         receivers = self._on_cpu_receivers
         while len(receivers) < max(1, len(shares)):
-            self._add(receivers)
+            receivers.append(self._make())
         for receiver in receivers:
             receiver.threads = threads // len(shares) if len(shares) > 1 else self._threads
 
-        def receive(number, part):
-            return _decided(receivers[number].receive(part.y, part.h, part.noise_var,
-                                                      keep_history), np.asarray)
+        def receive(receiver, part):
+            return _decisions(receiver.receive(part.y, part.h, part.noise_var, keep_history),
+                              np.asarray)
 
-        return self._share(receive, shares, batch)
+        return self._share(receive, receivers, shares, batch)
 
     def _on_gpus(self, batch, n, keep_history=False):
         self._start_gpus()
 
-        def receive(number, part):
-            with current(self._devices[number]):
+        def receive(receiver, part):
+            with current(self._devices[self._on_gpu_receivers.index(receiver)]):
                 # The pinned copies live until the results are here.
                 arrays, _pinned = zip(*(
                     upload(array, self._threads) if np.ndim(array) else (array, None)
                     for array in (part.y, part.h, part.noise_var)), strict=True)
-                return _decided(self._on_gpu_receivers[number].receive(*arrays, keep_history),
-                                cupy().asnumpy)
+                return _decisions(receiver.receive(*arrays, keep_history), cupy().asnumpy)
 
-        return self._share(receive, _shares(n, -(-n // len(self._devices))), batch)
+        return self._share(receive, self._on_gpu_receivers, _shares(n, -(-n // len(self._devices))),
+                           batch)
 
-    def _share(self, receive, shares, batch):
+    def _share(self, receive, receivers, shares, batch):
         """Let each receiver process its share, (first, end) codewords; there may be no shares."""
+        for receiver in receivers:
+            receiver.iterations = self._iterations
         if len(shares) < 2:
-            return receive(0, batch)
+            return receive(receivers[0], batch)
         if self._pool is None or self._pool._max_workers < len(shares):
             self._pool = ThreadPoolExecutor(len(shares))
-        parts = [self._pool.submit(receive, number, batch.part(*share))
-                 for number, share in enumerate(shares)]
+        parts = [self._pool.submit(receive, receiver, batch.part(*share))
+                 for receiver, share in zip(receivers, shares, strict=False)]
         wait(parts)
         return _joined([part.result() for part in parts])
 
     def _start_gpus(self):
-        if not self._on_gpu_receivers:
-            receivers = []
-            for device in self._devices:
-                self._add(receivers, device)
-            # All or none: a GPU may be in use by another process.
-            self._on_gpu_receivers = receivers
-
-    def _add(self, receivers, *device):
-        receiver = self._make(*device)
-        if self._on_cpu_receivers or self._on_gpu_receivers:
-            receiver.iterations = self.iterations
-        receivers.append(receiver)
+        if not self._on_gpu_receivers:    # all or none: a GPU may be in use by another process
+            self._on_gpu_receivers = [self._make(device) for device in self._devices]
 
     def _random_batch(self, n, per_channel):
         """Return n codewords of zeros; the SNR is high enough that few are wrong."""
@@ -205,17 +182,20 @@ def _shares(n, step):
     return [(at, min(at + step, n)) for at in range(0, n, step)] if n else []
 
 
-def _decided(received, to_host):
+def _decisions(received, to_host):
     """Copy the decisions to the host and drop everything else."""
-    history = None if received.history is None else to_host(received.history)
-    return Decided(to_host(received.bits), to_host(received.found), to_host(received.iterations),
-                   history, received.erasures, received.erased)
+    bits, found, iterations, history = (
+        None if array is None else to_host(array) for array in (
+            received.bits, received.found, received.iterations, received.history))
+    return Received(None, bits, found, iterations, None, None, history, received.erasures,
+                    received.erased)
 
 
 def _joined(parts):
-    def all_of(name, axis=0):
-        return np.concatenate([getattr(part, name) for part in parts], axis=axis)
+    def whole(name, axis=0):
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values, axis)
 
-    return Decided(all_of("bits"), all_of("found"), all_of("iterations"),
-                   None if parts[0].history is None else all_of("history", axis=1),
-                   sum(part.erasures for part in parts), sum(part.erased for part in parts))
+    return Received(None, whole("bits"), whole("found"), whole("iterations"), None, None,
+                    whole("history", 1), sum(part.erasures for part in parts),
+                    sum(part.erased for part in parts))

@@ -106,8 +106,6 @@ def test_prototype_is_blocks_of_shifted_identities():
     rows, columns = code.checks()
     assert np.array_equal([rows, columns], np.nonzero(wanted))
     assert (code.num_checks, code.num_bits, code.num_info) == (6, 9, 3)
-    with pytest.raises(AttributeError):
-        code.size = 4
     with pytest.raises(ValueError, match="read-only"):
         code.shifts[0, 0] = 1
 

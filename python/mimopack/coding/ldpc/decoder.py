@@ -62,22 +62,25 @@ class LdpcDecoder(SoftDecoder):
         self.offset = number("offset", offset)
         if not 0 <= self.offset < np.inf:
             raise ValueError(f"offset: got {offset}, must be finite and not negative")
-        rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
-        self._core_options = {"factor": rule[0], "offset": rule[1]}
-        counts = np.bincount(self._rows, minlength=code.num_checks)
-        first = np.concatenate([[0], np.cumsum(counts[counts > 0])])
-        self._core = _core.LdpcDecoder(num_bits=code.num_bits, first=first.tolist(),
-                                       columns=self._columns.tolist(), isa=instruction_set(isa))
+        # factor and offset of min-sum
+        self._rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
         super().__init__(code.num_bits, len(self._columns), algorithm, ALGORITHMS, iterations,
                          early_stop, keep_messages, backend, device, threads)
+        counts = np.bincount(self._rows, minlength=code.num_checks)
+        first = np.concatenate([[0], np.cumsum(counts[counts > 0])])
+        self._core = _core.ldpc_decoder(
+            num_bits=code.num_bits, first=first.tolist(), columns=self._columns.tolist(),
+            factor=self._rule[0], offset=self._rule[1], early_stop=self.early_stop,
+            isa=instruction_set(isa))
 
     def _reference(self, llr, messages):
         check = (reference.sum_product if self.algorithm == "sum-product"
-                 else partial(reference.min_sum, **self._core_options))
+                 else partial(reference.min_sum, factor=self._rule[0],
+                              offset=self._rule[1]))
         return reference.ldpc(llr, self._rows, self._columns, check, self.iterations,
                               self.early_stop, messages)
 
     def _program(self):
         from ...cuda.ldpc import LdpcProgram
 
-        return LdpcProgram(self._code, *self._core_options.values(), self.early_stop, self.device)
+        return LdpcProgram(self._code, *self._rule, self.early_stop, self.device)

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parity-check matrices: a prototype of circulant blocks, or any matrix as a list of its ones."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from ...checks import integer, integers
@@ -15,6 +13,10 @@ class ParityCheckMatrix:
     """A parity-check matrix H, (num_checks, num_bits) over GF(2).
 
     The bits c of a codeword satisfy H c = 0; the first bit belongs to the first column.
+
+    Attributes:
+        num_checks: number of rows in the matrix.
+        num_bits: number of columns, which is the number of bits in a codeword.
     """
 
     @property
@@ -37,7 +39,6 @@ class ParityCheckMatrix:
         return matrix
 
 
-@dataclass(frozen=True, eq=False)
 class Prototype(ParityCheckMatrix):
     """The matrix of a quasi-cyclic code, made of size x size blocks.
 
@@ -51,25 +52,11 @@ class Prototype(ParityCheckMatrix):
         ValueError: shifts does not match its description, or size is not a positive integer.
     """
 
-    shifts: np.ndarray
-    size: int
-
-    def __post_init__(self):
-        size = integer("size", self.size, 1, LARGEST)
-        shifts = integers("shifts", self.shifts, 2, -1, size - 1).astype(np.int32)
-        shifts.setflags(write=False)
-        object.__setattr__(self, "shifts", shifts)
-        object.__setattr__(self, "size", size)
-
-    @property
-    def num_checks(self):
-        """Number of rows in the matrix."""
-        return self.shifts.shape[0] * self.size
-
-    @property
-    def num_bits(self):
-        """Number of columns in the matrix, which is the number of bits in a codeword."""
-        return self.shifts.shape[1] * self.size
+    def __init__(self, shifts, size):
+        self.size = integer("size", size, 1, LARGEST)
+        self.shifts = integers("shifts", shifts, 2, -1, size - 1).astype(np.int32)
+        self.shifts.setflags(write=False)
+        self.num_checks, self.num_bits = (count * size for count in self.shifts.shape)
 
     def checks(self):
         row, column = np.nonzero(self.shifts >= 0)
@@ -79,7 +66,6 @@ class Prototype(ParityCheckMatrix):
                        (column[:, None] * self.size + shifted).ravel())
 
 
-@dataclass(frozen=True, eq=False)
 class ParityChecks(ParityCheckMatrix):
     """Any parity-check matrix, given by its ones.
 
@@ -94,31 +80,23 @@ class ParityChecks(ParityCheckMatrix):
             integer arrays of the same length.
     """
 
-    num_checks: int
-    rows: np.ndarray = field(repr=False)
-    columns: np.ndarray = field(repr=False)
-    num_bits: int = 0
-
-    def __post_init__(self):
-        num_checks = integer("num_checks", self.num_checks, 1, LARGEST)
-        num_bits = integer("num_bits", self.num_bits, 0, LARGEST)
-        rows = integers("rows", self.rows, 1, 0, num_checks - 1)
-        columns = integers("columns", self.columns, 1, 0, (num_bits or LARGEST) - 1)
+    def __init__(self, num_checks, rows, columns, num_bits=0):
+        self.num_checks = integer("num_checks", num_checks, 1, LARGEST)
+        num_bits = integer("num_bits", num_bits, 0, LARGEST)
+        rows = integers("rows", rows, 1, 0, num_checks - 1)
+        columns = integers("columns", columns, 1, 0, (num_bits or LARGEST) - 1)
         if rows.size != columns.size:
             raise ValueError(f"columns: got {columns.size}, must be as many as rows, {rows.size}")
-        num_bits = num_bits or int(columns.max()) + 1
-        rows, columns = _sorted(rows, columns)
+        self.num_bits = num_bits or int(columns.max()) + 1
+        self._ones = rows, columns = _sorted(rows, columns)
         again = np.flatnonzero((np.diff(rows) == 0) & (np.diff(columns) == 0))
         if again.size:
             first = again[0]
             raise ValueError(f"rows, columns: got row {rows[first]}, column {columns[first]} "
                              "twice, must differ")
-        for name, value in (("num_checks", num_checks), ("num_bits", num_bits), ("rows", rows),
-                            ("columns", columns)):
-            object.__setattr__(self, name, value)
 
     def checks(self):
-        return self.rows, self.columns
+        return self._ones
 
 
 def _sorted(rows, columns):

@@ -66,12 +66,12 @@ class TurboDecoder(SoftDecoder):
             raise ValueError(f"extrinsic_scale: got {extrinsic_scale}, allowed with "
                              "precision='int16' are numbers up to 1")
         self._interleaver = qpp_interleaver(size)
-        self._core = _core.TurboDecoder(interleaver=self._interleaver.tolist(),
-                                        int16=precision == "int16", isa=instruction_set(isa))
-        self._core_options = {"scale": self.extrinsic_scale}
         super().__init__(3 * (size + NUM_TAIL + 1), size, algorithm, tuple(PATH_METRICS),
                          iterations, early_stop, keep_messages, backend, device, threads,
                          may_copy=precision != "int16")
+        self._core = _core.turbo_decoder(
+            interleaver=self._interleaver.tolist(), scale=self.extrinsic_scale,
+            early_stop=self.early_stop, int16=precision == "int16", isa=instruction_set(isa))
 
     def _reference(self, llr, messages):
         return reference.turbo(llr, self._interleaver, PATH_METRICS[self.algorithm],

@@ -1,11 +1,52 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Plans of the decoders of the convolutional code, and the builds of each instruction
- * set. */
+/* Plans and batches of the codes' decoders, and the decoders of an instruction set */
 #pragma once
 #include "cpu/plan.h"
 
 namespace mimopack {
+
+/* The plan of an LDPC decoder; codes/ldpc/kernel.h describes the code's arrays */
+struct ldpc_plan {
+    int num_bits, num_checks;
+    const int* first;
+    const int* columns;
+    int iterations;
+    float factor, offset;
+    bool early_stop; /* each codeword stops by itself */
+};
+
+/* The plan of a turbo decoder; codes/turbo/kernel.h describes the interleaver */
+struct turbo_plan {
+    int size;
+    const int* interleaver;
+    int iterations;
+    float scale;
+    bool early_stop; /* each codeword stops by itself */
+    bool int16;      /* integers of 16 bits in place of float: twice the lanes */
+};
+
+/* The plan of a decoder of the convolutional code with soft output;
+ * codes/convolutional/kernel.h describes `place` */
+struct convolutional_plan {
+    int num_info, num_bits;
+    const int* place;
+    float margin; /* found: no information bit has a smaller |a-posteriori LLR| */
+    bool int16;   /* integers of 16 bits in place of float: twice the lanes */
+};
+
+/* n codewords, a row for each */
+struct codeword_batch {
+    std::size_t n;
+    const float* llr;         /* n x num_bits */
+    float* posterior;         /* n x num_bits */
+    float* messages;          /* groups x messages x lanes, read and written; or null */
+    std::uint8_t* found;      /* n: the decoder ended with a codeword */
+    std::int32_t* iterations; /* n: iterations that it took */
+    int threads;
+    bool (*stop)(void* context);
+    void* stop_context;
+};
 
 /* Puncturing: of A1 B1 A2 B2 ... of `steps` trellis steps, element i is sent if bit i of
  * `kept` is set (IEEE 802.11-2020 figures 17-9 and 19-11). LLRs become integers of at
@@ -70,17 +111,8 @@ struct viterbi_job {
     std::uint8_t state[2];
 };
 
-/* The plan of a decoder with soft output; `place` as in codes/convolutional/kernel.h */
-struct convolutional_plan {
-    int num_info, num_bits;
-    const int* place;
-    float margin; /* found: no information bit has a smaller |a-posteriori LLR| */
-    bool int16;   /* integers of 16 bits in place of float: twice the lanes */
-};
-
 struct viterbi_build {
-    const char* name; /* name of its isa_build */
-    int lanes;        /* jobs that run together */
+    int lanes; /* jobs that run together */
     /* Return the mean of |LLR| over all finite LLRs other than 0, or 0 if there are
      * none. */
     float (*mean)(const void* llr, bool int8, std::int64_t n);
@@ -89,11 +121,16 @@ struct viterbi_build {
     /* Decode at most `lanes` jobs; memory is aligned to 64 bytes. */
     void (*decode)(
         viterbi_job* const* jobs, int count, int rate, bool int8, std::uint8_t* memory);
-    /* Return how many codewords were erased, or out_of_memory. */
-    std::size_t (*decode_soft)(const convolutional_plan&, const codeword_batch&);
 };
 
-const viterbi_build& find_viterbi(const isa_build& isa);
+/* The decoders of an instruction set. The first three return how many codewords were
+ * erased, or out_of_memory. */
+struct code_decoders {
+    std::size_t (*ldpc)(const ldpc_plan&, const codeword_batch&);
+    std::size_t (*turbo)(const turbo_plan&, const codeword_batch&);
+    std::size_t (*convolutional)(const convolutional_plan&, const codeword_batch&);
+    const viterbi_build& viterbi;
+};
 
 /* n blocks; LLRs and bits follow each other block after block */
 struct viterbi_batch {
