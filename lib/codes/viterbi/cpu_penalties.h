@@ -59,23 +59,10 @@ MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
             (__m128i*)(pairs + 2 * steps * i),
             _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)(sent + taken * i)), from));
 #else
-    for (int i = 0; i < viterbi_chunk / p.steps; ++i) {
-        std::uint64_t w;
-        if constexpr (RATE == 1) { /* A1 B1 A2 0 */
-            __builtin_memcpy(&w, sent + 3 * i, 8);
-            const auto out = static_cast<std::uint32_t>(w & 0xffffff);
-            __builtin_memcpy(pairs + 4 * i, &out, 4);
-        } else if constexpr (RATE == 2) { /* A1 B1 A2 0 0 B3 */
-            __builtin_memcpy(&w, sent + 4 * i, 8);
-            w = (w & 0xffffff) | (w >> 24 & 0xff) << 40;
-            __builtin_memcpy(pairs + 6 * i, &w, 8);
-        } else { /* A1 B1 A2 0 0 B3 A4 0 0 B5 */
-            __builtin_memcpy(&w, sent + 6 * i, 8);
-            const auto last = static_cast<std::uint16_t>(w >> 40 << 8);
-            w = (w & 0xffffff) | (w >> 24 & 0xff) << 40 | (w >> 32 & 0xff) << 48;
-            __builtin_memcpy(pairs + 10 * i, &w, 8);
-            __builtin_memcpy(pairs + 10 * i + 8, &last, 2);
-        }
+    for (int i = 0; i < viterbi_chunk / p.steps; ++i, pairs += 2 * p.steps) {
+        MP_UNROLL
+        for (int j = 0; j < 2 * p.steps; ++j)
+            pairs[j] = p.kept >> j & 1 ? *sent++ : 0;
     }
 #endif
 }
@@ -112,45 +99,21 @@ MP_FN void by_step(const std::int8_t (*pairs)[pairs_size], int steps, std::int8_
     constexpr int lanes = simd8::lanes;
 #if defined(__SSE2__)
     for (int t = 0; t < steps; t += 8) {
-        __m128i in[lanes], out[lanes];
+        __m128i x[lanes], mixed[lanes];
         for (int l = 0; l < lanes; ++l)
-            in[l] = _mm_loadu_si128((const __m128i*)(pairs[l] + 2 * t));
-        if constexpr (lanes == 8) {
-            __m128i two[8], four[8];
+            x[l] = _mm_loadu_si128((const __m128i*)(pairs[l] + 2 * t));
+        /* Each pass joins the two halves of the registers like a riffle of cards. */
+        MP_UNROLL
+        for (int pass = 1; pass < lanes; pass *= 2) {
             MP_UNROLL
-            for (int l = 0; l < 8; l += 2) {
-                two[l] = _mm_unpacklo_epi16(in[l], in[l + 1]);
-                two[l + 1] = _mm_unpackhi_epi16(in[l], in[l + 1]);
+            for (int i = 0; i < lanes / 2; ++i) {
+                mixed[2 * i] = _mm_unpacklo_epi16(x[i], x[i + lanes / 2]);
+                mixed[2 * i + 1] = _mm_unpackhi_epi16(x[i], x[i + lanes / 2]);
             }
-            MP_UNROLL
-            for (int l = 0; l < 8; l += 4)
-                for (int half = 0; half < 2; ++half) {
-                    four[l + 2 * half] =
-                        _mm_unpacklo_epi32(two[l + half], two[l + half + 2]);
-                    four[l + 2 * half + 1] =
-                        _mm_unpackhi_epi32(two[l + half], two[l + half + 2]);
-                }
-            MP_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                out[2 * i] = _mm_unpacklo_epi64(four[i], four[i + 4]);
-                out[2 * i + 1] = _mm_unpackhi_epi64(four[i], four[i + 4]);
-            }
-        } else if constexpr (lanes == 4) {
-            MP_UNROLL
-            for (int half = 0; half < 2; ++half) {
-                const __m128i low = half ? _mm_unpackhi_epi16(in[0], in[1])
-                                         : _mm_unpacklo_epi16(in[0], in[1]);
-                const __m128i high = half ? _mm_unpackhi_epi16(in[2], in[3])
-                                          : _mm_unpacklo_epi16(in[2], in[3]);
-                out[2 * half] = _mm_unpacklo_epi32(low, high);
-                out[2 * half + 1] = _mm_unpackhi_epi32(low, high);
-            }
-        } else {
-            out[0] = _mm_unpacklo_epi16(in[0], in[1]);
-            out[1] = _mm_unpackhi_epi16(in[0], in[1]);
+            __builtin_memcpy(x, mixed, sizeof x);
         }
         for (int i = 0; i < lanes; ++i)
-            _mm_store_si128((__m128i*)(to + 2 * lanes * t) + i, out[i]);
+            _mm_store_si128((__m128i*)(to + 2 * lanes * t) + i, x[i]);
     }
 #else
     for (int t = 0; t < steps; ++t)
@@ -163,23 +126,7 @@ MP_FN void by_step(const std::int8_t (*pairs)[pairs_size], int steps, std::int8_
  * groups of 16. */
 MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
 {
-#if defined(__AVX512BW__)
-    const __m512i a = _mm512_set1_epi32(0x02020000), b = _mm512_set1_epi32(0x03010301);
-    const __m512i dwords =
-        _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
-    for (int i = 0; i < n; i += 16) {
-        const __m512i x =
-            _mm512_cvtepu16_epi32(_mm256_load_si256((const __m256i*)(pairs + 2 * i)));
-        const __m512i zero = _mm512_setzero_si512();
-        const __m512i both = _mm512_or_si512(
-            _mm512_max_epi8(x, zero),
-            _mm512_slli_epi32(_mm512_max_epi8(_mm512_sub_epi8(zero, x), zero), 16));
-        _mm512_store_si512(
-            to + 4 * i,
-            _mm512_add_epi8(_mm512_shuffle_epi8(both, _mm512_or_si512(a, dwords)),
-                            _mm512_shuffle_epi8(both, _mm512_or_si512(b, dwords))));
-    }
-#elif defined(__AVX2__)
+#if defined(__AVX2__)
     const __m256i dwords = _mm256_setr_epi32(
         0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
     const __m256i a = _mm256_or_si256(dwords, _mm256_set1_epi32(0x02020000));

@@ -92,10 +92,20 @@ class SoftDecoder(BackendDecoder):
         num_bits: number of bits in a codeword.
         num_messages: number of messages that the reference keeps for a codeword.
         algorithm: one of ``algorithms``. Only the reference has the last of them.
-        keep_messages: see :class:`Decoder`. Kept messages stay on the CPU or the GPU, so batches
-            cannot change between the two.
-        iterations, early_stop, backend, device, threads: see the decoders.
+        iterations: maximum number of iterations.
+        early_stop: whether to stop decoding a codeword when it is found.
+        keep_messages: whether the next call continues from the messages of the last one, as long as
+            the number of codewords stays the same. Iterative receivers use this. ``reset`` deletes
+            the messages. They stay on the CPU or the GPU, so batches cannot change between the two.
+        backend: "cpu" (C++), "cuda" (float32), "auto" (see ``backends``; with keep_messages or
+            precision "int16" the CPU takes all host arrays) or "reference" (NumPy, float64).
+        device: index of the GPU.
+        threads: number of CPU threads; 0 takes all cores.
         may_copy: see :class:`BackendDecoder`; False if the CPU works with another precision.
+
+    A decoder is not thread-safe. ``decode`` sets these attributes, CuPy arrays if llr was one:
+        found: (n,) bool, see the decoders.
+        iterations_taken: (n,) int32, number of iterations; 0 for erased codewords.
     """
 
     _messages = None

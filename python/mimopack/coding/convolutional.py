@@ -117,16 +117,14 @@ class ConvolutionalCode:
             ValueError: llr holds no real numbers, or their number fits no n >= 1.
         """
         llr = real_numbers("llr", llr)
-        if llr.dtype != np.int8:
-            with np.errstate(over="ignore"):
-                llr = llr.astype(np.float32, copy=False)
-        llr = np.ascontiguousarray(llr.ravel())
-        threads = thread_count(threads)
-        num_bits = self._input_length(llr.size) - TAIL
-        if num_bits <= 0:
+        with np.errstate(over="ignore"):
+            llr = np.ascontiguousarray(llr.ravel(), np.int8 if llr.dtype == np.int8 else np.float32)
+        guess = llr.size * (len(self._kept) - 1) // (2 * self._kept[-1])
+        fits = [n for n in range(guess, guess + 3) if self.coded_length(n) == llr.size]
+        if not fits or fits[-1] <= TAIL:
             raise ValueError(f"llr: got {llr.size} values, which is not the length of any block of "
                              f"rate {self.rate} with tail")
-        return self._decode(llr, np.array([num_bits]), threads)
+        return self.decode_batch(llr, [fits[-1] - TAIL], threads)
 
     def decode_batch(self, llr, num_bits, threads=0, scale=None):
         """Decode blocks of any lengths, each of which begins and ends in state 0.
@@ -153,20 +151,16 @@ class ConvolutionalCode:
         if getattr(llr, "dtype", None) not in (np.float32, np.int8):
             raise ValueError(f"llr: got {getattr(llr, 'dtype', type(llr).__name__)}, must be a "
                              "float32 or int8 array")
-        llr, num_bits = array("llr", llr, llr.dtype, ("m",)), _lengths(num_bits)
-        return self._decode(llr, num_bits, thread_count(threads), scale)
-
-    def _decode(self, llr, num_bits, threads, scale=None):
+        lengths = np.asarray(num_bits)
+        if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
+            raise ValueError(f"num_bits: got {num_bits!r}, must be integers")
         if scale is not None:
             largest_mean = LARGEST_MEAN * positive("scale", scale)
         else:
             largest_mean = LARGEST_MEAN if llr.dtype == np.float32 else np.inf
-        return self._decoder.decode(llr, num_bits, largest_mean=largest_mean, threads=threads)
-
-    def _input_length(self, coded):
-        guess = coded * (len(self._kept) - 1) // (2 * self._kept[-1])
-        fits = [n for n in range(guess, guess + 3) if self.coded_length(n) == coded]
-        return fits[-1] if fits else 0
+        return self._decoder.decode(
+            array("llr", llr, llr.dtype, ("m",)), lengths.astype(np.int64),
+            largest_mean=largest_mean, threads=thread_count(threads))
 
 
 class ConvolutionalEncoder(Encoder):
@@ -178,10 +172,6 @@ class ConvolutionalEncoder(Encoder):
     Args:
         num_info: number of information bits, 3 to 2^19.
         rate: "1/2", "2/3", "3/4" or "5/6": the code rate without the tail bits.
-
-    Attributes:
-        num_info, num_bits: number of information bits and of all bits in a codeword.
-        information: (num_info,) positions of the information bits in a codeword.
 
     Raises:
         ValueError: an argument does not match its description.
@@ -196,9 +186,3 @@ class ConvolutionalEncoder(Encoder):
     def _encode(self, bits):
         return np.hstack([bits, self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))])
 
-
-def _lengths(num_bits):
-    lengths = np.asarray(num_bits)
-    if lengths.ndim != 1 or (lengths.size and lengths.dtype.kind not in "iu"):
-        raise ValueError(f"num_bits: got {num_bits!r}, must be integers")
-    return lengths.astype(np.int64)

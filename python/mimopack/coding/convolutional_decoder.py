@@ -27,7 +27,7 @@ class ConvolutionalDecoder(SoftDecoder):
     times as likely as any other. With calibrated LLRs, about e^-margin of the found codewords are
     wrong.
 
-    LLRs are clipped to +-10^4. A decoder is not thread-safe.
+    LLRs are clipped to +-10^4.
 
     Args:
         num_info, rate: see :class:`ConvolutionalEncoder`.
@@ -38,15 +38,8 @@ class ConvolutionalDecoder(SoftDecoder):
         precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32". The
             LLRs of a codeword are then rounded to multiples of 1/32 of the mean magnitude of its
             nonzero LLRs, and clipped to 8 times the mean.
-        backend: "cpu" (C++), "cuda" (float32), "auto" (see ``backends``; with precision "int16" the
-            CPU takes all host arrays) or "reference" (NumPy, float64).
-        device: index of the GPU.
-        threads: number of CPU threads; 0 takes all cores.
+        backend, device, threads: see :class:`SoftDecoder`.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    Attributes, set by ``decode``; CuPy arrays if llr was a CuPy array:
-        found: (n,) bool, see above.
-        iterations_taken: (n,) int32, 1; or 0 for erased codewords.
 
     Raises:
         ValueError: an argument does not match its description.

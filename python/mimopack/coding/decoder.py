@@ -10,7 +10,9 @@ from ..checks import bits as check_bits
 
 
 class Encoder(ABC):
-    """An encoder of batches of codewords; a subclass has the attributes and ``_encode(bits)``.
+    """An encoder of batches of codewords, the base class of all encoders.
+
+    A subclass has the attributes and ``_encode(bits)``.
 
     Attributes:
         num_info, num_bits: number of information bits and of all bits in a codeword.

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.quick
 RNG = np.random.default_rng
 
 
-def as_the_standard_says(streams, num_coded, version, buffer_size=None):
+def as_the_standard_says(streams, num_coded, version):
     """Follow TS 36.212 §5.1.4.1 for three lists of equal length; None is <NULL>."""
     pattern = [0, 16, 8, 24, 4, 20, 12, 28, 2, 18, 10, 26, 6, 22, 14, 30,
                1, 17, 9, 25, 5, 21, 13, 29, 3, 19, 11, 27, 7, 23, 15, 31]
@@ -29,7 +29,7 @@ def as_the_standard_says(streams, num_coded, version, buffer_size=None):
     w = [None] * (3 * size)
     for k in range(size):
         w[k], w[size + 2 * k], w[size + 2 * k + 1] = v[0][k], v[1][k], v[2][k]
-    n_cb = buffer_size or 3 * size
+    n_cb = 3 * size
     k_0 = rows * (2 * int(np.ceil(n_cb / (8 * rows))) * version + 2)
     e, j = [], 0
     while len(e) < num_coded:
@@ -40,14 +40,13 @@ def as_the_standard_says(streams, num_coded, version, buffer_size=None):
 
 
 class TestRateMatching:
-    @pytest.mark.parametrize("size, num_coded, buffer_size", [
-        (40, 500, None), (504, 900, None), (1056, 2000, 2500)])
+    @pytest.mark.parametrize("size, num_coded", [(40, 500), (504, 900), (1056, 2000)])
     @pytest.mark.parametrize("version", range(4))
-    def test_as_the_standard_says(self, size, num_coded, version, buffer_size):
+    def test_as_the_standard_says(self, size, num_coded, version):
         length = size + 4
         expected = as_the_standard_says(np.arange(3 * length).reshape(3, length), num_coded,
-                                        version, buffer_size)
-        matching = turbo.RateMatching(size, num_coded, version, buffer_size)
+                                        version)
+        matching = turbo.RateMatching(size, num_coded, version)
         np.testing.assert_array_equal(matching.selected, expected)
         words = RNG(1).integers(0, 2, (3, 3 * length), np.uint8)
         np.testing.assert_array_equal(matching.match(words), words[:, expected])
@@ -108,8 +107,7 @@ class TestRateMatching:
         ((40, 0), "coded_bits: got 0, allowed are 1 to"),
         ((40, 100, 4), "redundancy_version: got 4, allowed are 0, 1, 2, 3"),
         ((0, 100), "info_bits: got 0, allowed are 1 to 6144"),
-        ((6145, 100), "info_bits: got 6145, allowed are 1 to 6144"),
-        ((40, 100, 0, 60), "buffer_bits: got 60, allowed are 64 to 192")])
+        ((6145, 100), "info_bits: got 6145, allowed are 1 to 6144")])
     def test_bad_parameters(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             turbo.RateMatching(*arguments)

@@ -24,30 +24,18 @@ class LdpcDecoder(SoftDecoder):
     Commun. 50(3), 2002). "sum-product" computes the exact message, for comparisons (reference
     backend only).
 
-    A decoder is not thread-safe.
+    A codeword is ``found`` if the signs of its LLRs satisfy all checks.
 
     Args:
         code: a parity-check matrix: an object with num_bits, num_checks and checks().
-        iterations: maximum number of iterations.
         algorithm, factor, offset: see above. Among factors from 0.7 to 1, the factors 0.75 and 0.8
             gave the fewest wrong codewords with the codes of 802.16e and 802.11n. With 0.75, the
             code of rate 1/2 of 802.16e kept a few wrong bits at 2 dB. At rates up to 1/2, 5G NR
             gains 0.2 to 0.4 dB from "offset", which requires correctly scaled LLRs. "offset" is the
             default for codes named ``nr_matched`` (docs/coding.md).
-        early_stop: whether to stop decoding a codeword when all its checks hold.
-        keep_messages: whether the next call continues from the messages of the last one, as long as
-            the number of codewords stays the same. Iterative receivers use this. ``reset`` deletes
-            the messages.
-        backend: "cpu" (C++, float32), "cuda" (float32; results differ from the CPU's only by
-            rounding), "auto" (see ``backends``; with keep_messages the CPU takes all host arrays)
-            or "reference" (NumPy, float64).
-        device: index of the GPU.
-        threads: number of CPU threads; 0 takes all cores.
+        iterations, early_stop, keep_messages, backend, device, threads: see
+            :class:`coding.SoftDecoder`. Results on a GPU differ from the CPU's only by rounding.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    Attributes, set by ``decode``; CuPy arrays if llr was a CuPy array:
-        found: (n,) bool, whether the signs of a codeword's LLRs satisfy all checks.
-        iterations_taken: (n,) int32, number of iterations.
 
     Raises:
         ValueError: an argument does not match its description.

@@ -17,10 +17,6 @@ class LdpcEncoder(Encoder):
 
     Args:
         code: a parity-check matrix: an object with num_bits, num_checks and checks().
-
-    Attributes:
-        num_info, num_bits: number of information bits and of all bits in a codeword.
-        information: (num_info,) positions of the information bits in a codeword.
     """
 
     def __init__(self, code):

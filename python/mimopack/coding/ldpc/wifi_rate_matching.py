@@ -188,15 +188,10 @@ class WifiFrameDecoder(DecoderAround):
         """
         m = self._matching
         array("llr", llr, np.float32, ("n", self.num_bits))
-        words = np.empty((len(llr), m.num_codewords, m.code.num_bits), np.float32)
-        for frame, codewords in zip(llr, words, strict=True):
-            codewords[:] = m.recover(frame)
-        posterior = self.decoder.decode(words.reshape(-1, m.code.num_bits)).reshape(words.shape)
-        out = np.empty_like(llr)
-        for frame, codewords in zip(out, posterior, strict=True):
-            frame[:] = m.match(codewords)
+        words = np.concatenate([np.zeros((0, m.code.num_bits), np.float32), *map(m.recover, llr)])
+        out = np.take(self.decoder.decode(words).reshape(len(llr), -1), m._sent, axis=1)
         self.bits = (out[:, m.information] > 0).view(np.uint8)
-        shape = words.shape[:2]
+        shape = len(llr), m.num_codewords
         self.found = self.decoder.found.reshape(shape).all(axis=1)
         self.iterations_taken = self.decoder.iterations_taken.reshape(shape).max(axis=1)
         return out

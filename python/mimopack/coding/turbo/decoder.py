@@ -18,39 +18,28 @@ class TurboDecoder(SoftDecoder):
     1995). The extrinsic LLRs of "max-log" are too large and are multiplied by ``extrinsic_scale``
     (J. Vogt, A. Finger, Electronics Letters 36(23), 2000).
 
-    LLRs are clipped to +-10^4. A decoder is not thread-safe.
+    A codeword is ``found`` if, after an iteration, both constituent decoders decide for the same
+    information bits. This does not imply a correct CRC of the transport block. ``decode`` also
+    returns LLRs of parity and tail bits, each from the last run of its constituent decoder. LLRs
+    are clipped to +-10^4.
+
+    On a GPU several threads share a codeword; each processes a window of at least 48 bits and takes
+    its neighbours' path metrics from the previous iteration. The results are as good as the CPU's,
+    but not identical.
 
     Args:
         size: K, one of TURBO_SIZES.
-        iterations: maximum number of iterations.
         algorithm: "max-log", or "log-map" for comparisons (reference backend only).
         extrinsic_scale: factor for the extrinsic LLRs, see above.
-        early_stop: whether to stop decoding a codeword when, after an iteration, both constituent
-            decoders decide for the same information bits. This agreement does not imply a correct
-            CRC of the transport block.
-        keep_messages: whether the next call starts from the extrinsic LLRs that the second
-            constituent decoder found in the last call, as long as the number of codewords stays the
-            same. Iterative receivers use this. ``reset`` deletes the LLRs.
+        keep_messages: see :class:`coding.SoftDecoder`; the messages are the extrinsic LLRs that the
+            second constituent decoder found.
         precision: number format on the CPU. "int16" has twice as many SIMD lanes as "float32" and
             is about twice as fast. The LLRs of a codeword are then rounded to multiples of 1/32 of
             the mean magnitude of its nonzero LLRs. Input LLRs are clipped to 8 times the mean,
             extrinsic LLRs to 16 times the mean. Known bits must therefore not have LLRs far larger
             than the others.
-        backend: "cpu" (C++), "cuda" (float32), "auto" (see ``backends``; with keep_messages or
-            precision "int16" the CPU takes all host arrays) or "reference" (NumPy, float64). On a
-            GPU several threads share a codeword; each processes a window of at least 48 bits and
-            takes its neighbours' path metrics from the previous iteration. The results are as good
-            as those of the CPU, but not identical.
-        device: index of the GPU.
-        threads: number of CPU threads; 0 takes all cores.
+        iterations, early_stop, backend, device, threads: see :class:`coding.SoftDecoder`.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    The output of ``decode`` contains parity and tail bits too, each with the LLR of the last run of
-    its constituent decoder.
-
-    Attributes, set by ``decode``; CuPy arrays if llr was a CuPy array:
-        found: (n,) bool, whether both constituent decoders decide for the same bits.
-        iterations_taken: (n,) int32, number of iterations.
 
     Raises:
         ValueError: an argument does not match its description.

@@ -45,10 +45,6 @@ class TurboEncoder(Encoder):
     Args:
         size: K, one of TURBO_SIZES.
 
-    Attributes:
-        num_info, num_bits: number of information bits, K, and of all bits in a codeword, 3 K + 12.
-        information: (K,) positions of the information bits in a codeword.
-
     Raises:
         ValueError: size is not one of TURBO_SIZES.
     """

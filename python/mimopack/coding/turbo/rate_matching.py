@@ -54,8 +54,6 @@ class RateMatching(Selection):
         coded_bits: E, number of bits sent per codeword. Fewer than 3 K + 12 puncture the codeword,
             more repeat part of it.
         redundancy_version: 0 to 3; selects where in the buffer the bits sent begin.
-        buffer_bits: N_cb, the size of the circular buffer if the receiver's memory limits it; None
-            for the full size.
 
     Attributes:
         size: K, number of information bits in a codeword, including filler bits.
@@ -67,11 +65,10 @@ class RateMatching(Selection):
         selected: (coded_bits,) the position in the codeword of each bit sent.
 
     Raises:
-        ValueError: an argument does not match its description, or the buffer is smaller than the
-            information bits.
+        ValueError: an argument does not match its description.
     """
 
-    def __init__(self, info_bits, coded_bits, redundancy_version=0, buffer_bits=None):
+    def __init__(self, info_bits, coded_bits, redundancy_version=0):
         info_bits = integer("info_bits", info_bits, 1, TURBO_SIZES[-1])
         self.size = next(size for size in TURBO_SIZES if size >= info_bits)
         self.num_filler = self.size - info_bits
@@ -81,8 +78,6 @@ class RateMatching(Selection):
         coded_bits = integer("coded_bits", coded_bits, 1, 2**24)
         version = choice("redundancy_version", redundancy_version, (0, 1, 2, 3))
         places, rows = _circular_buffer(length, self.num_filler)
-        if buffer_bits is not None:
-            places = places[:integer("buffer_bits", buffer_bits, len(places) // 3, len(places))]
         begin = rows * (2 * -(-len(places) // (8 * rows)) * version + 2)    # k_0
         places = np.roll(places, -begin)
         ring = places[places != DUMMY]
