@@ -37,12 +37,9 @@ def load_recording(path):
     All text is printable, and missing global fields have SigMF's defaults. A ValueError names the
     field that is not valid.
     """
-    library = names.library()
-    loaded = _load(path)
-    if isinstance(loaded.get("global"), dict):
-        loaded["global"] = {"core:version": library.__specification__, "core:num_channels": 1,
-                            "core:offset": 0, **loaded["global"]}
-    return _checked(path, loaded, _recording_validator())
+    defaults = {"core:version": names.library().__specification__, "core:num_channels": 1,
+                "core:offset": 0}
+    return _load(path, _recording_validator(), defaults)
 
 
 def complaint_of(metadata):
@@ -57,7 +54,7 @@ def load_collection(path):
     All text is printable. The place of a stream is its path in the JSON, for messages.
     """
     names.library()
-    collection = _checked(path, _load(path), _collection_validator())["collection"]
+    collection = _load(path, _collection_validator(), {})["collection"]
     streams = collection["core:streams"]
     named = []
     for index, entry in enumerate([streams] if isinstance(streams, str) else streams):
@@ -69,31 +66,20 @@ def load_collection(path):
     return collection, named
 
 
-def _load(path):
+def _load(path, validator, defaults):
+    """Return the checked content of a file, with defaults of what is missing in "global"."""
     try:
         loaded = printable_metadata(json.loads(path.read_text(encoding="utf-8")))
-    except RecursionError:
-        raise _too_deep(path) from None
-    except ValueError as error:
-        raise ValueError(f"path: {path} is not JSON ({error})") from error
-    if not isinstance(loaded, dict):
-        raise ValueError(f"path: {path} is not SigMF metadata: it is no JSON object")
-    return loaded
-
-
-def _checked(path, loaded, validator):
-    """Return what was loaded, or raise ValueError for its first error."""
-    try:
+        if isinstance(loaded, dict) and isinstance(loaded.get("global"), dict):
+            loaded["global"] = defaults | loaded["global"]
         error = next(validator.iter_errors(loaded), None)
     except RecursionError:
-        raise _too_deep(path) from None
+        raise ValueError(f"path: {path} is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"path: {path} is not JSON ({error})") from error
     if error is not None:
         raise ValueError(f"path: {path}: {_complaint(error)}")
     return loaded
-
-
-def _too_deep(path):
-    return ValueError(f"path: {path} is not SigMF metadata: it is nested too deeply")
 
 
 @lru_cache(None)

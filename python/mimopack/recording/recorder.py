@@ -229,7 +229,7 @@ class Recorder:
                 self.annotations_left_out = self._num_annotations - len(annotations)
             if captures:
                 self.writer.captures = captures
-            self.writer.annotate_later(annotations)
+            self.writer.annotations = annotations
             self.writer.clipped = self.clipped
             self.writer.save()
 

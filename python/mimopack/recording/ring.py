@@ -206,11 +206,11 @@ class Snapshot:
                         writer.write_block(block.data, start, stop)
                 finally:
                     self.num_written = writer.num_samples
-                    writer.annotate_later([
+                    writer.annotations = [
                         (start - self.start, text)
                         for start, count, text in self._ring._annotations_of(self)
                         if self.start <= start
-                        and start + count <= self.start + writer.num_samples])
+                        and start + count <= self.start + writer.num_samples]
             return writer.path
         finally:
             self.drop()

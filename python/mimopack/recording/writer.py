@@ -60,6 +60,7 @@ class Writer:
         frequency, datetime: values of the first capture segment; may be set until the metadata is
             written.
         captures: list of the capture segments, dictionaries as in SigMF.
+        annotations: list of (start, JSON text), see ``annotations.annotation_text``.
         clipped: number of real and imaginary parts that exceeded full scale or were NaN.
 
     Raises:
@@ -97,7 +98,7 @@ class Writer:
         self.sample_rate = positive("sample_rate", sample_rate)
         self.frequency, self.datetime = frequency, datetime
         self.num_samples = self.clipped = 0
-        self._annotations, self._extra = [], []
+        self.annotations = []
         fields = dict(fields or {})
         extensions = [each for each in fields.get("core:extensions", []) if each != _EXTENSION]
         self._global = {
@@ -222,15 +223,7 @@ class Writer:
         Raises:
             ValueError: SigMF does not allow the annotation.
         """
-        self._annotations.append((start, annotation_text(start, count, **fields)))
-
-    def annotate_later(self, annotations):
-        """Set annotations to write in addition to those of :meth:`annotate`.
-
-        Args:
-            annotations: list of (start, text), with text from :func:`.annotations.annotation_text`.
-        """
-        self._extra = list(annotations)
+        self.annotations.append((start, annotation_text(start, count, **fields)))
 
     def save(self):
         """Put the samples written so far on disk, with their metadata. More samples may follow.
@@ -245,7 +238,7 @@ class Writer:
         # A capture segment may have no samples yet.
         metadata = self._check([capture for capture in self.captures
                                 if capture["core:sample_start"] < max(1, self.num_samples)])
-        annotations = sorted([*self._annotations, *self._extra], key=lambda each: each[0])
+        annotations = sorted(self.annotations, key=lambda each: each[0])
         if self.layout == "collection":
             metadata["global"]["core:collection"] = self._base.name
         streams = []

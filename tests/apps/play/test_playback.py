@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from demo import DEMO, FOLDER, GOLDEN, make_recording
 from gnuradio.mimopack import recording, wifi
-from gnuradio.mimopack.apps.play.counts import Tally, Truth
+from gnuradio.mimopack.apps.play.counts import Tally
 from gnuradio.mimopack.apps.play.playback import Playback
 from gnuradio.mimopack.wifi import mac
 from wifi_air import data_mpdu
@@ -14,7 +14,7 @@ from wifi_air import data_mpdu
 
 def _tally(path, detector, truth=True):
     reader = recording.Reader(path)
-    tally = Tally(detector, Truth(recording.read_frames(reader.annotations) if truth else ()), 20e6)
+    tally = Tally(detector, recording.read_frames(reader.annotations) if truth else [], 20e6)
     playback = Playback(reader, 20e6)
     for frame in playback.frames(detector):
         tally.add(frame)
@@ -106,7 +106,7 @@ class TestCounts:
         assert unknown["packet_error_rate"] == known["packet_error_rate"]
 
     def _tally_of(self, truth):
-        return Tally("mmse", Truth(truth), 20e6)
+        return Tally("mmse", truth, 20e6)
 
     @staticmethod
     def _frame(start, *mpdus, good=True):

@@ -30,7 +30,7 @@ from ..wifi.reading import (
     refuse_without_blocks,
 )
 from ..wifi.words import frame_line, plural
-from .counts import Tally, Truth
+from .counts import Tally
 from .table import table
 
 DEFAULT_DETECTORS = ("zf", "mmse", "nway", "mla")
@@ -92,7 +92,8 @@ class _Run:
         self._detectors, self._show = self._named(detectors, show)
         self._reader, self._rate = self._open(path, allow_outside)
         self._playback = self._check(backend)
-        self._truth = Truth(recording.read_frames(self._reader.annotations))
+        self._truth = [frame for frame in recording.read_frames(self._reader.annotations)
+                       if frame.mpdus]
         self._gallery, self._outputs = None, Outputs()
         try:
             if self._output is not None:
@@ -165,7 +166,7 @@ class _Run:
         for message in reader.checksum_errors():
             reader.notes.append(message)
             self._warn(message)
-        known = len(self._truth.frames)
+        known = len(self._truth)
         self._say(f"annotations describe {plural(known, 'transmitted frame')}" if known
                   else "no annotations describe the transmitted frames")
         tallies, rows, unreadable = [], [], None

@@ -11,24 +11,6 @@ from ...wifi.fields import fields_of, report_with_counts
 _SAME_FRAME = 2e-6
 
 
-class Truth:
-    """The transmitted frames, as a recording's annotations describe them.
-
-    Args:
-        frames: list of ``recording.TrueFrame``; frames without MPDUs are ignored.
-    """
-
-    def __init__(self, frames=()):
-        self.frames = [frame for frame in frames if frame.mpdus]
-
-    def __bool__(self):
-        return bool(self.frames)
-
-    def until(self, sample):
-        """Return a ``Truth`` of the frames that end before a sample."""
-        return Truth([frame for frame in self.frames if frame.start + frame.count <= sample])
-
-
 class Tally:
     """Counts of the frames and MPDUs that a detector's flowgraph delivers.
 
@@ -37,7 +19,8 @@ class Tally:
 
     Args:
         detector: name of the detector.
-        truth: ``Truth``; an empty one means that the truth is unknown.
+        truth: list of ``recording.TrueFrame``, the transmitted frames. Frames without MPDUs are
+            ignored; without others, the truth is unknown.
         sample_rate: samples per second.
 
     Attributes:
@@ -48,8 +31,8 @@ class Tally:
     def __init__(self, detector, truth, sample_rate):
         self.detector, self.frames = detector, []
         self.complete = False
-        self._truth = truth
-        self._sent = {mpdu for frame in truth.frames for mpdu in frame.mpdus}
+        self._truth = [frame for frame in truth if frame.mpdus]
+        self._sent = {mpdu for frame in self._truth for mpdu in frame.mpdus}
         self._near = round(_SAME_FRAME * sample_rate)
         self._mpdus = defaultdict(Counter)    # MPDUs with a good FCS, by the frame's start
 
@@ -64,12 +47,12 @@ class Tally:
     def close(self, samples, complete):
         """End the tally; transmitted frames that do not end within ``samples`` do not count."""
         self.complete = complete
-        self._truth = self._truth.until(samples)
+        self._truth = [frame for frame in self._truth if frame.start + frame.count <= samples]
 
     def decoded_starts(self):
         """Return the starts of the decoded frames in ascending order."""
         if self._truth:
-            return [frame.start for frame in self._truth.frames if self._has(frame)]
+            return [frame.start for frame in self._truth if self._has(frame)]
         return sorted(frame["start"] for frame in self.frames if _whole(frame))
 
     def more_than(self, other):
@@ -80,7 +63,7 @@ class Tally:
     def summary(self):
         """Return a dictionary for the table and for JSON; rates are None if nothing was counted."""
         known = bool(self._truth)
-        sent = self._truth.frames
+        sent = self._truth
         payloads = [frame for frame in self.frames if frame["length"] != 0]
         total, decoded = len(sent) if known else len(payloads), len(self.decoded_starts())
         reasons = Counter(frame["problem"] for frame in self.frames if frame["problem"])
@@ -105,7 +88,7 @@ class Tally:
         }
 
     def _level(self, snr_db):
-        sent = [frame for frame in self._truth.frames if frame.snr_db == snr_db]
+        sent = [frame for frame in self._truth if frame.snr_db == snr_db]
         return {"snr_db": snr_db, "decoded": sum(map(self._has, sent)), "sent": len(sent)}
 
     def _has(self, frame):
