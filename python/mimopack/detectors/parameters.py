@@ -28,9 +28,8 @@ class Parameter:
         least, most: bounds of an int; ``most`` may be the name of another parameter.
         check: for a float, the function of the module ``checks`` to call with (name, value); or
             None.
-        core: name in the C++ options of the detector's family; None for the same name as in Python,
-            "" for a parameter that only Python uses. An enum is passed to C++ as its index in
-            ``choices``. If the parameter's value is None, the C++ default applies.
+        in_core: whether the parameter is among the C++ options of the detector's family. An enum is
+            passed to C++ as its index in ``choices``. For None, the C++ default applies.
         in_reference: whether the NumPy reference takes the parameter.
         live: whether the parameter may change between two calls of ``detect``, and in a running
             block.
@@ -47,7 +46,7 @@ class Parameter:
     least: int | None = None
     most: int | str | None = None
     check: Any = None
-    core: str | None = None
+    in_core: bool = True
     in_reference: bool = True
     live: bool = False
     advanced: bool = False
@@ -58,11 +57,6 @@ class Parameter:
         if self.most is not None:
             return f"{self.least} <= {self.name} <= {self.most}"
         return _CONDITIONS.get(self.check, "").format(self.name)
-
-    @property
-    def core_name(self):
-        """Name in the C++ options; "" if the parameter is not among them."""
-        return self.name if self.core is None else self.core
 
     def checked(self, value, detector):
         """Check a value for a detector, and return it.

@@ -159,9 +159,8 @@ class DetectorSettings(BackendChoice):
 
     def _options(self):
         """Return the parameters as the C++ options of the detector's family."""
-        given = {p: getattr(self, p.name) for p in self.PARAMETERS if p.core_name}
-        return {p.core_name: p.core_value(value) for p, value in given.items()
-                if value is not None}
+        values = {p: getattr(self, p.name) for p in self.PARAMETERS if p.in_core}
+        return {p.name: p.core_value(value) for p, value in values.items() if value is not None}
 
     def gpu_threads(self):
         """Return the number of threads per block on a GPU."""

@@ -169,7 +169,7 @@ class PSD(_Sphere):
                   "Source of levels, expansions and team_size that are not given. auto: the values "
                   "that were fastest in measurements; table5: the row of 004 table 5 for this "
                   "number of layers and constellation (2 or 4 layers of QPSK, 16- or 64-QAM).",
-                  PRESETS, core="", in_reference=False),
+                  PRESETS, in_core=False, in_reference=False),
         Parameter("levels", "Levels", None, "ints",
                   "Levels at which nodes are evaluated, lvl_1 > lvl_2 > ... > 1; the top level is "
                   "2 num_tx. Default: the preset's.",
@@ -187,13 +187,13 @@ class PSD(_Sphere):
                   "How a GPU distributes vectors (004 §6). dynamic: warps that are ready take "
                   "the next vectors; static: all get the same number of vectors, the equal "
                   "distribution of 004. Only the cuda backend uses it.",
-                  DISTRIBUTIONS, core="", in_reference=False, advanced=True),
+                  DISTRIBUTIONS, in_core=False, in_reference=False, advanced=True),
         Parameter("streams", "CUDA streams", None, "int",
                   "Number of CUDA streams on each GPU, 1 to 32, among which the parts of a batch "
                   "are shared (004 §6). A part has at least 2 MiB. Only the cuda backend uses it, "
                   "for arrays in host memory as those of a block. Default: 3, with 2 parts for a "
                   "batch of up to 32 MiB.",
-                  optional=True, least=1, most=32, core="", in_reference=False, advanced=True),
+                  optional=True, least=1, most=32, in_core=False, in_reference=False, advanced=True),
         ORDERING,
     )
 

@@ -30,9 +30,7 @@ def kbest(y, h, noise_var, constellation, prior=None, k=16, llr_clip=8.0):
     nt = len(tree.order)
     paths, metric = np.zeros((1, nt), int), np.zeros(1)
     for level in range(nt - 1, -1, -1):
-        b = tree.residual(paths, level)
-        step = np.abs(b[:, None] - tree.r[level, level] * tree.points[level]) ** 2 / noise_var
-        children = (metric[:, None] + step + tree.prior_metric[level]).ravel()
+        children = (metric[:, None] + tree.steps(paths, level)).ravel()
         size = tree.layers[level].size
         keep = np.argsort(children, kind="stable")[:k]
         paths = paths[keep // size]

@@ -65,24 +65,22 @@ class Tree:
         """Return the symbols (P, nt) of paths."""
         return np.stack([points[paths[:, i]] for i, points in enumerate(self.points)], axis=1)
 
-    def residual(self, paths, level):
-        """Return y_tilde_i - sum_{j > i} R_ij s_j of each path, (P,), for i = level (eq. 6)."""
-        symbols = self.symbols(paths)[:, level + 1:]
-        return self.y[level] - symbols @ self.r[level, level + 1:]
+    def steps(self, paths, level, with_prior=True):
+        """Return what each symbol of a level adds to the metrics of paths, (P, M).
 
-    def slice(self, paths, level):
-        """Return labels (P,) of the closest symbols at a level, given the levels above (eq. 14)."""
-        centre = self.residual(paths, level)[:, None]
-        distance = np.abs(centre - self.r[level, level] * self.points[level]) ** 2
-        if self.slices_with_prior:
-            distance = distance / self.noise_var + self.prior_metric[level]
-        return np.argmin(distance, axis=1)
+        This is |y_tilde_i - sum_{j > i} R_ij s_j - R_ii s|^2 over the noise, for i = level (eq. 6),
+        and -ln P(s) up to a constant.
+        """
+        above = self.symbols(paths)[:, level + 1:] @ self.r[level, level + 1:]
+        distance = (self.y[level] - above)[:, None] - self.r[level, level] * self.points[level]
+        step = np.abs(distance) ** 2 / self.noise_var
+        return step + self.prior_metric[level] if with_prior else step
 
     def complete(self, paths, level):
-        """Fill the levels from ``level`` down by successive interference cancellation."""
+        """Fill the levels from ``level`` down by successive interference cancellation (eq. 14)."""
         paths = paths.copy()
         for i in range(level, -1, -1):
-            paths[:, i] = self.slice(paths, i)
+            paths[:, i] = np.argmin(self.steps(paths, i, self.slices_with_prior), axis=1)
         return paths
 
     def metric(self, paths):

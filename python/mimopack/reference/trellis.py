@@ -23,10 +23,7 @@ def survivors(tree):
     nt = len(tree.order)
     paths, metric = np.zeros((1, nt), int), np.zeros(1)
     for level in range(nt - 1, -1, -1):
-        b = tree.residual(paths, level)
-        points = tree.r[level, level] * tree.points[level]
-        step = np.abs(b[:, None] - points) ** 2 / tree.noise_var + tree.prior_metric[level]
-        arriving = metric[:, None] + step                # (paths, vertices)
+        arriving = metric[:, None] + tree.steps(paths, level)    # (paths, vertices)
         best = np.argmin(arriving, axis=0)
         paths = paths[best]
         paths[:, level] = np.arange(len(best))
