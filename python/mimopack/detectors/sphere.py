@@ -193,7 +193,8 @@ class PSD(_Sphere):
                   "are shared (004 §6). A part has at least 2 MiB. Only the cuda backend uses it, "
                   "for arrays in host memory as those of a block. Default: 3, with 2 parts for a "
                   "batch of up to 32 MiB.",
-                  optional=True, least=1, most=32, in_core=False, in_reference=False, advanced=True),
+                  optional=True, least=1, most=32, in_core=False, in_reference=False,
+                  advanced=True),
         ORDERING,
     )
 
