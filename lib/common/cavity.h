@@ -13,10 +13,44 @@
  * condition number nor subtracts two precisions, which would lose digits if the prior's
  * is much larger. For s_i -> 0, t_i and its numerators are proportional to s_i. */
 #pragma once
-#include "common/column_block.h"
+#include "common/complex.h"
+#include "common/storage.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+/* Products of real entries (a lane each) or complex entries (two lanes each) */
+template <class F, bool COMPLEX>
+struct entry_products {
+    static constexpr int parts = COMPLEX ? 2 : 1;
+
+    /* sum += conj(a) b */
+    MP_FN static void add_conjugate(F* sum, const F* a, const F* b)
+    {
+        if constexpr (COMPLEX)
+            add_conjugate_product(a, b, sum);
+        else
+            *sum = fma(*a, *b, *sum);
+    }
+
+    /* sum += a b */
+    MP_FN static void add(F* sum, const F* a, const F* b)
+    {
+        if constexpr (COMPLEX)
+            add_product(a, b, sum);
+        else
+            *sum = fma(*a, *b, *sum);
+    }
+
+    /* sum -= a b */
+    MP_FN static void subtract(F* sum, const F* a, const F* b)
+    {
+        if constexpr (COMPLEX)
+            subtract_product(a, b, sum);
+        else
+            *sum = fnma(*a, *b, *sum);
+    }
+};
 
 /* An estimator for N layers, or axes of layers, and the same number of entries in z. N =
  * 0: number known when running. */
@@ -151,34 +185,14 @@ private:
             unit[i] = w[i] * inverse;
     }
 
-    struct columns_of_q {
-        F* q;
-        int n;
-        MP_FN F* column(int c) { return q + stride(n) * c; }
-        MP_FN int rows(int c) { return 2 * (c + 1); }
-        MP_FN void keep(int, int, const F*) {}
-        MP_FN void unit(int c) { normalise(column(c), c + 1, column(c)); }
-    };
-
+    /* Modified Gram-Schmidt, a column at a time; in registers if N > 0 */
     MP_FN void decompose(const F* r, const F* s, F sigma)
-    {
-        if constexpr (N > 0) {
-            decompose_in_registers(r, s, sigma);
-        } else {
-            for (int k = 0; k < d_n; ++k)
-                begin_column(column(k), r, d_n, k, s[k], sigma);
-            orthogonalise_all<F, COMPLEX, COMPLEX ? 2 : 4>(d_n,
-                                                           columns_of_q{ &d_q[0], d_n });
-        }
-    }
-
-    /* Modified Gram-Schmidt, a column at a time */
-    MP_FN void decompose_in_registers(const F* r, const F* s, F sigma)
     {
         const int n = d_n;
         MP_UNROLL_UP_TO(8)
         for (int k = 0; k < n; ++k) {
-            F w[2 * parts * N];
+            F local[N ? 2 * parts * N : 1];
+            F* const w = N ? local : column(k);
             begin_column(w, r, n, k, s[k], sigma);
             MP_UNROLL_UP_TO(8)
             for (int c = 0; c < k; ++c) {

@@ -10,7 +10,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* The bits of a symbol (k_re, k_im) of square QAM, k = 0..side-1, from its word k_re +
- * side * k_im (see detectors/nway/candidate_words.h). Bits count in canonical order: real
+ * side * k_im. Bits count in canonical order: real
  * axis first, Gray bits from the most significant. */
 template <int WIDTH>
 struct symbol_bits {
@@ -77,6 +77,13 @@ struct symbol_minima {
     using word = decltype(F().as_word());
     using code = symbol_bits<WIDTH>;
     F zero[code::count], one[code::count];
+
+    MP_FN void clear()
+    {
+        MP_UNROLL
+        for (int b = 0; b < code::count; ++b)
+            zero[b] = one[b] = F(no_metric);
+    }
 
     /* Add a candidate whose symbol has this word. */
     MP_FN void add(word symbol, F metric)

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Symbols from bit LLRs, as costs -ln p and as moments, and max-log LLRs from metrics of
- * symbols. Square QAM with Gray labels is handled per axis (levels 2k - (side-1), bits in
+/* Symbols from bit LLRs, as costs -ln p and as moments, and max-log LLRs of symbols. Square QAM with Gray labels is handled per axis (levels 2k - (side-1), bits in
  * canonical order), any other constellation per point. */
 #pragma once
 #include "common/elementary.h"
@@ -9,21 +8,6 @@
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* Set cost[k] to minus the sum of the LLRs of level k's ones. */
-template <int WIDTH, class F>
-MP_FN void axis_costs(const F* prior, F* cost)
-{
-    MP_UNROLL
-    for (int k = 0; k < 1 << WIDTH; ++k) {
-        F sum(0.0f);
-        MP_UNROLL
-        for (int g = 0; g < WIDTH; ++g)
-            if (gray_bit<WIDTH>(k, g))
-                sum = sum - prior[g];
-        cost[k] = sum;
-    }
-}
 
 /* Set cost[k] to the sum of |LLR| over the bits of level k that differ from the sign of
  * their LLR. The best guess by the prior has cost 0, and no cost is negative. Differences
@@ -76,30 +60,50 @@ MP_FN void axis_llrs(const F* metric, F* llr)
     }
 }
 
-/* Set cost[label] to minus the sum of the LLRs of the point's ones. */
+/* Compute the max-log LLRs of a symbol of square QAM from its estimate and its prior, or
+ * null: 2*WIDTH lanes each. precision: 1 / noise */
+template <int WIDTH, class F>
+MP_FN void
+demap_axes(const F* x, F precision, float scale, F* llr, const F* prior = nullptr)
+{
+    constexpr int side = 1 << WIDTH;
+    MP_UNROLL
+    for (int axis = 0; axis < 2; ++axis) {
+        F metric[side];
+        if (prior)
+            axis_penalties<WIDTH>(prior + axis * WIDTH, metric);
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            const F e = x[axis] - F(scale * (2 * k - (side - 1)));
+            const F weighted = e * precision;
+            metric[k] = prior ? fma(weighted, e, metric[k]) : weighted * e;
+        }
+        axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
+    }
+}
+
+/* Set cost[label] as axis_penalties does. */
 template <class F>
-MP_FN void point_costs(const F* prior, const constellation& c, F* cost)
+MP_FN void point_penalties(const F* prior, const constellation& c, F* cost)
 {
     for (int s = 0; s < c.size; ++s) {
         F sum(0.0f);
-        for (int b = 0; b < c.bits; ++b)
-            if (s >> (c.bits - 1 - b) & 1)
-                sum = sum - prior[b];
+        for (int b = 0; b < c.bits; ++b) {
+            const bool one = s >> (c.bits - 1 - b) & 1;
+            sum = sum + max(one ? F(0.0f) - prior[b] : prior[b], F(0.0f));
+        }
         cost[s] = sum;
     }
 }
 
-/* Compute the mean (two lanes) and variance of the points. Overwrite the costs with
- * probabilities, up to a factor. */
+/* Compute the mean (two lanes) and variance of the points. The least cost is 0. Overwrite
+ * the costs with probabilities, up to a factor. */
 template <class F>
 MP_FN void point_moments(F* cost, const constellation& c, F* mean, F& variance)
 {
-    F least = cost[0];
-    for (int s = 1; s < c.size; ++s)
-        least = min(least, cost[s]);
     F sum(0.0f), re(0.0f), im(0.0f);
     for (int s = 0; s < c.size; ++s) {
-        const F p = exp_minus(cost[s] - least);
+        const F p = exp_minus(cost[s]);
         cost[s] = p;
         sum = sum + p;
         re = fma(p, F(c.re[s]), re);
@@ -116,36 +120,46 @@ MP_FN void point_moments(F* cost, const constellation& c, F* mean, F& variance)
     variance = spread * inverse;
 }
 
-/* Compute the mean and variance of equally likely points. */
-MP_FN void
-uniform_moments(const constellation& c, float* mean, float& variance)
+/* Compute the max-log LLRs of a symbol of any constellation, in label order, from
+ * metric(label). */
+template <class F, class Metric>
+MP_FN void label_llrs(Metric metric, const constellation& c, F* llr)
 {
-    float re = 0.0f, im = 0.0f;
+    F low[2 * max_bits_per_symbol];
+    for (int b = 0; b < 2 * c.bits; ++b)
+        low[b] = F(no_metric);
     for (int s = 0; s < c.size; ++s) {
-        re += c.re[s];
-        im += c.im[s];
+        const F own = metric(s);
+        for (int b = 0; b < c.bits; ++b) {
+            F& entry = low[2 * b + (s >> (c.bits - 1 - b) & 1)];
+            entry = min(entry, own);
+        }
     }
-    mean[0] = re / c.size;
-    mean[1] = im / c.size;
-    float spread = 0.0f;
-    for (int s = 0; s < c.size; ++s) {
-        const float d_re = c.re[s] - mean[0], d_im = c.im[s] - mean[1];
-        spread += d_re * d_re + d_im * d_im;
-    }
-    variance = spread / c.size;
+    for (int b = 0; b < c.bits; ++b)
+        llr[b] = low[2 * b] - low[2 * b + 1];
 }
 
+/* Do the same from an array of metrics. */
 template <class F>
 MP_FN void point_llrs(const F* metric, const constellation& c, F* llr)
 {
-    for (int b = 0; b < c.bits; ++b) {
-        F low[2] = { F(1e37f), F(1e37f) };
-        for (int s = 0; s < c.size; ++s) {
-            F& entry = low[s >> (c.bits - 1 - b) & 1];
-            entry = min(entry, metric[s]);
-        }
-        llr[b] = low[0] - low[1];
-    }
+    label_llrs([=](int s) { return metric[s]; }, c, llr);
+}
+
+/* The same as demap_axes for any constellation. cost: -ln p of the points by the prior,
+ * or null */
+template <class F>
+MP_FN void demap_points(
+    const F* x, F precision, const constellation& c, F* llr, const F* cost = nullptr)
+{
+    label_llrs(
+        [&](int s) {
+            const F re = x[0] - F(c.re[s]), im = x[1] - F(c.im[s]);
+            const F distance = fma(re, re, im * im);
+            return cost ? fma(distance, precision, cost[s]) : distance * precision;
+        },
+        c,
+        llr);
 }
 
 } // namespace MIMOPACK_ISA

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The size of H as constructors take it */
 #pragma once
-#include "common/qr_reduced_search.h"
 #include "cuda/lane.h"
 #include "cuda/program.h"
 
@@ -33,14 +32,6 @@ MP_FN int antennas()
 constexpr bool points_fit = program::width <= 4;
 constexpr int search_tx = points_fit ? program::fixed_tx : 0;
 constexpr int search_rx = points_fit ? program::fixed_rx : 0;
-
-/* A kernel for the size of H; NT as in extent */
-template <class Kernel, int NT>
-using sized =
-    typename qr_reduced_if<lane,
-                           Kernel,
-                           NT == 0 && large_qr<lane>::is_tall(program::num_tx,
-                                                              program::num_rx)>::type;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

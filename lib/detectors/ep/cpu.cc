@@ -8,23 +8,14 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-namespace {
-
-template <int NT, int NR, int WIDTH>
-std::size_t run_size(const plan& p, const batch& b, const ep_options& o)
-{
-    return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return ep<simd, NT, NR, WIDTH>(a, p.points, p.num_tx, p.num_rx, o);
-    });
-}
-
-} // namespace
-
 std::size_t run_ep(const plan& p, const batch& b)
 {
     return with_options<ep_options>(p, [&](const ep_options& o) {
         return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
-            return run_size<nt.value, nr.value, width.value>(p, b, o);
+            return drive<nt.value, nr.value>(p, b, [&](arena<simd>& a) {
+                return ep<simd, nt.value, nr.value, width.value>(
+                    a, p.points, p.num_tx, p.num_rx, o);
+            });
         });
     });
 }

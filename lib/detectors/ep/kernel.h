@@ -4,8 +4,8 @@
  * real-valued model: every axis of every layer is a PAM symbol. */
 #pragma once
 #include "common/cavity.h"
-#include "common/large_qr.h"
 #include "common/options.h"
+#include "common/qr.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -49,7 +49,7 @@ public:
             gamma = F(0.0f);
             return;
         }
-        axis_costs<WIDTH>(prior, cost);
+        axis_penalties<WIDTH>(prior, cost);
         F mean, variance;
         axis_moments<WIDTH>(prior, mean, variance);
         const F left = variance * F(3.0f / (side * side - 1));
@@ -206,7 +206,7 @@ private:
     const extent<2 * NT> d_axes;
     const int d_iterations;
     const ep_axis<F, WIDTH> d_axis;
-    typename sized_qr<F, NT, NR>::type d_qr;
+    qr<F, NT, NR> d_qr;
     cavity<F, 2 * NT, false> d_cavity;
     buffer<F, 4 * NT * NT> d_r; /* column-major */
     buffer<F, 2 * NT> d_z, d_lambda, d_gamma, d_mean, d_deviation;

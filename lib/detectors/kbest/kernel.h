@@ -152,14 +152,9 @@ private:
         for (int i = 0; i < lists; ++i) {
             F* const cost = &d_cost[i * size];
             if (WIDTH > 0)
-                axis_costs<(WIDTH > 0 ? WIDTH : 1)>(&d_prior[i * WIDTH], cost);
+                axis_penalties<(WIDTH > 0 ? WIDTH : 1)>(&d_prior[i * WIDTH], cost);
             else
-                point_costs(&d_prior[i * d_constellation.bits], d_constellation, cost);
-            F least = cost[0];
-            for (int s = 1; s < size; ++s)
-                least = min(least, cost[s]);
-            for (int s = 0; s < size; ++s)
-                cost[s] = cost[s] - least;
+                point_penalties(&d_prior[i * d_constellation.bits], d_constellation, cost);
         }
     }
 

@@ -4,7 +4,6 @@
 #include "cpu/options.h"
 #include "cpu/sizes.h"
 #include "detectors/linear/large.h"
-#include "detectors/linear/single_layer.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -23,23 +22,15 @@ std::size_t run_size(const plan& p, const batch& b)
 }
 
 template <bool MMSE>
-std::size_t run_single(const plan& p, const batch& b)
-{
-    return by_width(p, [&](auto width) {
-        return drive<1, 0>(p, b, [&](arena<simd>& a) {
-            return single_layer<simd, width.value, MMSE>(a, p.points, p.num_rx);
-        });
-    });
-}
-
-template <bool MMSE>
 std::size_t run(const plan& p, const batch& b)
 {
     return with_options<linear_options>(p, [&](const linear_options&) {
-        if (p.num_tx == 1 && p.points.width)
-            return run_single<MMSE>(p, b);
         if (!p.points.width)
             return run_size<0, 0, 0, MMSE>(p, b);
+        if (p.num_tx == 1 && !p.points.layers)
+            return by_width(p, [&](auto width) {
+                return run_size<1, 0, width.value, MMSE>(p, b);
+            });
         return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value, MMSE>(p, b);
         });

@@ -19,29 +19,7 @@ namespace MIMOPACK_ISA {
 
 using linear_options = no_options;
 
-
-/* Compute the max-log LLRs of one stream of square QAM with Gray labels: 2*WIDTH lanes in
- * canonical order. */
-template <int WIDTH, class F>
-MP_FN void demap_axes(const F* x, F inverse_noise, float scale, F* llr)
-{
-    constexpr int side = 1 << WIDTH;
-    MP_UNROLL
-    for (int axis = 0; axis < 2; ++axis) {
-        F metric[side];
-        MP_UNROLL
-        for (int k = 0; k < side; ++k) {
-            const F e = x[axis] - F(scale * (2 * k - (side - 1)));
-            metric[k] = e * e;
-        }
-        axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
-        MP_UNROLL
-        for (int g = 0; g < WIDTH; ++g)
-            llr[axis * WIDTH + g] = llr[axis * WIDTH + g] * inverse_noise;
-    }
-}
-
-/* The same for a layer with fewer levels (see grid_layer) */
+/* Compute the max-log LLRs of a layer with fewer levels (see grid_layer). */
 template <int WIDTH, class F>
 MP_FN void demap_layer(const F* x, F inverse_noise, const grid_layer& own, F* llr)
 {
@@ -54,26 +32,6 @@ MP_FN void demap_layer(const F* x, F inverse_noise, const grid_layer& own, F* ll
         }
         axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
     }
-}
-
-/* Compute the max-log LLRs of one stream for any constellation: c.bits lanes in label
- * order. */
-template <class F>
-MP_FN void demap_points(const F* x, F inverse_noise, const constellation& c, F* llr)
-{
-    F low[2 * max_bits_per_symbol];
-    for (int b = 0; b < 2 * c.bits; ++b)
-        low[b] = F(no_metric);
-    for (int s = 0; s < c.size; ++s) {
-        const F re = x[0] - F(c.re[s]), im = x[1] - F(c.im[s]);
-        const F metric = fma(re, re, im * im);
-        for (int b = 0; b < c.bits; ++b) {
-            F& entry = low[2 * b + (s >> (c.bits - 1 - b) & 1)];
-            entry = min(entry, metric);
-        }
-    }
-    for (int b = 0; b < c.bits; ++b)
-        llr[b] = (low[2 * b] - low[2 * b + 1]) * inverse_noise;
 }
 
 /* WIDTH = 0: any constellation. */

@@ -4,7 +4,6 @@
  * Q^H y and the decomposition depend on the number of receive antennas. */
 #pragma once
 #include "common/cavity.h"
-#include "common/large_qr.h"
 #include "detectors/linear/kernel.h"
 
 namespace mimopack {
@@ -27,17 +26,17 @@ public:
     }
 
     /* Invert R, row by row from the last one. */
-    MP_STEP void prepare(const large_qr<F>& qr)
+    MP_STEP void prepare(const qr<F, 0, 0>& h)
     {
         const int nt = d_nt;
-        const F* const r = &qr.r[0];
+        const F* const r = &h.r[0];
         MP_ROLLED
         for (int i = 0; i < 2 * nt * nt; ++i)
             d_inverse[i] = F(0.0f);
         MP_ROLLED
         for (int i = nt - 1; i >= 0; --i) {
             F* const row = &d_inverse[2 * i * nt];
-            const F inverse = reciprocal(qr.diagonal[i]);
+            const F inverse = reciprocal(h.diagonal[i]);
             row[2 * i] = inverse;
             d_spread[i] = inverse * inverse;
             int j = i + 1;
@@ -114,7 +113,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const large_qr<F>& qr)
+    MP_FN void prepare(const qr<F, 0, 0>& h)
     {
         const int nt = d_nt;
         MP_ROLLED
@@ -123,8 +122,8 @@ public:
             for (int i = 0; i < j; ++i)
                 MP_ROLLED
             for (int part = 0; part < 2; ++part)
-                d_r[2 * (j * nt + i) + part] = qr.r[2 * (i * nt + j) + part];
-            d_r[2 * (j * nt + j)] = qr.diagonal[j];
+                d_r[2 * (j * nt + i) + part] = h.r[2 * (i * nt + j) + part];
+            d_r[2 * (j * nt + j)] = h.diagonal[j];
             d_r[2 * (j * nt + j) + 1] = d_zeros[2 * j] = d_zeros[2 * j + 1] = F(0.0f);
             d_ones[j] = F(1.0f);
         }
@@ -200,7 +199,7 @@ public:
 private:
     const constellation& d_constellation;
     const int d_nt;
-    large_qr<F> d_qr;
+    qr<F, 0, 0> d_qr;
     buffer<F, 0> d_z;
     typename estimate_of<F, MMSE>::type d_estimate;
 };

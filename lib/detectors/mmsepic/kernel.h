@@ -3,8 +3,8 @@
 /* MMSE with parallel interference cancellation (Studer, Fateh, Seethaler, 2011). */
 #pragma once
 #include "common/cavity.h"
-#include "common/large_qr.h"
 #include "common/options.h"
+#include "common/qr.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -26,33 +26,26 @@ template <class F, int WIDTH>
 class mmsepic_layer
 {
 public:
-    static constexpr int side = WIDTH == 0 ? 0 : 1 << WIDTH;
+    static constexpr int side = 1 << WIDTH;
 
-    MP_FN explicit mmsepic_layer(const constellation& c) : d_c(c)
-    {
-        if (WIDTH == 0)
-            uniform_moments(c, d_uniform_mean, d_uniform_variance);
-    }
+    MP_FN explicit mmsepic_layer(const constellation& c) : d_c(c) {}
 
     MP_FN int bits() const { return WIDTH > 0 ? 2 * WIDTH : d_c.bits; }
 
-    /* The metrics that the other steps need room for */
-    MP_FN int num_metrics() const { return WIDTH > 0 ? side : d_c.size; }
+    /* Costs of points that the other steps need room for */
+    MP_FN int num_costs() const { return WIDTH > 0 ? 0 : d_c.size; }
 
     /* Set the mean and standard deviation of a symbol whose bits have these LLRs; none if
      * null. */
-    MP_FN void make_symbol(const F* known, F* metric, F* mean, F& deviation) const
+    MP_FN void make_symbol(const F* known, F* cost, F* mean, F& deviation) const
     {
         F variance(0.0f);
-        if (!known) {
-            mean[0] = F(d_uniform_mean[0]);
-            mean[1] = F(d_uniform_mean[1]);
-            if (WIDTH > 0) { /* exactly, without a root */
-                deviation = F(1.0f);
-                return;
-            }
-            variance = F(d_uniform_variance);
-        } else if (WIDTH > 0) {
+        if (WIDTH > 0 && !known) { /* exactly, without a root */
+            mean[0] = mean[1] = F(0.0f);
+            deviation = F(1.0f);
+            return;
+        }
+        if (WIDTH > 0) {
             F spread[2];
             for (int axis = 0; axis < 2; ++axis) {
                 axis_moments<(WIDTH > 0 ? WIDTH : 1)>(
@@ -62,8 +55,11 @@ public:
             /* relative to the mean energy, exactly 1 without knowledge */
             variance = (spread[0] + spread[1]) * F(1.5f / (side * side - 1));
         } else {
-            point_costs(known, d_c, metric);
-            point_moments(metric, d_c, mean, variance);
+            for (int s = 0; !known && s < d_c.size; ++s)
+                cost[s] = F(0.0f);
+            if (known)
+                point_penalties(known, d_c, cost);
+            point_moments(cost, d_c, mean, variance);
         }
         /* A symbol known better than this does not differ from a known one. */
         const F bounded = max(variance, F(1e-16f));
@@ -73,38 +69,19 @@ public:
     }
 
     /* Compute the LLRs of a symbol from its estimate and its prior; none if null. */
-    MP_FN void demap(const F* x, F precision, const F* prior, F* metric, F* llr) const
+    MP_FN void demap(const F* x, F precision, const F* prior, F* cost, F* llr) const
     {
         if (WIDTH > 0) {
-            for (int axis = 0; axis < 2; ++axis) {
-                const int first = axis * WIDTH;
-                if (prior)
-                    axis_costs<(WIDTH > 0 ? WIDTH : 1)>(prior + first, metric);
-                MP_UNROLL
-                for (int k = 0; k < side; ++k) {
-                    const F e = x[axis] - F(d_c.scale * (2 * k - (side - 1)));
-                    const F weighted = e * precision;
-                    metric[k] = prior ? fma(weighted, e, metric[k]) : weighted * e;
-                }
-                axis_llrs<(WIDTH > 0 ? WIDTH : 1)>(metric, llr + first);
-            }
+            demap_axes<(WIDTH > 0 ? WIDTH : 1)>(x, precision, d_c.scale, llr, prior);
         } else {
             if (prior)
-                point_costs(prior, d_c, metric);
-            for (int s = 0; s < d_c.size; ++s) {
-                const F re = x[0] - F(d_c.re[s]), im = x[1] - F(d_c.im[s]);
-                const F distance = fma(re, re, im * im);
-                metric[s] =
-                    prior ? fma(distance, precision, metric[s]) : distance * precision;
-            }
-            point_llrs(metric, d_c, llr);
+                point_penalties(prior, d_c, cost);
+            demap_points(x, precision, d_c, llr, prior ? cost : nullptr);
         }
     }
 
 private:
     const constellation& d_c;
-    /* Moments of a symbol without a prior. Square QAM has mean 0. */
-    float d_uniform_mean[2] = { 0.0f, 0.0f }, d_uniform_variance = 1.0f;
 };
 
 template <class F, int NT, int NR, int WIDTH>
@@ -123,7 +100,7 @@ public:
           d_z(a, 2 * nt),
           d_mean(a, 2 * nt),
           d_deviation(a, nt),
-          d_metric(a, d_layer.num_metrics())
+          d_cost(a, d_layer.num_costs())
     {
     }
 
@@ -162,16 +139,15 @@ public:
     }
 
 private:
-    static constexpr int side = 1 << WIDTH;
     const mmsepic_layer<F, WIDTH> d_layer;
     const extent<NT> d_nt;
     const int d_iterations;
-    typename sized_qr<F, NT, NR>::type d_qr;
+    qr<F, NT, NR> d_qr;
     cavity<F, NT, true> d_cavity;
     buffer<F, 2 * NT * NT> d_r; /* column-major */
     buffer<F, 2 * NT> d_z, d_mean;
     buffer<F, NT> d_deviation;
-    buffer<F, mmsepic_layer<F, WIDTH>::side> d_metric;
+    buffer<F, 0> d_cost;
     /* Noise of the last preparation of d_cavity without a-priori LLRs, or 0. Vectors with
      * the same matrix and noise share the preparation. */
     F d_noise_var;
@@ -182,7 +158,7 @@ private:
     {
         for (int i = 0; i < d_nt; ++i)
             d_layer.make_symbol(known ? known + i * d_layer.bits() : nullptr,
-                                &d_metric[0],
+                                &d_cost[0],
                                 &d_mean[2 * i],
                                 d_deviation[i]);
     }
@@ -193,7 +169,7 @@ private:
             d_layer.demap(&d_cavity.mean[2 * i],
                           d_cavity.precision[i],
                           prior ? prior + i * d_layer.bits() : nullptr,
-                          &d_metric[0],
+                          &d_cost[0],
                           llr + i * d_layer.bits());
     }
 };

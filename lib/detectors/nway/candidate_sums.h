@@ -3,9 +3,8 @@
 /* The log-sums of the greedy search. Each candidate counts once, however many passes find
  * it. */
 #pragma once
-#include "common/gray.h"
 #include "common/list_sums.h"
-#include "detectors/nway/candidate_words.h"
+#include "common/minima.h"
 #include "detectors/nway/passes.h"
 
 namespace mimopack {
@@ -17,22 +16,22 @@ class candidate_sums
 public:
     using mask = decltype(F() < F());
     using word = decltype(F().as_word());
-    using words = candidate_words<NT, WIDTH>;
-    static constexpr int side = words::side;
-    static constexpr int bits = words::bits;
+    using code = symbol_bits<WIDTH>;
+    static constexpr int side = code::side;
+    static constexpr int bits = code::count;
 
     MP_FN
     candidate_sums(arena<F>& a, int nt, int passes, column_order order, bool used)
         : d_nt(nt),
           d_order(order),
           d_sums(a, used ? nt * bits : 0),
-          d_lists(a, used ? passes * side * side * num_words() : 0)
+          d_lists(a, used ? passes * side * side * (nt - 1) : 0)
     {
     }
 
     /* Add the candidates that no earlier pass has found to the sums of each bit, by
-     * their distances and words. */
-    MP_STEP void add(int pass, const F* distance, const F* codes, F unit)
+     * their distances and symbols. */
+    MP_STEP void add(int pass, const F* distance, const F* symbols, F unit)
     {
         const int nt = d_nt, top = nt - 1;
         F best = distance[0];
@@ -41,26 +40,22 @@ public:
         best = d_sums.rescale(nt * bits, best, unit, pass == 0);
         const int top_bits = bits * column_source(d_order, top, pass, nt);
         for (int candidate = 0; candidate < side * side; ++candidate) {
-            for (int n = 0; n < num_words(); ++n)
-                list(pass, n)[candidate] = codes[candidate * num_words() + n];
+            for (int place = 0; place < top; ++place)
+                list(pass, place)[candidate] = symbols[candidate * top + place];
             F weight = exp_minus((distance[candidate] - best) * unit);
             for (int earlier = 0; earlier < pass; ++earlier)
                 weight = select(found_in(earlier, pass, candidate), F(0.0f), weight);
             for (int b = 0; b < bits; ++b)
                 d_sums.add(
                     top_bits + b,
-                    gray_bit<WIDTH>(b < WIDTH ? candidate / side : candidate % side,
-                                    b % WIDTH),
+                    code::of_axis(b < WIDTH ? candidate / side : candidate % side, b),
                     weight);
             for (int i = 0; i < top; ++i) {
-                const int place = top - 1 - i;
-                const auto code = gray_codes<WIDTH>(
-                    codes[candidate * num_words() + place / words::layers_per_word]
-                        .as_word());
+                const auto value =
+                    gray_codes<WIDTH>(symbols[candidate * top + top - 1 - i].as_word());
                 const int layer = column_source(d_order, i, pass, nt);
                 for (int b = 0; b < bits; ++b)
-                    d_sums.add(
-                        bits * layer + b, code.bit(words::bit_place(place, b)), weight);
+                    d_sums.add(bits * layer + b, value.bit(code::place(b)), weight);
             }
         }
     }
@@ -71,22 +66,18 @@ private:
     const extent<NT> d_nt;
     const column_order d_order;
     list_sums<F> d_sums;
-    buffer<F, 0> d_lists; /* words of all passes, each word's next to each other */
+    buffer<F, 0> d_lists; /* symbols of all passes, a place's next to each other */
 
-    MP_FN int num_words() const { return words::count(d_nt); }
-
-    MP_FN F* list(int pass, int n)
+    MP_FN F* list(int pass, int place)
     {
-        return &d_lists[(pass * num_words() + n) * side * side];
+        return &d_lists[(pass * (d_nt - 1) + place) * side * side];
     }
 
     /* Return k_re + side * k_im at a place of the candidates with this index in a pass's
      * list. */
     MP_FN word symbol(int pass, int place, word index)
     {
-        const word all =
-            F::get(list(pass, place / words::layers_per_word), index).as_word();
-        return (all >> bits * (place % words::layers_per_word)) & (side * side - 1u);
+        return F::get(list(pass, place), index).as_word() & (side * side - 1u);
     }
 
     /* Return where an earlier pass has a candidate of this pass too: a candidate with the

@@ -70,7 +70,7 @@ public:
     MP_FN static auto make_serial(arena<lane>& a)
     {
         constexpr nway_options o = program::options();
-        return sized<nway_detector<lane, 0, 0, WIDTH>, 0>(
+        return nway_detector<lane, 0, 0, WIDTH>(
             a, program::points, layers(), antennas(), passes(), o.llr_clip, ORDER, false);
     }
 

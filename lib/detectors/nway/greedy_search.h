@@ -10,7 +10,6 @@
  * a-priori LLRs each level has a cost, and slicing is a minimum over the levels of the
  * axis. The metric is the one of passes.h. */
 #pragma once
-#include "common/gray.h"
 #include "common/minima.h"
 #include "common/slicing.h"
 #include "common/soft_symbols.h"
@@ -30,9 +29,8 @@ class greedy_search : pass_systems<F, NT, NR>
 public:
     using mask = decltype(F() < F());
     using word = decltype(F().as_word());
-    using words = candidate_words<NT, WIDTH>;
-    static constexpr int side = words::side;
-    static constexpr int bits = words::bits;
+    static constexpr int side = 1 << WIDTH;
+    static constexpr int bits = 2 * WIDTH;
 
     MP_FN greedy_search(arena<F>& a,
                         const constellation& c,
@@ -86,13 +84,6 @@ private:
     /* Candidates handled at once. A layer waits for the layer above it, and meanwhile the
      * other candidates keep the processor busy. */
     static constexpr int together = side < 4 ? side : 4;
-    /* Layers whose bits are collected at once; registers hold no more beside
-     * constants. */
-    static constexpr int fitting_layers = 3 * F::registers / (8 * bits);
-    static constexpr int layers_at_once = fitting_layers < 1 ? 1
-                                          : fitting_layers < words::layers_per_word
-                                              ? fitting_layers
-                                              : words::layers_per_word;
 
     const float d_clip;
     const bool d_log_sum;
@@ -102,6 +93,8 @@ private:
     buffer<F, 2 * NT * bits> d_nearest;
     buffer<F, 2 * NT * side> d_cost;
     buffer<F, NT == 0 ? 0 : side * side> d_distance;
+    /* A candidate's symbols below the top, the layer next to it first: k_re + side * k_im
+     * in the low bits of a float. The top layer's follows from the candidate's number. */
     buffer<F, NT == 0 ? 0 : side * side * NT> d_words;
     candidate_sums<F, NT, WIDTH> d_sums;
 
@@ -231,23 +224,16 @@ private:
             MP_UNROLL_BY(side > 16 ? 1 : side)
             for (int first = 0; first < side; first += together) {
                 const int candidate = k_re * side + first;
-                F distance[together], code[together];
+                F distance[together];
                 MP_UNROLL
                 for (int n = 0; n < together; ++n)
                     distance[n] = re_part + im_part[first + n];
                 MP_UNROLL_UP_TO(4)
                 for (int i = top - 1; i >= 0; --i) {
-                    const int place = top - 1 - i;
                     MP_UNROLL
                     for (int n = 0; n < together; ++n)
-                        descend<KNOWN>(pass, c, w[i], i, n, distance[n], code[n]);
-                    if (i == 0 ||
-                        place % words::layers_per_word == words::layers_per_word - 1) {
-                        MP_UNROLL
-                        for (int n = 0; n < together; ++n)
-                            d_words[(candidate + n) * words::count(d_nt) +
-                                    place / words::layers_per_word] = code[n];
-                    }
+                        d_words[(candidate + n) * top + top - 1 - i] =
+                            descend<KNOWN>(pass, c, w[i], i, n, distance[n]);
                 }
                 MP_UNROLL
                 for (int n = 0; n < together; ++n)
@@ -272,11 +258,11 @@ private:
         return chosen;
     }
 
-    /* Slice layer i of candidate n, and add it to its word and its distance. */
+    /* Slice layer i of candidate n, add it to the distance, and return its symbol. */
     template <bool KNOWN>
-    MP_FN void descend(int pass, const F* c, F w, int i, int n, F& distance, F& code)
+    MP_FN F descend(int pass, const F* c, F w, int i, int n, F& distance)
     {
-        const int nt = d_nt, top = nt - 1, place = top - 1 - i;
+        const int nt = d_nt, top = nt - 1;
         F re = d_base[2 * i], im = d_base[2 * i + 1];
         /* the next candidate's top symbol is j further on */
         d_base[2 * i] = re + c[2 * (i * nt + top) + 1];
@@ -298,80 +284,34 @@ private:
         }
         d_l[2 * (i * together + n)] = l_re;
         d_l[2 * (i * together + n) + 1] = l_im;
-        const int shift = bits * (place % words::layers_per_word);
-        code = shift ? fma(l_re, F(static_cast<float>(1 << shift)), code)
-                     : k_re + F(words::bias(top - place));
-        code = fma(l_im, F(static_cast<float>(side << shift)), code);
         if (!KNOWN) {
             const F e_re = re - l_re, e_im = im - l_im;
             distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
         }
+        /* l_im begins at -(side-1)/2 */
+        return fma(l_im, F(side), k_re + F(0.5f * side * (side - 1)));
     }
 
-    /* Run Algorithm 3: find each bit's nearest candidate for either value. The pass's
-     * best candidate is the nearest for one value, so only candidates with the other
-     * value need a look. */
+    /* Run Algorithm 3: find each bit's nearest candidate for either value. */
     MP_STEP void collect(int pass)
     {
-        const int top = d_nt - 1, count = words::count(d_nt);
+        const int nt = d_nt, top = nt - 1;
         const F best = collect_top(pass);
         MP_UNROLL_UP_TO(4)
-        for (int begin = 0; begin < top; begin += words::layers_per_word) {
-            const F* const codes = &d_words[begin / words::layers_per_word];
-            F nearest = codes[0];
+        for (int place = 0; place < top; ++place) {
+            const F* const symbols = &d_words[place];
+            F chosen = symbols[0];
             MP_UNROLL_BY(side > 16 ? 4 : side * side)
             for (int candidate = 1; candidate < side * side; ++candidate)
-                nearest = select(
-                    best < d_distance[candidate], nearest, codes[candidate * count]);
-            const int end = top - begin < words::layers_per_word
-                                ? top
-                                : begin + words::layers_per_word;
-            MP_UNROLL_UP_TO(4)
-            for (int first = begin; first < end; first += layers_at_once)
-                collect_layers(pass,
-                               codes,
-                               best,
-                               nearest.as_word(),
-                               first,
-                               end - first < layers_at_once ? end - first
-                                                            : layers_at_once);
-        }
-    }
-
-    /* Collect some layers of a word, from a place on. */
-    MP_FN void
-    collect_layers(int pass, const F* codes, F best, word chosen, int place, int layers)
-    {
-        const int nt = d_nt, count = words::count(d_nt);
-        F other[layers_at_once][bits];
-        MP_UNROLL_UP_TO(4)
-        for (int n = 0; n < layers; ++n)
+                chosen =
+                    select(best < d_distance[candidate], chosen, symbols[candidate * top]);
+            symbol_minima<F, WIDTH> minima;
+            minima.clear();
+            minima.add(side * side, symbols, top, &d_distance[0], best, chosen.as_word());
+            const int first = bits * column_source(d_order, top - 1 - place, pass, nt);
             MP_UNROLL
-        for (int b = 0; b < bits; ++b)
-            other[n][b] = F(no_metric);
-        for (int candidate = 0; candidate < side * side; ++candidate) {
-            const F d = d_distance[candidate];
-            const word differs =
-                gray_codes<WIDTH>(codes[candidate * count].as_word() ^ chosen);
-            MP_UNROLL_UP_TO(4)
-            for (int n = 0; n < layers; ++n)
-                MP_UNROLL
             for (int b = 0; b < bits; ++b)
-                other[n][b] = masked_min(
-                    other[n][b], differs.bit(words::bit_place(place + n, b)), d);
-        }
-        const word value = gray_codes<WIDTH>(chosen);
-        MP_UNROLL_UP_TO(4)
-        for (int n = 0; n < layers; ++n) {
-            const int layer = column_source(d_order, nt - 2 - place - n, pass, nt);
-            MP_UNROLL
-            for (int b = 0; b < bits; ++b) {
-                const mask one = value.bit(words::bit_place(place + n, b));
-                keep_nearest(pass,
-                             layer * bits + b,
-                             select(one, other[n][b], best),
-                             select(one, best, other[n][b]));
-            }
+                keep_nearest(pass, first + b, minima.zero[b], minima.one[b]);
         }
     }
 

@@ -9,35 +9,22 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-namespace {
-
-template <int NT, int NR, int WIDTH>
-std::size_t run_size(const plan& p, const batch& b, const psd_options& o)
-{
-    const auto order = static_cast<level_order>(o.ordering);
-    const psd_shape shape{
-        o.levels.count, o.levels.values, o.expansions.values, o.team_size
-    };
-    return drive<NT, NR>(
-        p,
-        b,
-        [&](arena<simd>& a) {
-            return psd<simd, NT, NR, WIDTH>(
-                a, p.points, p.num_tx, p.num_rx, order, shape);
-        },
-        node_counts{ b });
-}
-
-} // namespace
-
 std::size_t run_psd(const plan& p, const batch& b)
 {
     return with_options<psd_options>(p, [&](const psd_options& o) {
+        const auto order = static_cast<level_order>(o.ordering);
+        const psd_shape shape{
+            o.levels.count, o.levels.values, o.expansions.values, o.team_size
+        };
         return by_width(p, [&](auto width) {
-            if constexpr (width.value == 2)
-                if (p.num_tx == 4 && p.num_rx == 4)
-                    return run_size<4, 4, 2>(p, b, o);
-            return run_size<0, 0, width.value>(p, b, o);
+            return drive<0, 0>(
+                p,
+                b,
+                [&](arena<simd>& a) {
+                    return psd<simd, 0, 0, width.value>(
+                        a, p.points, p.num_tx, p.num_rx, order, shape);
+                },
+                node_counts{ b });
         });
     });
 }

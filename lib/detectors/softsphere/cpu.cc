@@ -1,6 +1,5 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "common/qr_reduced_search.h"
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
@@ -19,15 +18,14 @@ namespace {
  * The number is larger for four symbols, because they do not fill a search's lanes. */
 long small_search(int width) { return width == 1 ? 4096 : 1024; }
 
-template <int NT, int NR, int WIDTH>
-std::size_t run_size(const plan& p, const batch& b, float llr_clip)
+template <int WIDTH>
+std::size_t run_width(const plan& p, const batch& b, float llr_clip)
 {
-    using kernel = softsphere<simd, NT, NR, WIDTH>;
-    return drive<NT, NR>(
+    return drive<0, 0>(
         p,
         b,
         [&](arena<simd>& a) {
-            return typename qr_reduced_if<simd, kernel, NT == 0>::type(
+            return softsphere<simd, 0, 0, WIDTH>(
                 a, p.points, p.num_tx, p.num_rx, llr_clip);
         },
         [](auto& kernel, const std::size_t*, int count) { kernel.set_live(count); });
@@ -44,12 +42,8 @@ std::size_t run_softsphere(const plan& p, const batch& b)
             parents *= p.points.size;
         if (parents <= small)
             return run_sliced(p, b, o.llr_clip, false);
-        return by_width(p, [&](auto width) {
-            if constexpr (width.value == 2)
-                if (p.num_tx == 4 && p.num_rx == 4)
-                    return run_size<4, 4, 2>(p, b, o.llr_clip);
-            return run_size<0, 0, width.value>(p, b, o.llr_clip);
-        });
+        return by_width(
+            p, [&](auto width) { return run_width<width.value>(p, b, o.llr_clip); });
     });
 }
 

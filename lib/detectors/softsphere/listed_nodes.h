@@ -47,15 +47,7 @@ public:
             listed -= count;
             const last_node<F> node = listed_node(listed, count);
             float found[F::width];
-            unsigned unsure = 0;
-            if (Prior) {
-                node.limit.store(found);
-                unsure = (node.metric < node.limit).to_bits();
-            } else {
-                leaves.nearest_leaves(node, unsure).store(found);
-            }
-            if (unsure)
-                search_leaves<Prior>(leaves, node, unsure, found);
+            search_leaves<Prior>(leaves, node, found);
             const unsigned improved = (F::load(found) < node.limit).to_bits();
             if (improved) {
                 changed = true;
@@ -80,7 +72,6 @@ private:
         leaves.step0 = d_p.diagonal.spread(0);
         leaves.inverse0 = d_p.inverse.spread(0);
         leaves.step1 = d_p.diagonal.spread(1);
-        leaves.inverse1 = d_p.inverse.spread(1);
         leaves.r_re = d_p.r_re(0, 1, d_nt);
         leaves.r_im = d_p.r_im(0, 1, d_nt);
         leaves.symbols = symbols;
@@ -91,11 +82,10 @@ private:
         return leaves;
     }
 
-    /* Search all leaves of the nodes set in `unsure`, one node at a time. */
+    /* Find the least metric of each node's leaves, or its limit if none is below. */
     template <bool Prior>
     MP_FN void search_leaves(const leaf_search<F, WIDTH>& leaves,
                              const last_node<F>& node,
-                             unsigned unsure,
                              float* found) const
     {
         float b[4][F::width], metrics[F::width];
@@ -104,8 +94,10 @@ private:
         node.b1_re.store(b[2]);
         node.b1_im.store(b[3]);
         node.metric.store(metrics);
-        for (; unsure; unsure &= unsure - 1) {
-            const int v = lowest_bit(unsure);
+        node.limit.store(found);
+        for (unsigned left = (node.metric < node.limit).to_bits(); left;
+             left &= left - 1) {
+            const int v = lowest_bit(left);
             const float own[4] = { b[0][v], b[1][v], b[2][v], b[3][v] };
             const float m = leaves.template least_leaf<Prior>(metrics[v], own);
             found[v] = m < found[v] ? m : found[v];

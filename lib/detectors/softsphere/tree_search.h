@@ -11,8 +11,7 @@
  *
  * If lanes held different vectors, they would wait for each other here. Instead, a lane
  * holds children of one node. The children at level 2 that survive are collected, and
- * finished together as soon as they fill a lane (listed_nodes.h): level 1 from the
- * nearest symbol outwards, level 0 by slicing.
+ * finished together as soon as they fill a lane (listed_nodes.h).
  *
  * The search finds the hypotheses of levels `first` and above exactly, and leaves the
  * others to searches with other column orders. */

@@ -11,24 +11,19 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-template <int WIDTH>
-std::size_t
-run_width(const plan& p, const batch& b, const sphere_options& o, bool best_first)
-{
-    return drive<0, 0>(
-        p,
-        b,
-        [&](arena<simd>& a) {
-            return sphere<simd, WIDTH>(a, p.points, p.num_tx, p.num_rx, o, best_first);
-        },
-        node_counts{ b });
-}
-
 std::size_t run(const plan& p, const batch& b, bool best_first)
 {
     return with_options<sphere_options>(p, [&](const sphere_options& o) {
-        return by_width(
-            p, [&](auto width) { return run_width<width.value>(p, b, o, best_first); });
+        return by_width(p, [&](auto width) {
+            return drive<0, 0>(
+                p,
+                b,
+                [&](arena<simd>& a) {
+                    return sphere<simd, width.value>(
+                        a, p.points, p.num_tx, p.num_rx, o, best_first);
+                },
+                node_counts{ b });
+        });
     });
 }
 

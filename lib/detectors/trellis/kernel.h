@@ -98,10 +98,10 @@ private:
             F* const cost = &d_cost[i * metrics()];
             const F* const prior = &d_prior[i * d_constellation.bits];
             if (WIDTH > 0) {
-                axis_costs<(WIDTH > 0 ? WIDTH : 1)>(prior, cost);
-                axis_costs<(WIDTH > 0 ? WIDTH : 1)>(prior + WIDTH, cost + side);
+                axis_penalties<(WIDTH > 0 ? WIDTH : 1)>(prior, cost);
+                axis_penalties<(WIDTH > 0 ? WIDTH : 1)>(prior + WIDTH, cost + side);
             } else {
-                point_costs(prior, d_constellation, cost);
+                point_penalties(prior, d_constellation, cost);
             }
         }
     }
