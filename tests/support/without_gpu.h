@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #define __CUDACC__
@@ -55,7 +57,7 @@ static std::vector<thread> threads;
 static std::vector<std::map<unsigned, meeting>> warps; /* by mask */
 static meeting block;
 static ucontext_t scheduler;
-static void (*body)();
+static std::function<void()> body;
 static bool moved;
 
 inline void finish()
@@ -90,7 +92,7 @@ inline const long long* meet_warp(unsigned mask, long long value)
 }
 
 /* A block of so many threads */
-inline void run(unsigned count, void (*what)())
+inline void run(unsigned count, const std::function<void()>& what)
 {
     body = what;
     blockDim.x = count;
@@ -119,6 +121,22 @@ inline void run(unsigned count, void (*what)())
         }
     }
     threads = {}; /* stacks of 256 KiB, and programs stay loaded */
+}
+
+/* Run a kernel. arguments: the address of each argument */
+template <class... Argument>
+void launch(void (*kernel)(Argument...),
+            unsigned blocks,
+            unsigned count,
+            void** arguments)
+{
+    gridDim.x = blocks;
+    for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+        run(count, [=] {
+            void** next = arguments;
+            std::apply(kernel,
+                       std::tuple<Argument...>{ *static_cast<Argument*>(*next++)... });
+        });
 }
 
 template <class T>

@@ -62,15 +62,8 @@ public:
         search(d_at.row, d_at.list).run();
         MP_UNROLL
         for (int b = 0; b < bits; ++b) {
-            const int at = d_column * bits + b;
-            const unsigned value =
-                __float_as_uint(d_at.row[nt * bits + 1 + d_column / search::fields]);
-            const int place =
-                d_column % search::fields * bits + symbol_bits<WIDTH>::place(b);
-            const float above = d_at.row[at] - d_at.row[nt * bits];
             const lane known = program::has_prior ? prior[b] : lane(0.0f);
-            const lane moved(value >> place & 1 ? above : -above);
-            llr[b] = clipped(known, moved, o.llr_clip);
+            llr[b] = clipped(known, search::moved(d_at.row, d_column, b), o.llr_clip);
         }
         __syncwarp();
         return true;
@@ -105,14 +98,8 @@ private:
         to[0] = as_lane(multiply_add(half, sum_re - sum_im, v.x)).v;
         to[1] = as_lane(multiply_add(half, sum_re + sum_im, v.y)).v;
         to[2] = as_lane(d_at.system.w[i]).v * inverse_noise;
-        MP_UNROLL
-        for (int axis = 0; program::has_prior && axis < 2; ++axis) {
-            lane cost[side];
-            axis_penalties<WIDTH>(prior + axis * WIDTH, cost);
-            MP_UNROLL
-            for (int k = 0; k < side; ++k)
-                d_at.row[search::costs_at + (2 * d_column + axis) * side + k] = cost[k].v;
-        }
+        if constexpr (program::has_prior)
+            search::set_costs(d_at.row, d_column, prior);
     }
 };
 

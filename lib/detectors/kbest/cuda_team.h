@@ -14,10 +14,9 @@ class team_kbest
 {
     using search = team_search<WIDTH, K, TEAM>;
     static constexpr int nt = program::num_tx;
-    static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
+    static constexpr int bits = 2 * WIDTH;
     static constexpr int warps = MIMOPACK_THREADS / 32, teams = 32 / TEAM;
-    static constexpr int unrolled = search::unrolled, fields = search::fields;
-    static constexpr int costs_at = search::costs_at, row_size = search::row_size;
+    static constexpr int unrolled = search::unrolled, row_size = search::row_size;
 
     /* Vectors of a warp that have their models in shared memory at a time */
     static constexpr int rows_at_once(int most = 32)
@@ -104,14 +103,9 @@ private:
                 to[2 + 2 * (j - i)] = d_tree.coefficient(i, j)[1].v;
             }
         }
-#pragma unroll(2 * unrolled)
-        for (int axis = 0; program::has_prior && axis < 2 * nt; ++axis) {
-            lane cost[side];
-            axis_penalties<WIDTH>(&d_prior[axis * WIDTH], cost);
-            MP_UNROLL
-            for (int k = 0; k < side; ++k)
-                row[costs_at + axis * side + k] = cost[k].v;
-        }
+#pragma unroll(unrolled)
+        for (int i = 0; program::has_prior && i < nt; ++i)
+            search::set_costs(row, i, &d_prior[i * bits]);
     }
 
     /* Clipping limits how far an LLR moves from its prior. */
@@ -119,15 +113,8 @@ private:
     {
 #pragma unroll(unrolled* bits)
         for (int b = 0; b < nt * bits; ++b) {
-            const int field = b / bits % fields, w = b / (fields * bits);
-            const unsigned value = __float_as_uint(row[nt * bits + 1 + w]);
-            const float above = row[b] - row[nt * bits];
             const lane known = program::has_prior ? d_prior[b] : lane(0.0f);
-            const lane moved(
-                value >> (field * bits + symbol_bits<WIDTH>::place(b % bits)) & 1
-                    ? above
-                    : -above);
-            d_llr[b] = clipped(known, moved, d_clip);
+            d_llr[b] = clipped(known, search::moved(row, b / bits, b % bits), d_clip);
         }
     }
 };

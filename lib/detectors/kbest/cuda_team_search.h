@@ -71,6 +71,28 @@ public:
     /* Where a level's part of a row begins */
     MP_FN static constexpr int place(int level) { return level * (2 * nt + 2 - level); }
 
+    /* Set what the a-priori LLRs of a level's layer add to the metrics of its axes. */
+    MP_FN static void set_costs(float* row, int level, const lane* prior)
+    {
+        MP_UNROLL
+        for (int axis = 0; axis < 2; ++axis) {
+            lane cost[side];
+            axis_penalties<WIDTH>(prior + axis * WIDTH, cost);
+            MP_UNROLL
+            for (int k = 0; k < side; ++k)
+                row[costs_at + (2 * level + axis) * side + k] = cost[k].v;
+        }
+    }
+
+    /* How far bit b of a level's layer moves the LLR, by the results in a row */
+    MP_FN static lane moved(const float* row, int level, int b)
+    {
+        const unsigned value = __float_as_uint(row[nt * bits + 1 + level / fields]);
+        const int place = level % fields * bits + symbol_bits<WIDTH>::place(b);
+        const float above = row[level * bits + b] - row[nt * bits];
+        return lane(value >> place & 1 ? above : -above);
+    }
+
     /* Shared memory of a team */
     struct workspace {
         unsigned path[words][list_size];
