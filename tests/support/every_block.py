@@ -316,5 +316,7 @@ MESSAGES = {
 }
 # Blocks without any input.
 SOURCES = {
-    "sigmf_multichannel_source": lambda: Case(_source, inner=lambda block: (block.reader, "read")),
+    "sigmf_multichannel_source": lambda: Case(
+        _source, inner=lambda block: (block.reader, "read"),
+        failures=lambda block: int(block.error is not None)),
 }

@@ -54,8 +54,8 @@ class BackendBlock(Controlled):
         return self._erasures
 
     def failures(self):
-        """Return the number of exceptions: batches that are erased, and lost messages."""
-        return self._failures + self._log.failures
+        """Return the number of exceptions, each of which erased the items of a call or PDU."""
+        return self._failures
 
     def _prepare(self, *arguments):
         """Make the engine ready for batches, in start(); log what backend "auto" has chosen."""

@@ -170,10 +170,6 @@ class fec_decoder_pdu(Listening, _LlrDecoding, gr.basic_block):
         """Return the number of messages skipped because they are not PDUs of codewords."""
         return self._log.failures
 
-    def failures(self):
-        """Return the number of PDUs for which the decoder raised an exception: all are erased."""
-        return self._failures
-
     def _take(self, message):
         with self._log.guard("PDU"):
             info, values = pdu_parts(message)

@@ -21,7 +21,7 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
     The recording is one dataset with ``core:num_channels`` interleaved channels, or a Collection of
     several datasets, in a format of ``recording.DATATYPES`` (see ``recording.Reader``). The block
     logs the problems that the reader found and worked around. If a file cannot be read, or is cut
-    while it plays, the block logs and counts the error (``failures``), and the stream ends.
+    while it plays, the block logs the ``error``, and the stream ends.
 
     Ports:
         out 0 to num_channels - 1: complex: the samples of each channel. Full scale is 1.
@@ -74,16 +74,11 @@ class sigmf_multichannel_source(Batched, gr.sync_block):
         """Set whether the recording repeats or ends."""
         self._repeat = bool(repeat)
 
-    def failures(self):
-        """Return the number of exceptions that have ended a stream."""
-        return self._log.failures
-
     def work(self, _input_items, output_items):
         try:
             return self._play(output_items)
         except Exception as error:    # GNU Radio would only log it
             self.error = error
-            self._log.failures += 1
             self._log.error(f"the stream ends here: {error}")
             return -1
 
