@@ -173,21 +173,6 @@ def test_bad_parameters(parameters, message):
         coding.ConvolutionalDecoder(100, **parameters)
 
 
-class TestName:
-    @pytest.mark.parametrize("name, message", [
-        ("conv:100", "code: got 'conv:100', must be conv:INFO_BITS:RATE"),
-        ("conv:1/2:100", "code: got 'conv:1/2:100'; num_info: got '1/2', must be an integer"),
-        ("conv:100:7/8", "code: got 'conv:100:7/8'; rate: got '7/8', allowed are 1/2, 2/3, 3/4"),
-        ("conv:100:2", "code: got 'conv:100:2'; rate: got 2, allowed are 1/2"),
-        ("conv:100:x", "code: got 'conv:100:x', must be conv:INFO_BITS:RATE"),
-        ("conv:2:1/2", "code: got 'conv:2:1/2'; num_info: got 2, allowed are 3 to"),
-        ("turbo:1/2", "code: got 'turbo:1/2'; size: got '1/2', must be an integer")])
-    def test_names_of_no_code(self, name, message):
-        with pytest.raises(ValueError) as caught:
-            coding.get(name)
-        assert message in str(caught.value)
-
-
 def bits_of(text):
     return np.array([int(c) for c in text], np.uint8)
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Families of codes: the built-in ones, and one that this file registers from outside."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -11,7 +9,6 @@ from detector_blocks import Sink, Source
 from gnuradio import gr, mimopack
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.apps.sim import sim_command
-from gnuradio.mimopack.coding import ldpc
 from source_tree import ROOT
 
 
@@ -182,26 +179,3 @@ class TestFamilies:
         with pytest.raises(ValueError) as caught:
             coding.get(name)
         assert message in str(caught.value)
-
-
-class TestDecoders:
-    @pytest.mark.parametrize("make", [
-        *(coding.get(name).decoder for name in ("wifi:648:1/2", "turbo:40", "conv:40:1/2")),
-        partial(coding.get("conv:40:1/2").decoder, algorithm="viterbi"),
-        lambda: coding.ListDecoder(coding.get("turbo:40").decoder()),
-        lambda: ldpc.LdpcDecoder(ldpc.wifi(648, "1/2"))])
-    def test_all_offer_the_same(self, make):
-        decoder = make()
-        llr = np.random.default_rng(1).normal(0, 3, (20, decoder.num_bits)).astype(np.float32)
-        llr[3] = 0
-        posterior = decoder.decode(llr)
-        bits = decoder.decisions(posterior).copy()
-        assert isinstance(decoder, coding.Decoder)
-        assert posterior.shape == llr.shape and not posterior[3].any() and not bits[3].any()
-        assert decoder.found.shape == decoder.iterations_taken.shape == (20,)
-        assert decoder.erasures == int(decoder.erasure_count) == 1
-        np.testing.assert_array_equal(decoder.decide(llr), bits)
-        decoder.reset()
-        decoder.prepare(100)
-        decoder.threads = 1
-        assert (decoder.threads, decoder.backend, decoder.last_backend) == (1, "auto", "cpu")

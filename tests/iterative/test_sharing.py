@@ -3,14 +3,13 @@
 """An iterative receiver on several threads."""
 
 from functools import partial
-from types import SimpleNamespace
 
 import fake_cuda
 import numpy as np
 import pytest
 import stand_in
 from coded_vectors import CODE, INTERLEAVER, receiver, transmitted
-from gnuradio.mimopack import coding, detectors, iterative
+from gnuradio.mimopack import coding, iterative
 
 
 def placed(backend, **parameters):
@@ -81,68 +80,41 @@ class TestSharing:
             found = iterative.SharedReceiver(made, threads=1).receive(y, h, noise_var)
             assert found.erased == 2 and found.erasures == 82
 
-    def test_each_gpu_has_its_share(self, monkeypatch):
-        """Stand-ins: receivers on the CPU that claim to be on GPUs.
-
-        A noise_var that applies to all vectors stays on the host, in any form.
-        """
-        log, uploaded = [], []
-
-        class Device:
-            def __init__(self, number):
-                log.append(number)
-
-            def __enter__(self):
-                pass
-
-            def __exit__(self, *_):
-                pass
-
-        fake = SimpleNamespace(asnumpy=np.asarray, cuda=SimpleNamespace(Device=Device))
-        monkeypatch.setattr(iterative.sharing, "cupy", lambda: fake)
-        monkeypatch.setattr(iterative.sharing, "current", Device)
-        monkeypatch.setattr(iterative.sharing, "upload", lambda array, threads: (
-            uploaded.append(array.ndim) or array, None))
-
-        def make(device):
-            made = receiver()
-            made.detector.backend, made.detector.device = "cuda", device
-            made.detector.detect = detectors.create("mmsepic", extrinsic=True).detect
-            return made
-
-        shared = iterative.SharedReceiver(make, [0, 3])
-        _, _, y, h, noise_var = transmitted(7, 10.5)
-        found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
-        np.testing.assert_array_equal(found.bits, receiver().receive(y, h, noise_var).bits)
-        assert sorted(log) == [0, 3] and found.history is None
-        assert sorted(uploaded) == [1, 1, 2, 2, 3, 3]
-        log.clear()
-        shared.receive(y[:41], h[:41], noise_var)
-        assert log == [0]
-        np.testing.assert_array_equal(
-            shared.receive(y[:41], h[:41], np.array(noise_var, np.float32)).bits, found.bits[:1])
-        assert sorted(uploaded[6:]) == [2, 2, 3, 3]
-
     @pytest.fixture
     def on_gpus(self, monkeypatch):
-        """Return a function that makes a shared receiver, and a list of the batches it was given.
+        """Return a function that makes a shared receiver, and lists of what it was given.
 
-        The receiver has stand-ins for two GPUs, which fail in a chosen batch of a decoder.
+        The receiver has stand-ins for two GPUs, which fail in a chosen batch of a decoder. The
+        lists hold the batches of decoders and the shapes of uploaded arrays.
         """
         def make_shared(backend, fails_at=0):
             batches = stand_in.install(monkeypatch, fails_at, gpus=2)
-            stand_in.receive_on_cpu(monkeypatch, iterative.sharing)
+            sent = stand_in.receive_on_cpu(monkeypatch, iterative.sharing)
 
             def make(*device):
                 return placed("cuda" if device else "cpu")
 
-            return iterative.SharedReceiver(make, [0, 1], 1, backend), batches
+            return iterative.SharedReceiver(make, [0, 1], 1, backend), batches, sent
 
         return make_shared
 
+    def test_each_gpu_has_its_share(self, on_gpus):
+        """A noise_var that applies to all vectors stays on the host, in any form."""
+        shared, batches, sent = on_gpus("cuda")
+        _, _, y, h, noise_var = transmitted(7, 10.5)
+        expected = placed("cpu").receive(y, h, noise_var)
+        found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
+        np.testing.assert_array_equal(found.bits, expected.bits)
+        assert max(batches) == 4 and found.history is None
+        assert sorted(map(len, sent)) == [1, 1, 2, 2, 3, 3]
+        sent.clear()
+        alone = shared.receive(y[:41], h[:41], np.array(noise_var, np.float32))
+        np.testing.assert_array_equal(alone.bits, found.bits[:1])
+        assert sorted(map(len, sent)) == [2, 3]
+
     def test_auto_takes_the_faster_one(self, on_gpus, monkeypatch):
         fake_cuda.let_gpu_win(monkeypatch)
-        shared, batches = on_gpus("auto")
+        shared, batches, _ = on_gpus("auto")
         _, _, y, h, noise_var = transmitted(24, 11)
         expected = placed("cpu").receive(y, h, noise_var)
         for last in ("cpu", "cuda"):
@@ -156,10 +128,10 @@ class TestSharing:
     def test_gpus_that_fail(self, on_gpus, monkeypatch):
         """The CPU receives the current codewords and all later ones if the failure is reported."""
         _, _, y, h, noise_var = transmitted(10, 12)
-        shared, batches = on_gpus("cuda", fails_at=2)
+        shared, batches, _ = on_gpus("cuda", fails_at=2)
         with pytest.raises(RuntimeError, match="off the bus"):
             shared.receive(y, h, noise_var)
-        shared, batches = on_gpus("cuda", fails_at=2)
+        shared, batches, _ = on_gpus("cuda", fails_at=2)
         failures = []
         shared.on_gpu_failure = failures.append
         expected = placed("cpu").receive(y, h, noise_var)
@@ -169,7 +141,7 @@ class TestSharing:
 
     def test_bad_arguments_are_no_failure_of_a_gpu(self, on_gpus):
         _, _, y, h, noise_var = transmitted(4, 12)
-        shared, batches = on_gpus("cuda")
+        shared, batches, _ = on_gpus("cuda")
         shared.on_gpu_failure = pytest.fail
         for wrong in ((y.astype(complex), h, noise_var), (y, h[:3], noise_var), (y, h, -1.0)):
             with pytest.raises(ValueError, match=": got"):
