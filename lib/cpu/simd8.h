@@ -52,7 +52,7 @@ struct simd8 {
     MP_FN simd8(__m512i v_) : v(v_) {}
     MP_FN static simd8 load(const std::uint8_t* p) { return _mm512_load_si512(p); }
     MP_FN void store(std::uint8_t* p) const { _mm512_store_si512(p, v); }
-    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm512_sub_epi8(a.v, b.v); }
+    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm512_subs_epu8(a.v, b.v); }
     MP_FN friend simd8 max(simd8 a, simd8 b) { return _mm512_max_epu8(a.v, b.v); }
     MP_FN friend simd8 operator+(simd8 a, simd8 b) { return _mm512_add_epi8(a.v, b.v); }
     MP_FN simd8 operator~() const { return _mm512_xor_si512(v, _mm512_set1_epi8(-1)); }
@@ -94,7 +94,7 @@ struct simd8 {
         return _mm256_load_si256((const __m256i*)p);
     }
     MP_FN void store(std::uint8_t* p) const { _mm256_store_si256((__m256i*)p, v); }
-    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm256_sub_epi8(a.v, b.v); }
+    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm256_subs_epu8(a.v, b.v); }
     MP_FN friend simd8 max(simd8 a, simd8 b) { return _mm256_max_epu8(a.v, b.v); }
     MP_FN friend simd8 operator+(simd8 a, simd8 b) { return _mm256_add_epi8(a.v, b.v); }
     MP_FN simd8 operator~() const { return _mm256_xor_si256(v, _mm256_set1_epi8(-1)); }
@@ -142,7 +142,7 @@ struct simd8 {
         return _mm_load_si128((const __m128i*)p);
     }
     MP_FN void store(std::uint8_t* p) const { _mm_store_si128((__m128i*)p, v); }
-    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm_sub_epi8(a.v, b.v); }
+    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return _mm_subs_epu8(a.v, b.v); }
     MP_FN friend simd8 max(simd8 a, simd8 b) { return _mm_max_epu8(a.v, b.v); }
     MP_FN friend simd8 operator+(simd8 a, simd8 b) { return _mm_add_epi8(a.v, b.v); }
     MP_FN simd8 operator~() const { return _mm_xor_si128(v, _mm_set1_epi8(-1)); }
@@ -205,7 +205,7 @@ struct simd8 {
         return a;
     }
     MP_FN void store(std::uint8_t* p) const { __builtin_memcpy(p, &v, width); }
-    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return a.v - b.v; }
+    MP_FN friend simd8 operator-(simd8 a, simd8 b) { return max(a, b).v - b.v; }
     MP_FN friend simd8 max(simd8 a, simd8 b) { return a.v > b.v ? a.v : b.v; }
     MP_FN friend simd8 operator+(simd8 a, simd8 b) { return a.v + b.v; }
     MP_FN simd8 operator~() const { return ~v; }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 namespace mimopack {
@@ -44,8 +45,8 @@ struct cutting {
     }
 };
 
-/* Return the steps of all groups, each as long as its longest job. lengths: scratch
- * memory. */
+/* Return the steps of all groups, each as long as its longest job. lengths: set to the
+ * steps of all jobs. */
 std::int64_t cost(const std::vector<viterbi_block*>& blocks,
                   const cutting& cut,
                   int lanes,
@@ -65,16 +66,6 @@ std::int64_t cost(const std::vector<viterbi_block*>& blocks,
     return sum;
 }
 
-/* Return the steps of all jobs. */
-std::int64_t steps_of_all(const std::vector<viterbi_block*>& blocks, const cutting& cut)
-{
-    std::int64_t sum = 0;
-    for (const viterbi_block* block : blocks)
-        sum += block->steps +
-               2 * cut.overlap * ((block->steps - 1) / cut.length(block->steps));
-    return sum;
-}
-
 /* Find the cheapest cutting of few blocks; `lanes` counts the lanes of all threads. */
 cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, int lanes)
 {
@@ -89,9 +80,10 @@ cutting choose(const std::vector<viterbi_block*>& blocks, std::int64_t overlap, 
     for (std::int64_t piece = std::min(longest, steps); piece >= shortest_piece;
          piece = piece * 7 / 8) {
         const cutting cut = { piece, overlap };
-        if (steps_of_all(blocks, cut) >= lanes * least)
-            break; /* shorter pieces need more groups */
         const std::int64_t now = cost(blocks, cut, lanes, lengths);
+        if (std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0)) >=
+            lanes * least)
+            break; /* shorter pieces need more groups */
         if (now < least) {
             least = now;
             best = cut;

@@ -21,47 +21,6 @@ constexpr int normalise_every = code::normalise_every;
 constexpr int snapshot = code::states * lanes;
 static_assert(chunk % normalise_every == 0 && normalise_every % code::period == 0);
 
-/* Metrics at a block's start, by place. A path from a state other than 0 must never win:
- * state s starts with the penalty that the lightest path from s to state 0 may pay, plus
- * 1. */
-template <int RATE>
-struct start_metrics {
-    std::uint8_t known[code::states], unknown[code::states];
-
-    constexpr start_metrics() : known(), unknown()
-    {
-        constexpr const puncturing& p = viterbi_rates[RATE];
-        constexpr int far = 99;
-        int weight[code::states] = {};
-        for (int s = 1; s < code::states; ++s)
-            weight[s] = far;
-        for (int t = chunk - 1; t >= 0; --t) {
-            const unsigned kept = p.kept >> 2 * (t % p.steps);
-            int before[code::states] = {};
-            for (int s = 0; s < code::states; ++s) {
-                before[s] = far;
-                for (int u = 0; u < 2; ++u) {
-                    const int out = code::output_of(s, u);
-                    const int then = weight[s >> 1 | u << 5] + (kept & out >> 1 & 1) +
-                                     (kept >> 1 & out & 1);
-                    before[s] = then < before[s] ? then : before[s];
-                }
-            }
-            for (int s = 0; s < code::states; ++s)
-                weight[s] = before[s];
-        }
-        for (int place = 0; place < code::states; ++place) {
-            const int s = code::state(place);
-            known[place] =
-                static_cast<std::uint8_t>(s ? 254 - p.largest * weight[s] : 255);
-            unknown[place] = 255;
-        }
-    }
-};
-
-template <int RATE>
-constexpr start_metrics<RATE> start_of;
-
 float mean(const void* llr, bool int8, std::int64_t n)
 {
     return int8 ? mean_magnitude(static_cast<const std::int8_t*>(llr), n)
@@ -109,10 +68,15 @@ struct group {
 
     void forward()
     {
-        for (int l = 0; l < lanes; ++l)
-            write_metrics(l,
-                          l < count && jobs[l]->from == 0 ? start_of<RATE>.known
-                                                          : start_of<RATE>.unknown);
+        /* All states are equally likely, or state 0 (at place 0) is certain. */
+        __builtin_memset(snapshots, 255, snapshot);
+        for (int l = 0; l < count; ++l) {
+            if (jobs[l]->from != 0)
+                continue;
+            for (int p = 0; p < code::states; p += code::group)
+                __builtin_memset(metric_at(0, l, p), 0, code::group);
+            *metric_at(0, l, 0) = 255;
+        }
         metrics m;
         m.load(snapshots);
         alignas(64) std::int8_t pairs[lanes][pairs_size] = {};
@@ -147,23 +111,18 @@ struct group {
         m.template step<5>(paid + 5 * width, rows + 5 * row);
     }
 
-    /* Set a lane's first metrics. */
-    void write_metrics(int lane, const std::uint8_t* from)
+    /* Return a lane's metrics of a group of places, from `place` on, after a number of
+     * steps, a multiple of a chunk. */
+    std::uint8_t* metric_at(std::int64_t steps, int lane, int place) const
     {
-        for (int r = 0; r < code::registers; ++r)
-            __builtin_memcpy(snapshots + r * simd8::width + lane * code::group,
-                             from + r * code::group,
-                             code::group);
+        return snapshots + steps / chunk * snapshot + place / code::group * simd8::width +
+               lane * code::group;
     }
 
-    /* Read a lane's metrics after a number of steps, a multiple of a chunk. */
     void read_metrics(std::int64_t steps, int lane, std::uint8_t* to) const
     {
-        const std::uint8_t* const from = snapshots + steps / chunk * snapshot;
-        for (int r = 0; r < code::registers; ++r)
-            __builtin_memcpy(to + r * code::group,
-                             from + r * simd8::width + lane * code::group,
-                             code::group);
+        for (int p = 0; p < code::states; p += code::group)
+            __builtin_memcpy(to + p, metric_at(steps, lane, p), code::group);
     }
 
     int place_after(std::int64_t steps, int lane) const

@@ -24,7 +24,8 @@
  * at most (5, 4 and 4 at rates 2/3, 3/4 and 5/6). From there, and from a block's start,
  * no candidate pays more than 12 (8, 7, 6) penalties until the next normalisation,
  * whatever the LLRs' signs; tests/coding/test_viterbi_decoder.py tries them all. LLRs of
- * at most 21 (31, 36, 42) therefore fit. */
+ * at most 21 (31, 36, 42) therefore fit, with at least 3 left. At a block's start the
+ * metrics of the states other than 0 are 0 and stay 0, so their paths never win. */
 #pragma once
 #include "common/config.h"
 
@@ -75,7 +76,7 @@ struct viterbi_code {
 };
 
 /* B is a vector of unsigned bytes, B::lanes groups of eight:
- *   a + b, a - b, ~a, max(a, b)
+ *   a + b, a - b (at least 0), ~a, max(a, b)
  *   exchange<D>(a)        the byte at distance D = 1, 2 or 4 in the group
  *   B::penalties          what a step's penalties of all lanes are loaded as; a lane has
  *                         those of the outputs 0 to 3

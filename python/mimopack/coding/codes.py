@@ -206,9 +206,6 @@ class Code:
 
         Returns:
             (n, num_bits) uint8: the bits sent.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         if self._matching is None:
             return self._encoder.encode(bits)

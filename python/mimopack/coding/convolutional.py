@@ -48,9 +48,6 @@ class ConvolutionalCode:
     Args:
         rate: "1/2", "2/3", "3/4" or "5/6".
         isa: instruction set of the decoder, as for detectors; all give the same bits.
-
-    Raises:
-        ValueError: rate or isa is not an allowed value.
     """
 
     def __init__(self, rate="1/2", isa="auto"):
@@ -84,9 +81,6 @@ class ConvolutionalCode:
         Returns:
             (coded_length(n),) or (blocks, coded_length(n)) uint8, in the order A1 B1 A2 B2 ...,
             where A and B are the outputs of generators 133 and 171.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         bits = any_bits("bits", bits)
         if bits.ndim not in (1, 2):
@@ -112,9 +106,6 @@ class ConvolutionalCode:
 
         Returns:
             (n,) uint8: the bits without the tail.
-
-        Raises:
-            ValueError: llr holds no real numbers, or their number fits no n >= 1.
         """
         llr = real_numbers("llr", llr)
         with np.errstate(over="ignore"):
@@ -144,9 +135,6 @@ class ConvolutionalCode:
         Returns:
             (sum(num_bits),) uint8: the bits of all blocks in order. ``np.split(bits,
                 np.cumsum(num_bits)[:-1])`` splits them into one array per block.
-
-        Raises:
-            ValueError: an argument does not match its description.
         """
         if getattr(llr, "dtype", None) not in (np.float32, np.int8):
             raise ValueError(f"llr: got {getattr(llr, 'dtype', type(llr).__name__)}, must be a "
@@ -172,9 +160,6 @@ class ConvolutionalEncoder(Encoder):
     Args:
         num_info: number of information bits, 3 to 2^19.
         rate: "1/2", "2/3", "3/4" or "5/6": the code rate without the tail bits.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2"):

@@ -40,9 +40,6 @@ class ConvolutionalDecoder(SoftDecoder):
             nonzero LLRs, and clipped to 8 times the mean.
         backend, device, threads: see :class:`SoftDecoder`.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2", iterations=1, algorithm="max-log", margin=MARGIN,

@@ -43,9 +43,6 @@ class Crc:
 
     Attributes:
         length: number of CRC bits, L.
-
-    Raises:
-        ValueError: name is not one of these.
     """
 
     def __init__(self, name):
@@ -60,9 +57,6 @@ class Crc:
 
         Returns:
             (n, L) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         check_bits("bits", bits, "count")
         # A sum over GF(2) of remainders; float32 counts exactly up to 2^24.
@@ -77,9 +71,6 @@ class Crc:
 
         Returns:
             (n, count + L) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         return np.hstack([bits, self.parity(bits)])
 
@@ -91,9 +82,6 @@ class Crc:
 
         Returns:
             ((n, count) uint8: the rows without their CRC, (n,) bool: whether the CRC is correct)
-
-        Raises:
-            ValueError: bits does not match its description, or is shorter than a CRC.
         """
         array("bits", bits, np.uint8, ("n", "count"))
         if bits.shape[1] < self.length:

@@ -27,9 +27,6 @@ class Encoder(ABC):
 
         Returns:
             (n, num_bits) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         return self._encode(check_bits("bits", bits, self.num_info))
 
@@ -150,9 +147,6 @@ class DecoderAround(Decoder):
 
     Attributes:
         decoder: the inner decoder.
-
-    Raises:
-        ValueError: decoder is no :class:`Decoder`.
     """
 
     iterations, threads, backend, last_backend, on_gpu_failure = map(

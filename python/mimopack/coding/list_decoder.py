@@ -58,9 +58,6 @@ class ListDecoder(DecoderAround):
         iterations_taken: (n,) int32, number of iterations for the codeword and all its candidates.
         candidates: (2^list_bits, n, num_bits) uint8, decisions on all bits sent of the tree's last
             level; the posterior's decisions for other codewords. None without keep_candidates.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     candidates = None

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ..arrays import Constant, array_module, is_device_array
+from ..arrays import Constant, array_module
 from ..checks import integer, integers
 
 
@@ -17,9 +17,6 @@ class Interleaver:
 
     Attributes:
         size: number of bits in a block.
-
-    Raises:
-        ValueError: order is not a permutation.
     """
 
     def __init__(self, order):
@@ -37,9 +34,6 @@ class Interleaver:
 
         Returns:
             An array of the same shape and type.
-
-        Raises:
-            ValueError: values is no array, or its last axis is not a multiple of size.
         """
         return self._take(values, self._order)
 
@@ -48,9 +42,6 @@ class Interleaver:
         return self._take(values, self._inverse)
 
     def _take(self, values, order):
-        if not (isinstance(values, np.ndarray) or is_device_array(values)) or not values.ndim:
-            raise ValueError(f"values: got {type(values).__name__}, must be an array (..., blocks "
-                             f"* {self.size})")
         if values.shape[-1] % self.size:
             raise ValueError(f"values: got {values.shape[-1]} in the last axis, must be a multiple "
                              f"of {self.size}")

@@ -33,10 +33,6 @@ def scrambler_sequence(seed, length):
         seed: initial state 1..127. Its most significant bit is x^7, the least significant x^1, as
             the standard writes it ("1011101" is 93).
         length: number of bits.
-
-    Raises:
-        ValueError: the seed is outside 1..127 (state 0 never leaves 0), or length is no integer
-            in 0..2^30.
     """
     seed = integer("seed", seed, 1, PERIOD)
     return np.resize(_period(seed), integer("length", length, 0, 2**30))
@@ -44,9 +40,6 @@ def scrambler_sequence(seed, length):
 
 def scramble(bits, seed):
     """Scramble or descramble bits (length,): XOR with the IEEE 802.11 sequence of a seed.
-
-    Raises:
-        ValueError: bits are not (length,) of 0 and 1, or the seed is outside 1..127.
     """
     bits = any_bits("bits", bits)
     if bits.ndim != 1:
@@ -98,9 +91,6 @@ def gold_sequence(c_init, length):
         c_init: initial state of the second m-sequence, 0..2^31 - 1. The standards define it for
             each physical channel, from the cell ID, the RNTI, the slot number and other values.
         length: number of bits.
-
-    Raises:
-        ValueError: c_init or length is not an integer in its range.
     """
     return _gold(integer("c_init", c_init, 0, 2**31 - 1), integer("length", length, 0, 2**30))
 
@@ -115,9 +105,6 @@ def _gold(c_init, length):
 
 def gold_scramble(bits, c_init):
     """Scramble or descramble bits (..., length): XOR with the Gold sequence of c_init.
-
-    Raises:
-        ValueError: bits are not (..., length) of 0 and 1, or c_init is outside 0..2^31 - 1.
     """
     bits = any_bits("bits", bits)
     if not bits.ndim:

@@ -37,9 +37,6 @@ class _Segmentation:
 
         Returns:
             A list of num_blocks arrays, (n, block_bits[r]) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         whole = self._crc.attach(check_bits("bits", bits, self.transport_bits))
         if self._block_crc is None:
@@ -59,9 +56,6 @@ class _Segmentation:
             ((n, transport_bits) uint8, (n,) bool: whether the CRC of each transport block is
             correct, (n, num_blocks) bool: whether the CRC of each code block is correct). A
             transport block of one code block has only one CRC, whose result is in both arrays.
-
-        Raises:
-            ValueError: blocks does not match its description.
         """
         if len(blocks) != self.num_blocks:
             raise ValueError(f"blocks: got {len(blocks)}, must be {self.num_blocks}")
@@ -91,10 +85,6 @@ class _Segmentation:
 
         Returns:
             A tuple of num_blocks integers.
-
-        Raises:
-            ValueError: total is not a multiple of bits_per_symbol * layers, or is too small for the
-                number of blocks.
         """
         step = integer("bits_per_symbol", bits_per_symbol, 1, 16) * integer("layers", layers, 1, 8)
         symbols, rest = divmod(integer("total", total, step * self.num_blocks, 2**30), step)
@@ -120,7 +110,7 @@ class LteSegmentation(_Segmentation):
     :class:`turbo.RateMatching` adds the filler bits at the beginning of the first code block.
 
     Args:
-        transport_bits: A, number of bits in a transport block without CRC.
+        transport_bits: A, number of bits in a transport block without CRC, 1 to 2^23.
 
     Attributes:
         transport_bits: see above.
@@ -128,9 +118,6 @@ class LteSegmentation(_Segmentation):
         block_bits: number of bits in each code block, with its CRC, without filler: K_0 - F for the
             first block, K_r for the others.
         num_filler: F, number of filler bits.
-
-    Raises:
-        ValueError: transport_bits is not an integer from 1 to 2^23.
     """
 
     def __init__(self, transport_bits):
@@ -166,7 +153,7 @@ class NrSegmentation(_Segmentation):
     :class:`ldpc.NrRateMatching` adds the filler bits at the end of each code block.
 
     Args:
-        transport_bits: A, number of bits in a transport block without CRC.
+        transport_bits: A, number of bits in a transport block without CRC, 1 to 2^23.
         base_graph: 1 or 2.
 
     Attributes:
@@ -176,9 +163,8 @@ class NrSegmentation(_Segmentation):
             for all blocks.
 
     Raises:
-        ValueError: transport_bits is not an integer from 1 to 2^23, base_graph is not 1 or 2, or
-            the bits do not divide into equal code blocks. All transport block sizes of TS 38.214
-            §5.1.3.2 divide into equal code blocks.
+        ValueError: the bits do not divide into equal code blocks. All transport block sizes of TS
+            38.214 §5.1.3.2 do.
     """
 
     def __init__(self, transport_bits, base_graph):

@@ -41,9 +41,6 @@ class Selection:
         coded_bits: number of bits sent.
         information: (info_bits,) positions of the information bits in a codeword. None stands
             for the positions of the encoder's first info_bits information bits.
-
-    Raises:
-        ValueError: sent does not match its description.
     """
 
     information = None
@@ -70,9 +67,6 @@ class Selection:
 
         Returns:
             (n, info_bits + number of filler bits) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         array("bits", bits, np.uint8, ("n", self.info_bits))
         return np.pad(bits, ((0, 0), self._filler)) if any(self._filler) else bits
@@ -85,9 +79,6 @@ class Selection:
 
         Returns:
             (n, coded_bits), of the same type.
-
-        Raises:
-            ValueError: words has another shape.
         """
         array("words", words, words.dtype, ("n", self.num_bits), _gpu(words))
         sent = self._sent.of(words)
@@ -102,9 +93,6 @@ class Selection:
         Returns:
             (n, num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits not
             sent.
-
-        Raises:
-            ValueError: llr does not match its description.
         """
         array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
         xp = array_module(llr)

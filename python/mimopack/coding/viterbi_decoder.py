@@ -30,9 +30,6 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
         bits: (n, num_info) uint8, the decisions on the information bits.
         found: (n,) bool, True except for erased codewords, because any decision is a codeword.
         iterations_taken: (n,) int32: 1, or 0 for erased codewords.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_info, rate="1/2", iterations=1, backend="auto", threads=0, isa="auto",

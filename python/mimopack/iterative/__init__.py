@@ -7,7 +7,8 @@
     receiver = iterative.IterativeReceiver(detector, decoder, interleaver, iterations=4)
     received = receiver.receive(y, h, noise_var)                    # received.bits, .found
 
-002 stands for a paper; docs/references.md describes it.
+002 stands for a paper; docs/references.md describes it. All functions and classes raise ValueError
+for an argument that does not match its description.
 """
 
 from .layout import CodewordLayout

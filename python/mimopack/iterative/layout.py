@@ -21,9 +21,6 @@ class CodewordLayout:
     Attributes:
         vectors: number of vectors per codeword.
         padding: number of zeros at the end of the last vector.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, num_bits, bits_per_vector, interleaver=None):

@@ -93,9 +93,6 @@ class IterativeReceiver:
             passes, no kept messages, a whole number of matrices per codeword, no ``first``, and a
             detector other than ``BitFlip``. After a replay the attributes of detector and decoder
             do not describe the last batch.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, detector, decoder, interleaver=None, iterations=4, early_stop=True,

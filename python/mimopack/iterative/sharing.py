@@ -38,9 +38,6 @@ class SharedReceiver(BackendChoice):
 
     Attributes:
         layout: the layout of the receivers.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, make, devices=None, threads=0, backend=None):

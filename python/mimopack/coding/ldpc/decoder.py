@@ -36,9 +36,6 @@ class LdpcDecoder(SoftDecoder):
         iterations, early_stop, keep_messages, backend, device, threads: see
             :class:`coding.SoftDecoder`. Results on a GPU differ from the CPU's only by rounding.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, code, iterations=20, algorithm="normalized", factor=0.8, offset=0.5,

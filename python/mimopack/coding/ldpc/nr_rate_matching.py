@@ -41,9 +41,6 @@ def nr_lifting_size(base_graph, block_bits):
     Args:
         base_graph: 1 or 2.
         block_bits: number of bits in the code block, with its CRC.
-
-    Raises:
-        ValueError: base_graph is not 1 or 2, or block_bits exceeds its largest code block.
     """
     choice("base_graph", base_graph, tuple(NR_BASE_GRAPHS))
     integer("block_bits", block_bits, 1, NR_LARGEST_BLOCK[base_graph])
@@ -92,10 +89,6 @@ class NrRateMatching(Selection):
         base_graph, info_bits, coded_bits: see above.
         lifting_size: Z_c.
         num_filler: number of filler bits, which follow the information bits in a codeword.
-
-    Raises:
-        ValueError: an argument does not match its description, or the buffer is smaller than the
-            information bits.
     """
 
     def __init__(self, info_bits, coded_bits, base_graph=None, redundancy_version=0,
@@ -142,9 +135,6 @@ class NrRateMatching(Selection):
             (n, code.num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits
             not sent, -1e20 for filler bits. A row of zeros remains a row of zeros, so that a
             decoder treats it as an erasure.
-
-        Raises:
-            ValueError: llr does not match its description.
         """
         out, xp = super().recover(llr), array_module(llr)
         filler = slice(self.info_bits, self.info_bits + self.num_filler)

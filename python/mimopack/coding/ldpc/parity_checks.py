@@ -47,9 +47,6 @@ class Prototype(ParityCheckMatrix):
             0 to size - 1 stands for the identity matrix, shifted right by s: row i of the block has
             a one in column (i + s) modulo size.
         size: number of rows and of columns in a block.
-
-    Raises:
-        ValueError: shifts does not match its description, or size is not a positive integer.
     """
 
     def __init__(self, shifts, size):
@@ -74,10 +71,6 @@ class ParityChecks(ParityCheckMatrix):
         rows, columns: integers (number of ones,) each: positions of the ones, counted from 0, in
             any order.
         num_bits: number of columns in the matrix; 0 for the smallest number that holds all ones.
-
-    Raises:
-        ValueError: a one is outside the matrix or is listed twice, or rows and columns are not
-            integer arrays of the same length.
     """
 
     def __init__(self, num_checks, rows, columns, num_bits=0):

@@ -48,9 +48,6 @@ def wimax(n, rate):
 
     Returns:
         :class:`Prototype` with 24 block columns; the information bits come first.
-
-    Raises:
-        ValueError: n or rate is not one of these.
     """
     size = int(choice("n", n, WIMAX_LENGTHS)) // BLOCK_COLUMNS
     shifts = _tables("wimax")[choice("rate", rate, WIMAX_RATES)]
@@ -67,9 +64,6 @@ def wifi(n, rate):
 
     Returns:
         :class:`Prototype` with 24 block columns; the information bits come first.
-
-    Raises:
-        ValueError: n or rate is not one of these.
     """
     n, rate = choice("n", n, WIFI_LENGTHS), choice("rate", rate, WIFI_RATES)
     return Prototype(_tables("wifi")[f"{int(n)} {rate}"], int(n) // BLOCK_COLUMNS)
@@ -85,9 +79,6 @@ def nr(base_graph, lifting_size):
     Returns:
         :class:`Prototype`; the information bits come first. 5G NR never sends the first 2 *
         lifting_size of these.
-
-    Raises:
-        ValueError: base_graph or lifting_size is not one of these.
     """
     base_graph = int(choice("base_graph", base_graph, tuple(NR_BASE_GRAPHS)))
     size = int(choice("lifting_size", lifting_size, NR_LIFTING_SIZES))

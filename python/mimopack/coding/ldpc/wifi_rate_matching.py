@@ -39,9 +39,6 @@ class WifiRateMatching:
         num_coded: N_avbits, number of bits in these symbols.
         num_shortened, num_punctured, num_repeated: number of such bits in all codewords.
         information: (payload_bits,) integers, positions of the payload's bits among the bits sent.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, payload_bits, rate, symbol_bits):
@@ -111,9 +108,6 @@ class WifiRateMatching:
 
         Returns:
             (num_coded,) uint8.
-
-        Raises:
-            ValueError: bits does not match its description.
         """
         array("bits", bits, np.uint8, (self._payload_bits,))
         words = np.zeros((self.num_codewords, self.code.num_bits), np.uint8)
@@ -137,9 +131,6 @@ class WifiRateMatching:
         Returns:
             (num_codewords, code.num_bits) float32: the sum of the LLRs for bits sent more than
             once, 0 for punctured bits, -1e20 for shortened bits.
-
-        Raises:
-            ValueError: llr does not match its description.
         """
         array("llr", llr, np.float32, (self.num_coded,))
         out = np.bincount(self._sent, llr, self.num_codewords * self.code.num_bits)
@@ -182,9 +173,6 @@ class WifiFrameDecoder(DecoderAround):
 
         Returns:
             (n, num_bits) float32.
-
-        Raises:
-            ValueError: llr does not match its description.
         """
         m = self._matching
         array("llr", llr, np.float32, ("n", self.num_bits))

@@ -40,9 +40,6 @@ class TurboDecoder(SoftDecoder):
             than the others.
         iterations, early_stop, backend, device, threads: see :class:`coding.SoftDecoder`.
         isa: CPU instruction set, as for :class:`detectors.Detector`.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, size, iterations=6, algorithm="max-log", extrinsic_scale=0.75,

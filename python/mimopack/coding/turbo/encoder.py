@@ -44,9 +44,6 @@ class TurboEncoder(Encoder):
 
     Args:
         size: K, one of TURBO_SIZES.
-
-    Raises:
-        ValueError: size is not one of TURBO_SIZES.
     """
 
     def __init__(self, size):

@@ -35,9 +35,6 @@ def turbo_size(size):
 
 def qpp_coefficients(size):
     """Return the interleaver's coefficients (f1, f2) for one of TURBO_SIZES.
-
-    Raises:
-        ValueError: size is not one of TURBO_SIZES.
     """
     return _coefficients()[turbo_size(size)]
 
@@ -51,9 +48,6 @@ def qpp_interleaver(size):
     Returns:
         order: (K,) int64. Input bit i of the second constituent encoder is information bit
             ``order[i]``.
-
-    Raises:
-        ValueError: size is not one of TURBO_SIZES.
     """
     f1, f2 = qpp_coefficients(size)
     i = np.arange(size)

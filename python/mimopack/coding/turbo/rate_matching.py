@@ -63,9 +63,6 @@ class RateMatching(Selection):
         information: (info_bits,) positions of the information bits in a codeword.
         info_bits, coded_bits: see above.
         selected: (coded_bits,) the position in the codeword of each bit sent.
-
-    Raises:
-        ValueError: an argument does not match its description.
     """
 
     def __init__(self, info_bits, coded_bits, redundancy_version=0):
@@ -93,9 +90,6 @@ class RateMatching(Selection):
         Returns:
             (n, num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits not
             sent. LLRs of filler bits have four times the magnitude of the codeword's largest LLR.
-
-        Raises:
-            ValueError: llr does not match its description.
         """
         out = super().recover(llr)
         with np.errstate(over="ignore"):    # an infinite LLR is an erasure
