@@ -32,8 +32,9 @@ def undetectable(y, h, noise_var, prior=None, needs_rank=True):
             rest = np.linalg.norm(columns[:, :, column], axis=1)
             fit &= rest > 1e-6 * np.sqrt(max(h.shape[1] / 4, 1))
             q = (columns[:, :, column] / rest[:, None])[:, :, None]
-            columns = columns - q * np.sum(q.conj() * columns, axis=1, keepdims=True)
-    good = np.linalg.norm(y.astype(np.complex128), axis=1)**2 < _LARGEST_ENERGY
+            later = columns[:, :, column + 1:]
+            later -= q * np.sum(q.conj() * later, axis=1, keepdims=True)
+    good = np.einsum("nr,nr->n", y, y.conj()).real < _LARGEST_ENERGY
     good &= (noise_var >= np.float32(SMALLEST)) & (noise_var <= np.float32(LARGEST))
     good &= fit.repeat(len(y) // max(1, len(h)))
     if prior is not None:
