@@ -67,7 +67,7 @@ struct batch {
     /* Dynamic distribution: take the next chunks for a warp, whose threads call this
      * together. Return the number of the first chunk, counted from the end of the warps'
      * first chunks. */
-    MP_FN unsigned long long take(int count = 32) const
+    MP_FN unsigned long long take(int count) const
     {
         unsigned long long first = 0;
         if (threadIdx.x % 32 == 0)

@@ -9,40 +9,20 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Return a / b, rounded up. */
-MP_FN unsigned long long divided(unsigned long long a, unsigned long long b)
-{
-    return (a + b - 1) / b;
-}
-
-/* The division of a batch among warps */
+/* The number of chunks that a warp takes in a round: one for each thread. If the warp's
+ * threads work together on each chunk, fewer, so that all warps take the same number of
+ * rounds. */
 template <class Kernel>
-struct division {
-    const unsigned long long chunks, warps;
-    const int at_once; /* chunks of a warp in a round */
-
-    MP_FN explicit division(const batch& all)
-        : chunks(all.chunks),
-          warps(gridDim.x * static_cast<unsigned long long>(MIMOPACK_THREADS / 32)),
-          at_once(chunks_at_once())
-    {
+MP_FN int chunks_at_once(unsigned long long chunks, unsigned long long warps)
+{
+    if constexpr (team_blocks<Kernel>(0) > 0) {
+        const unsigned long long in_round = 32 * warps;
+        const unsigned long long rounds = (chunks + in_round - 1) / in_round;
+        return static_cast<int>((chunks + rounds * warps - 1) / (rounds * warps));
+    } else {
+        return 32;
     }
-
-    /* A chunk for each thread. If the warp's threads work together on each chunk, fewer,
-     * so that all warps take the same number of rounds. */
-    MP_FN int chunks_at_once() const
-    {
-        if constexpr (team_blocks<Kernel>(0) > 0)
-            return static_cast<int>(divided(chunks, divided(chunks, 32 * warps) * warps));
-        else
-            return 32;
-    }
-
-    MP_FN int rows_from(unsigned long long first) const
-    {
-        return chunks - first < at_once ? static_cast<int>(chunks - first) : at_once;
-    }
-};
+}
 
 /* Load the a-priori LLRs; return whether they are finite. */
 MP_FN lane::mask
@@ -95,15 +75,16 @@ MP_FN bool detect_vector(Kernel& kernel,
 template <class Kernel>
 MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& arrays)
 {
-    const unsigned long long thread =
-        blockIdx.x * static_cast<unsigned long long>(MIMOPACK_THREADS) + threadIdx.x;
-    const division<Kernel> parts(all);
-    const unsigned long long step = parts.warps * parts.at_once;
+    constexpr unsigned long long in_block = MIMOPACK_THREADS / 32;
+    const unsigned long long warps = gridDim.x * in_block;
+    const int at_once = chunks_at_once<Kernel>(all.chunks, warps);
+    const unsigned long long step = warps * at_once;
     const int rank = threadIdx.x % 32;
     unsigned erased = 0;
-    unsigned long long first = thread / 32 * parts.at_once;
+    unsigned long long first = (blockIdx.x * in_block + threadIdx.x / 32) * at_once;
     while (first < all.chunks) {
-        const int rows = parts.rows_from(first);
+        const unsigned long long left = all.chunks - first;
+        const int rows = left < at_once ? static_cast<int>(left) : at_once;
         /* a thread without a chunk takes the last one again */
         const bool exists = rank < rows;
         const unsigned long long chunk = first + (exists ? rank : rows - 1);
@@ -120,7 +101,7 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
             erased += exists && !usable;
         }
         if constexpr (program::dynamic)
-            first = step + all.take(parts.at_once);
+            first = step + all.take(at_once);
         else
             first += step;
     }

@@ -212,28 +212,18 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
            unsigned long long* erased)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    constexpr int words = MIMOPACK_THREADS / 32;
     constexpr int begin_size = convolutional_word::windows * viterbi_code::states;
     extern __shared__ convolutional_shared shared[];
-    const int slot = threadIdx.x / 32, own = threadIdx.x % 32;
-    for (unsigned long long w = blockIdx.x * words + slot; w < n;
-         w += static_cast<unsigned long long>(gridDim.x) * words) {
-        const float* const in = llr + w * program::num_bits;
-        float* const out = posterior + w * program::num_bits;
-        const bool usable = punctured::usable(in, program::num_bits);
-        float least = 0.0f;
-        if (usable) {
-            convolutional_word word(shared[slot], in, out, begins + w * begin_size);
-            least = word.decode();
-        } else {
-            for (int i = own; i < program::num_bits; i += 32)
-                out[i] = 0.0f;
-        }
-        if (own == 0) {
-            found[w] = usable && program::margin < least;
-            taken[w] = usable;
-            if (!usable)
-                atomicAdd(erased, 1ull);
-        }
-    }
+    decode_words(n,
+                 llr,
+                 posterior,
+                 program::num_bits,
+                 found,
+                 taken,
+                 erased,
+                 [=](const float* in, float* out, unsigned long long w) {
+                     convolutional_word word(
+                         shared[threadIdx.x / 32], in, out, begins + w * begin_size);
+                     return program::margin < word.decode();
+                 });
 }

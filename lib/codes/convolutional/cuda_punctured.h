@@ -55,5 +55,41 @@ struct punctured {
     }
 };
 
+/* Decode n codewords, a warp each. Set found: whether decode(llr, out, word) returned
+ * true; and taken: 1. A codeword whose LLRs are not all numbers, or all 0, is counted in
+ * erased; its `size` outputs are 0, and so are found and taken. */
+template <class Out, class Decode>
+MP_FN void decode_words(unsigned long long n,
+                        const float* llr,
+                        Out* out,
+                        int size,
+                        bool* found,
+                        int* taken,
+                        unsigned long long* erased,
+                        Decode decode)
+{
+    constexpr int words = MIMOPACK_THREADS / 32;
+    const int own = threadIdx.x % 32;
+    for (unsigned long long w = blockIdx.x * words + threadIdx.x / 32; w < n;
+         w += static_cast<unsigned long long>(gridDim.x) * words) {
+        const float* const in = llr + w * program::num_bits;
+        Out* const to = out + w * size;
+        const bool usable = punctured::usable(in, program::num_bits);
+        bool is_found = false;
+        if (usable) {
+            is_found = decode(in, to, w);
+        } else {
+            for (int i = own; i < size; i += 32)
+                to[i] = 0;
+        }
+        if (own == 0) {
+            found[w] = is_found;
+            taken[w] = usable;
+            if (!usable)
+                atomicAdd(erased, 1ull);
+        }
+    }
+}
+
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

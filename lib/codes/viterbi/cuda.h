@@ -117,26 +117,17 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
            unsigned long long* erased)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    constexpr int words = MIMOPACK_THREADS / 32;
-    const int slot = threadIdx.x / 32, own = threadIdx.x % 32;
-    for (unsigned long long w = blockIdx.x * words + slot; w < n;
-         w += static_cast<unsigned long long>(gridDim.x) * words) {
-        const float* const in = llr + w * program::num_bits;
-        unsigned char* const out = bits + w * program::num_info;
-        const bool usable = punctured::usable(in, program::num_bits);
-        if (usable) {
-            viterbi_word::decode(in, out, decided + w * viterbi_word::decisions);
-        } else {
-            for (int i = own; i < program::num_info; i += 32)
-                out[i] = 0;
-        }
-        if (own == 0) {
-            found[w] = usable;
-            taken[w] = usable;
-            if (!usable)
-                atomicAdd(erased, 1ull);
-        }
-    }
+    decode_words(n,
+                 llr,
+                 bits,
+                 program::num_info,
+                 found,
+                 taken,
+                 erased,
+                 [=](const float* in, unsigned char* out, unsigned long long w) {
+                     viterbi_word::decode(in, out, decided + w * viterbi_word::decisions);
+                     return true;
+                 });
 }
 
 /* The codewords of information bits as LLRs of +-1, 0 where none was found; a thread has

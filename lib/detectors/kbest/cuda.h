@@ -15,8 +15,8 @@
  *
  * Square QAM of up to three bits per axis. */
 #pragma once
-#include "cuda/prepared.h"
 #include "cuda/registers.h"
+#include "cuda/sizes.h"
 #include "detectors/kbest/cuda_array_team.h"
 #include "detectors/kbest/cuda_team.h"
 #include "detectors/kbest/kernel.h"

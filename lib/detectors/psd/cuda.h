@@ -5,7 +5,7 @@
  * has them (H200, 4x4, QPSK and 16-QAM). Rounds by a single thread take the sizes and
  * a-priori LLRs that this search does not. */
 #pragma once
-#include "cuda/prepared.h"
+#include "cuda/sizes.h"
 #include "detectors/psd/kernel.h"
 #include "detectors/sphere/cuda_search.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
-#include "cuda/prepared.h"
 #include "cuda/sizes.h"
 #include "detectors/sic/kernel.h"
 

@@ -3,7 +3,7 @@
 """The decoder of the convolutional code on a GPU, and the text of its program."""
 
 from . import source
-from .decoding import DecoderProgram
+from .decoding import DecoderProgram, program_text
 
 # Number of codewords per block; each has a warp.
 WORDS = 2
@@ -26,20 +26,11 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
         more: further constants, which the headers expect in the namespace ``program``.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
-    return f"""// {source.headers()}
-#include "common/config.h"
-#define MIMOPACK_THREADS {32 * words}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace program {{
+    return program_text(header, 32 * words, f"""\
 constexpr int num_info = {num_info}, num_bits = {num_bits};
 constexpr int period = {len(kept) // 2};
 constexpr unsigned kept = {mask};
-{more}}}
-}}
-}}
-#include "{header}"
-"""
+{more}""")
 
 
 def text(num_info, num_bits, kept, margin):
@@ -54,7 +45,7 @@ def text(num_info, num_bits, kept, margin):
             repeats.
         margin: see ``ConvolutionalDecoder``.
     """
-    margin = f"constexpr float margin = {source.number(float(margin))};\n"
+    margin = f"constexpr float margin = {source.number(float(margin))};"
     return code_text("codes/convolutional/cuda.h", WORDS, num_info, num_bits, kept, margin)
 
 

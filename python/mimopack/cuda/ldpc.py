@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from . import source
-from .decoding import DecoderProgram
+from .decoding import DecoderProgram, program_text
 from .device import cupy
 
 # Number of threads per codeword for codes that are not quasi-cyclic.
@@ -48,29 +48,17 @@ def text(code, factor, offset, early_stop, in_shared):
     if is_unrolled(code):
         row, column = np.nonzero(code.shifts >= 0)
         first = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(code.shifts)))])
-        circulants = f"""\
+        circulants = f"""
 #define MIMOPACK_CIRCULANTS
-namespace program {{
 constexpr int size = {code.size}, block_rows = {len(code.shifts)}, edges = {len(row)};
 __device__ constexpr int first[] = {source.numbers(first)};
 __device__ constexpr int column[] = {source.numbers(column)};
-__device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};
-}}
-"""
-    return f"""// {source.headers()}
-#include "codes/ldpc/kernel.h"
-#define MIMOPACK_THREADS {threads(code)}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace program {{
+__device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};"""
+    return program_text("codes/ldpc/cuda.h", threads(code), f"""\
 constexpr int num_bits = {code.num_bits}, ones = {len(rows)}, largest = {degrees.max()};
 constexpr ldpc_rule rule{{ {source.number(factor)}, {source.number(offset)} }};
-constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.number(in_shared)};
-}}
-{circulants}}}
-}}
-#include "codes/ldpc/cuda.h"
-"""
+constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.number(in_shared)};\
+{circulants}""", "codes/ldpc/kernel.h")
 
 
 def check_steps(code):

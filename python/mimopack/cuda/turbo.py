@@ -3,7 +3,7 @@
 """The turbo decoder on a GPU, and the text of its program."""
 
 from . import source
-from .decoding import DecoderProgram
+from .decoding import DecoderProgram, program_text
 
 # Smallest number of steps in a thread's window: the path metrics at its ends come from the previous
 # iteration, so short windows cost accuracy. Largest number of threads per block.
@@ -38,22 +38,12 @@ def text(size, coefficients, scale, early_stop):
         coefficients: f1 and f2 of the interleaver.
         scale, early_stop: see extrinsic_scale and early_stop of ``TurboDecoder``.
     """
-    return f"""// {source.headers()}
-#include "common/config.h"
-#define MIMOPACK_THREADS {threads(size)}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace program {{
+    return program_text("codes/turbo/cuda.h", threads(size), f"""\
 constexpr int size = {size}, windows = {windows(size)}, words = {words(size)};
 constexpr unsigned f1 = {coefficients[0]}, f2 = {coefficients[1]};
 constexpr int train = {TRAIN}, warm = {WARM};
 constexpr float scale = {source.number(scale)};
-constexpr bool early_stop = {source.number(early_stop)};
-}}
-}}
-}}
-#include "codes/turbo/cuda.h"
-"""
+constexpr bool early_stop = {source.number(early_stop)};""")
 
 
 def threads(size):
