@@ -190,7 +190,8 @@ void errors(const wifi_errors& e)
             for (int l = 0; l < count; ++l)
                 e.error[i] += error[i].v[l];
     }
-    const float terms = static_cast<float>(e.carriers) * static_cast<float>(chosen.size());
+    const float terms =
+        static_cast<float>(e.carriers) * static_cast<float>(chosen.size());
     for (int i = 0; i < columns; ++i)
         e.error[i] /= terms;
 }

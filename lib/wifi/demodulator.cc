@@ -103,7 +103,10 @@ private:
         d_symbols = d_now->symbols;
     }
 
-    std::int64_t start_of(std::int64_t t) const { return d_f.data_start + d_f.symbol * t; }
+    std::int64_t start_of(std::int64_t t) const
+    {
+        return d_f.data_start + d_f.symbol * t;
+    }
     std::int64_t channel_size() const { return d_f.trained * d_rows * d_f.streams; }
     point* estimate() { return d_estimates.data() + d_place * channel_size(); }
     float* scaled() { return d_scaled.data() + d_place * d_rows; }
@@ -339,8 +342,7 @@ private:
      * had not been moved. */
     void receive()
     {
-        const std::int64_t rows = d_rows, symbols = d_symbols,
-                           carriers = d_f.carriers;
+        const std::int64_t rows = d_rows, symbols = d_symbols, carriers = d_f.carriers;
         d_starts.resize(symbols);
         bool moved = false;
         for (std::int64_t t = 0; t < symbols; ++t) {
@@ -391,12 +393,9 @@ private:
 
     tracking known_pilots() const
     {
-        return { d_symbols,
-                 d_f.num_pilots,
-                 d_f.fft,
-                 reinterpret_cast<const float*>(d_pilots.data()),
-                 d_f.pilot_k,
-                 d_distance.data() };
+        return { d_symbols,   d_f.num_pilots,
+                 d_f.fft,     reinterpret_cast<const float*>(d_pilots.data()),
+                 d_f.pilot_k, d_distance.data() };
     }
 
     /* Move windows if the clock lets symbols come too late or too early for them. Return
@@ -417,8 +416,7 @@ private:
     void take_turns_out(double offset, const double* phase)
     {
         constexpr std::int64_t block = 16;
-        const std::int64_t rows = d_rows, symbols = d_symbols,
-                           carriers = d_f.carriers;
+        const std::int64_t rows = d_rows, symbols = d_symbols, carriers = d_f.carriers;
         float *re = d_turns.data(), *im = re + carriers;
         point* out = points_of(d_now->received);
         point* vectors = points_of(d_now->vectors);

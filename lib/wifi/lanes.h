@@ -214,12 +214,12 @@ struct tracking {
     const double* distance; /* symbols: samples from the middle of the training */
 };
 
-/* Return the sampling offset that remains beside one to be taken out first. Set the phases
- * of the symbols in radians, unless null. */
+/* Return the sampling offset that remains beside one to be taken out first. Set the
+ * phases of the symbols in radians, unless null. */
 double track(const tracking& t, double before, double* phase);
 
-/* Return the best shift of windows for channels with paths at delays -32 ... 31: where the
- * fewest other symbols reach in. */
+/* Return the best shift of windows for channels with paths at delays -32 ... 31: where
+ * the fewest other symbols reach in. */
 int best_shift(const double* power, int guard);
 
 } // namespace MIMOPACK_ISA

@@ -61,16 +61,16 @@ struct wifi_acquisition {
 };
 
 enum wifi_signal_kind : std::uint8_t {
-    wifi_no_signal = 0,      /* neither a valid L-SIG nor a greenfield frame's HT-SIG */
-    wifi_greenfield = 1,     /* the HT-SIG of a greenfield frame was read */
-    wifi_l_sig = 2,          /* an L-SIG was read; further flags: */
-    wifi_second_turned = 4,  /* the symbol behind the L-SIG is turned, like an HT-SIG */
-    wifi_third_turned = 8,   /* the next symbol is turned, as in HT and VHT */
-    wifi_repeated = 16       /* the L-SIG comes twice */
+    wifi_no_signal = 0,     /* neither a valid L-SIG nor a greenfield frame's HT-SIG */
+    wifi_greenfield = 1,    /* the HT-SIG of a greenfield frame was read */
+    wifi_l_sig = 2,         /* an L-SIG was read; further flags: */
+    wifi_second_turned = 4, /* the symbol behind the L-SIG is turned, like an HT-SIG */
+    wifi_third_turned = 8,  /* the next symbol is turned, as in HT and VHT */
+    wifi_repeated = 16      /* the L-SIG comes twice */
 };
 
-/* Signal fields lie in the three symbols behind the L-LTF: BPSK, in some symbols turned by
- * 90 degrees. A symbol has 48 coded bits of rate 1/2. */
+/* Signal fields lie in the three symbols behind the L-LTF: BPSK, in some symbols turned
+ * by 90 degrees. A symbol has 48 coded bits of rate 1/2. */
 constexpr int wifi_signal_bits = 48, wifi_signal_symbols = 3;
 constexpr int wifi_header_windows = 2 + wifi_signal_symbols; /* halves of the L-LTF too */
 constexpr int wifi_field_bits = 24 + 48; /* L-SIG, and HT-SIG or VHT-SIG-A */
@@ -83,8 +83,8 @@ struct wifi_preamble {
      * the short field and of the long field's first FFT window. */
     std::int64_t part; /* a bit for each part of 20 MHz that holds the preamble */
     std::int64_t start, window;
-    double cfo;                       /* cycles per sample */
-    float direct[2 * wifi_max_rows];  /* direct current, or 0 */
+    double cfo;                      /* cycles per sample */
+    float direct[2 * wifi_max_rows]; /* direct current, or 0 */
     /* Results of headers() */
     double noise[wifi_max_rows], signal[wifi_max_rows]; /* power per carrier */
     std::uint8_t kind;                                  /* wifi_signal_kind */
@@ -97,13 +97,13 @@ struct wifi_signal_layout {
     const std::int64_t* pilots; /* 4: places among the legacy subcarriers */
     const float* pilot_signs;   /* signal_symbols x 4 */
     const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
-    const double* distance; /* signal_symbols: samples from the middle of the L-LTF */
+    const double* distance;     /* signal_symbols: samples from the middle of the L-LTF */
 };
 
 /* The symbols of a frame's signal fields through a matched filter, and what they say */
 struct wifi_signal {
     float symbols[wifi_signal_symbols][2 * wifi_legacy]; /* complex */
-    double strength; /* sum of |H|^2 over the noise */
+    double strength;                                     /* sum of |H|^2 over the noise */
     std::uint8_t kind;
     std::uint8_t fields[wifi_field_bits];
 };
@@ -232,12 +232,13 @@ struct wifi_format {
     const std::int64_t* trained_place; /* carriers: their places among the trained ones */
     const std::int64_t* places;        /* data of the carriers */
     const std::int64_t *pilot_places,
-        *pilot_k;               /* num_pilots: of the carriers, and numbers */
+        *pilot_k;              /* num_pilots: of the carriers, and numbers */
     const float* pilots;       /* pilot_period x num_pilots x streams, then again */
     std::int64_t pilot_period; /* symbols */
-    std::int64_t data_start, symbol; /* window of the first symbol; from one to the next */
-    double training_middle;          /* middle of the training fields */
-    bool greenfield;                 /* the first training field comes twice */
+    std::int64_t data_start,
+        symbol;                     /* window of the first symbol; from one to the next */
+    double training_middle;         /* middle of the training fields */
+    bool greenfield;                /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
     const float* mapping;           /* streams x num_ltf: signs over their number */
     const std::uint8_t* shared;     /* trained: 1 if all streams send the same; or null */
@@ -249,9 +250,10 @@ struct wifi_format {
     const std::int64_t*
         trained_here;      /* the smoother's among the trained carriers; null: all */
     std::int64_t signal_b; /* window of the VHT-SIG-B, or -1 */
-    const float* signal_b_signs;         /* streams */
-    const std::int64_t* signal_b_order;  /* data carriers of its bits, copy after copy */
-    std::int64_t signal_b_coded, signal_b_copies; /* coded bits; each comes in all copies */
+    const float* signal_b_signs;        /* streams */
+    const std::int64_t* signal_b_order; /* data carriers of its bits, copy after copy */
+    std::int64_t signal_b_coded,
+        signal_b_copies;       /* coded bits; each comes in all copies */
     const std::int64_t* sides; /* streams: points of the constellation's axis */
 
     /* Return the distance of symbol t from the middle of the training, in samples. */
@@ -275,10 +277,10 @@ struct wifi_frame {
     const float* white;   /* rows x rows complex, or null */
     std::int64_t symbols; /* of data */
     /* Memory for results */
-    float* vectors;  /* data x symbols x rows complex */
-    float* whitened; /* data x rows x streams complex */
-    float* channel;  /* trained x rows x streams complex, without turns */
-    float* received; /* rows x symbols x carriers complex, over the noise */
+    float* vectors;              /* data x symbols x rows complex */
+    float* whitened;             /* data x rows x streams complex */
+    float* channel;              /* trained x rows x streams complex, without turns */
+    float* received;             /* rows x symbols x carriers complex, over the noise */
     float* least_squares;        /* like channel, over the noise */
     double* phase;               /* symbols: radians */
     float* signal_b;             /* data: LLRs of the VHT-SIG-B */
@@ -319,8 +321,10 @@ struct wifi_build {
                    const float* points,
                    wifi_frame& after);
     void (*smooth_channels)(const wifi_estimates&);
-    void (*demodulate)(
-        const wifi_format&, std::int64_t rows, wifi_frame* const*, std::int64_t count);
+    void (*demodulate)(const wifi_format&,
+                       std::int64_t rows,
+                       wifi_frame* const*,
+                       std::int64_t count);
 };
 
 } // namespace mimopack

@@ -21,13 +21,16 @@ constexpr float pilot_excess = 2.5f;
  * from its neighbours. */
 constexpr float interference = 4;
 
-/* A new estimate of clock, phase, noise and channel: least squares over training fields and
- * data. All values are over the noise of the antennas. */
+/* A new estimate of clock, phase, noise and channel: least squares over training fields
+ * and data. All values are over the noise of the antennas. */
 class learner
 {
 public:
     /* channel, least_squares: trained x rows x streams complex */
-    learner(const wifi_format& f, const frame_shape& s, const float* received, const float* points)
+    learner(const wifi_format& f,
+            const frame_shape& s,
+            const float* received,
+            const float* points)
         : d_f(f),
           d_s(s),
           d_y(s.rows * s.symbols, s.carriers),
@@ -41,8 +44,8 @@ public:
         d_x.fill(points);
     }
 
-    /* Set the channel to its new estimate. received: rows x symbols x carriers complex, set
-     * to the symbols without the turns of offset and phase. weight: of the training
+    /* Set the channel to its new estimate. received: rows x symbols x carriers complex,
+     * set to the symbols without the turns of offset and phase. weight: of the training
      * fields, in symbols */
     void run(std::vector<float>& channel,
              const float* least_squares,
@@ -56,7 +59,8 @@ public:
         /* VHT's pilots train only the sum of the streams. */
         for (std::int64_t e = 0; e < (d_f.shared ? d_f.data : d_s.carriers); ++e) {
             const std::int64_t k = d_f.shared ? d_f.places[e] : e;
-            float* to = channel.data() + 2 * d_s.trained_place[k] * d_s.rows * d_s.streams;
+            float* to =
+                channel.data() + 2 * d_s.trained_place[k] * d_s.rows * d_s.streams;
             for (std::int64_t j = 0; j < d_s.rows * d_s.streams; ++j) {
                 *to++ = d_estimate.re(j)[k];
                 *to++ = d_estimate.im(j)[k];
@@ -67,7 +71,8 @@ public:
                 interpolate(r, interference * least(r), channel.data());
     }
 
-    /* Return the noise of subcarrier k at an antenna, and the least one of the antenna. */
+    /* Return the noise of subcarrier k at an antenna, and the least one of the antenna.
+     */
     float noise(std::int64_t k, std::int64_t r) const
     {
         return d_noise[r * d_s.carriers + k];
@@ -334,12 +339,10 @@ private:
                 ++above;
             const std::int64_t low = below < 0 ? above : below;
             const std::int64_t high = above < d_s.trained ? above : below;
-            const double span =
-                static_cast<double>(trained_k[high] - trained_k[low]);
+            const double span = static_cast<double>(trained_k[high] - trained_k[low]);
             const float share =
-                span > 0 ? static_cast<float>(static_cast<double>(trained_k[c] -
-                                                                  trained_k[low]) /
-                                              span)
+                span > 0 ? static_cast<float>(
+                               static_cast<double>(trained_k[c] - trained_k[low]) / span)
                          : 0;
             const float *a = at(low), *b = at(high);
             float* to = at(c);
@@ -357,7 +360,7 @@ void refine(const wifi_format& f,
             const float* points,
             wifi_frame& after)
 {
-    const frame_shape s{ rows,      before.symbols, f.carriers, f.streams,
+    const frame_shape s{ rows,      before.symbols,  f.carriers, f.streams,
                          f.trained, f.trained_place, f.turn };
     const std::int64_t size = 2 * f.streams; /* real numbers of an antenna's channel */
     const auto scaled = [&](const float* from, float* to, auto factor) {

@@ -139,8 +139,8 @@ void metric(const wifi_metric& m)
 
 } // namespace
 
-/* The squared mean of a signal is close to its power over its length if the carrier offset
- * moves a subcarrier to frequency 0, and far below otherwise. */
+/* The squared mean of a signal is close to its power over its length if the carrier
+ * offset moves a subcarrier to frequency 0, and far below otherwise. */
 void direct(
     const wifi_samples& from, std::int64_t rows, double cfo, int fft, float* direct)
 {

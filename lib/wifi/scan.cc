@@ -66,8 +66,7 @@ scan_result wifi_scan::take(const scan_piece& piece, float threshold)
         if (metric[i] > threshold * threshold && found.fallen[i]) {
             found.hits.push_back(i);
             if (i >= at) {
-                found.chain.push_back(
-                    strongest(metric, size, i, s.region, s.searches));
+                found.chain.push_back(strongest(metric, size, i, s.region, s.searches));
                 at = found.chain.back() + s.next;
             }
         }

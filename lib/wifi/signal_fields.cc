@@ -96,9 +96,10 @@ public:
         }
     }
 
-    /* Return whether the second symbol repeats the first one. Noise adds to the power of the
-     * first symbol but not to the correlation. Of all first data symbols of 6 Mbit/s, 4 in
-     * 10^4 have a correlation above 0.5 with the L-SIG, and 5 in 10^6 one above 0.72. */
+    /* Return whether the second symbol repeats the first one. Noise adds to the power of
+     * the first symbol but not to the correlation. Of all first data symbols of 6 Mbit/s,
+     * 4 in 10^4 have a correlation above 0.5 with the L-SIG, and 5 in 10^6 one above
+     * 0.72. */
     bool repeated(double snr) const
     {
         double both = 0, first = 0;

@@ -90,8 +90,7 @@ public:
             strength += channel[i] * channel[i];
         turn_by(mean, channel);
         find_power();
-        const float most =
-            *std::max_element(d_power.data(), d_power.data() + d_s.delays);
+        const float most = *std::max_element(d_power.data(), d_power.data() + d_s.delays);
         /* The least power that is neither noise nor a sidelobe of a path */
         const double least =
             std::max(d_e.noise * seldom_exceeded(d_e.rows), d_s.rules.sidelobe * most);

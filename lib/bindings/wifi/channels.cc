@@ -37,9 +37,8 @@ py::list powers(const std::vector<double_array>& signal,
 
 /* Return the mean condition number in dB of a channel (carriers, rows, columns) over the
  * noise (rows,). */
-double condition(const complex_array& channel,
-                 const double_array& noise,
-                 const std::string& isa)
+double
+condition(const complex_array& channel, const double_array& noise, const std::string& isa)
 {
     return find_wifi(isa).condition({ channel.shape(0),
                                       static_cast<int>(channel.shape(1)),

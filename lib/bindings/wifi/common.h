@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arrays and memory that all bindings of the Wi-Fi receiver's inner loops share.
  *
- * The package's own Python modules call these bindings, with arrays of the shapes that the
- * comments give. pybind11 checks types and the order in memory, nothing else is checked
- * here. A long call releases Python's lock. A short call keeps it: while other threads want
- * the lock, getting it back takes longer than the call itself. */
+ * The package's own Python modules call these bindings, with arrays of the shapes that
+ * the comments give. pybind11 checks types and the order in memory, nothing else is
+ * checked here. A long call releases Python's lock. A short call keeps it: while other
+ * threads want the lock, getting it back takes longer than the call itself. */
 #pragma once
 #include "bindings/common.h"
 #include "wifi/plan.h"

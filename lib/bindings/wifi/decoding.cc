@@ -135,10 +135,12 @@ frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) c
 
 payload descramble(const std::uint8_t* from, std::int64_t given, const payload_sizes& p)
 {
-    payload out{ std::vector<std::uint8_t>(p.size), std::vector<std::uint8_t>(p.length), {} };
+    payload out{ std::vector<std::uint8_t>(p.size),
+                 std::vector<std::uint8_t>(p.length),
+                 {} };
     std::uint8_t* const to = out.scrambled.data();
-    /* The first seven bits of the SERVICE field are 0 before scrambling, so they begin the
-     * sequence (§17.3.5.5). */
+    /* The first seven bits of the SERVICE field are 0 before scrambling, so they begin
+     * the sequence (§17.3.5.5). */
     scratch<std::uint8_t> sequence(p.size + period);
     std::uint8_t* const x = sequence.data();
     for (std::int64_t i = 0; i < period; ++i)

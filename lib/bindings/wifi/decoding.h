@@ -26,10 +26,7 @@ public:
     std::int64_t decoded(std::int64_t count) const { return d_encoders * count; }
 
     /* Return the number of integers of a frame that are decoded. */
-    std::int64_t integers(std::int64_t count) const
-    {
-        return d_encoders * used(count);
-    }
+    std::int64_t integers(std::int64_t count) const { return d_encoders * used(count); }
 
     /* Return the number of integers that round() writes for a frame. */
     std::int64_t written(std::int64_t symbols) const { return symbols * d_source.size(); }
@@ -86,8 +83,8 @@ struct payload {
     byte_array bits() const;
 };
 
-/* Descramble a frame of `given` <= size bits into a PSDU, and find its MPDUs. Zeros fill the
- * gap up to the end. */
+/* Descramble a frame of `given` <= size bits into a PSDU, and find its MPDUs. Zeros fill
+ * the gap up to the end. */
 payload descramble(const std::uint8_t* from, std::int64_t given, const payload_sizes& p);
 
 } // namespace mimopack

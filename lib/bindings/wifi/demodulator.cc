@@ -59,9 +59,9 @@ public:
     const wifi_format& format() const { return d_format; }
 
     /* Demodulate frames of equal length again, see wifi_build: received (frames, rows,
-     * symbols, carriers), least_squares and channel (frames, trained, rows, streams), noise
-     * (frames, rows), points (frames, streams, symbols, carriers). Return a dictionary of
-     * the new arrays. */
+     * symbols, carriers), least_squares and channel (frames, trained, rows, streams),
+     * noise (frames, rows), points (frames, streams, symbols, carriers). Return a
+     * dictionary of the new arrays. */
     py::dict refine(const complex_array& received,
                     const complex_array& least_squares,
                     const complex_array& channel,
@@ -142,8 +142,8 @@ struct decoding_chain {
     int threads;
 };
 
-/* What Python tells about a frame: symbols, scrambled bits, first bit of the convolutional
- * code's tail, bytes of the PSDU, whether it is an A-MPDU */
+/* What Python tells about a frame: symbols, scrambled bits, first bit of the
+ * convolutional code's tail, bytes of the PSDU, whether it is an A-MPDU */
 using python_size =
     std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
 
@@ -154,8 +154,8 @@ struct frame : wifi_frame {
     payload_sizes sizes;
 };
 
-/* Memory for the arrays of frames, which goes from task to task: new pages would cost more
- * time than some of the loops that fill them. */
+/* Memory for the arrays of frames, which goes from task to task: new pages would cost
+ * more time than some of the loops that fill them. */
 using block = std::vector<float>;
 
 std::shared_ptr<block> take_block(std::size_t size)
@@ -239,9 +239,9 @@ public:
     }
 
     /* Return a tuple for frame i: (payload::as_tuple or None, step of the phase, sampling
-     * offset, delay, bits of the VHT-SIG-B, EVM in dB, (channel (carriers, rows, streams),
-     * noise (rows,), condition number in dB)). Channel and noise are those of a scaled
-     * FFT. */
+     * offset, delay, bits of the VHT-SIG-B, EVM in dB, (channel (carriers, rows,
+     * streams), noise (rows,), condition number in dB)). Channel and noise are those of a
+     * scaled FFT. */
     py::tuple report(std::size_t i)
     {
         rethrow();
@@ -268,8 +268,8 @@ public:
                               py::make_tuple(channel, noise, f.condition));
     }
 
-    /* Return a dictionary of the arrays of frame i, as the only frame, and "scrambled", its
-     * decoded bits or None. Frames that were decoded completely have none. */
+    /* Return a dictionary of the arrays of frame i, as the only frame, and "scrambled",
+     * its decoded bits or None. Frames that were decoded completely have none. */
     py::dict arrays(std::size_t i)
     {
         rethrow();
@@ -277,9 +277,9 @@ public:
         if (!d_arrays)
             throw std::runtime_error("the arrays of this frame were not kept");
         using shape = std::vector<py::ssize_t>;
-        const py::capsule owner(
-            new std::shared_ptr<block>(d_arrays),
-            [](void* held) { delete static_cast<std::shared_ptr<block>*>(held); });
+        const py::capsule owner(new std::shared_ptr<block>(d_arrays), [](void* held) {
+            delete static_cast<std::shared_ptr<block>*>(held);
+        });
         const auto complexes = [&](const float* data, const shape& s) {
             return py::array_t<std::complex<float>>(
                 s, reinterpret_cast<const std::complex<float>*>(data), owner);
@@ -288,8 +288,8 @@ public:
         const std::int64_t data = d_format.data, symbols = f.symbols;
         py::dict out;
         out["y"] = complexes(f.vectors, { 1, data, symbols, d_rows });
-        out["h"] = complexes(f.whitened,
-                             { 1, symbols ? data : 0, d_rows, d_format.streams });
+        out["h"] =
+            complexes(f.whitened, { 1, symbols ? data : 0, d_rows, d_format.streams });
         out["noise_var"] = double_array(one, &f.noise_var);
         out["channel"] = complexes(f.channel, size);
         out["noise"] = double_array({ py::ssize_t{ 1 }, d_rows }, f.noise);
@@ -304,9 +304,8 @@ public:
         out["received"] =
             complexes(f.received, { 1, d_rows, symbols, d_format.carriers });
         out["least_squares"] = complexes(f.least_squares, size);
-        out["scrambled"] = d_chain.detector
-                               ? py::object(d_payloads[d_index[i]].bits())
-                               : py::none();
+        out["scrambled"] =
+            d_chain.detector ? py::object(d_payloads[d_index[i]].bits()) : py::none();
         return out;
     }
 
@@ -334,11 +333,11 @@ private:
     bool d_keep;
     const wifi_build& d_build;
     py::object d_kept;
-    std::vector<frame> d_frames;       /* in the order of their numbers of symbols */
-    std::vector<std::size_t> d_index;  /* of the caller's frames in d_frames */
-    std::vector<payload> d_payloads;   /* of d_frames */
-    std::shared_ptr<block> d_arrays;   /* for further passes */
-    std::vector<float> d_channels;     /* for reports */
+    std::vector<frame> d_frames;      /* in the order of their numbers of symbols */
+    std::vector<std::size_t> d_index; /* of the caller's frames in d_frames */
+    std::vector<payload> d_payloads;  /* of d_frames */
+    std::shared_ptr<block> d_arrays;  /* for further passes */
+    std::vector<float> d_channels;    /* for reports */
     std::vector<double> d_phases;
     std::vector<std::uint8_t> d_bits;  /* VHT-SIG-B */
     std::array<double, 3> d_seconds{}; /* of the stages */
@@ -396,8 +395,8 @@ private:
         /* Each frame overwrites what the one before wrote behind its last used bit. */
         scratch<std::int8_t> rounded(integers + decoder.written(d_frames.back().symbols));
         std::int8_t* to = rounded.data();
-        /* A single thread takes few frames at a time, so that LLRs stay in the cache. Four
-         * frames of 48, 52 or 108 carriers fill lanes of 16. */
+        /* A single thread takes few frames at a time, so that LLRs stay in the cache.
+         * Four frames of 48, 52 or 108 carriers fill lanes of 16. */
         const std::size_t most = b.threads > 1 ? d_frames.size() : 4;
         for (std::size_t i = 0, end = 0; i < d_frames.size(); i = end) {
             while (end < d_frames.size() && end - i < most &&
@@ -423,8 +422,8 @@ private:
         return 0;
     }
 
-    /* Detect frames [i, end), which have equal numbers of symbols, and append their LLRs as
-     * integers. Return 0 or out_of_memory. */
+    /* Detect frames [i, end), which have equal numbers of symbols, and append their LLRs
+     * as integers. Return 0 or out_of_memory. */
     std::size_t detect(std::size_t i,
                        std::size_t end,
                        const viterbi_batch& b,

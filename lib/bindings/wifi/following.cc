@@ -52,7 +52,8 @@ public:
 
     /* Append the frames of a stretch in the order of the windows that led to them, at
      * positions in the stream. Two windows may lead to the same frame, in stretches of
-     * their own. Return the number of preambles. The caller must not hold Python's lock. */
+     * their own. Return the number of preambles. The caller must not hold Python's lock.
+     */
     std::int64_t run(const scan_settings& settings,
                      const stretch& s,
                      std::vector<wifi_preamble>& found) const
@@ -62,7 +63,8 @@ public:
         for (const std::int64_t best : s.windows.chain)
             attempts.push_back({ best, best + settings.next });
         while (!attempts.empty()) {
-            const std::vector<wifi_preamble> tried = try_windows(settings.block, s, attempts);
+            const std::vector<wifi_preamble> tried =
+                try_windows(settings.block, s, attempts);
             std::vector<attempt> again;
             for (std::size_t i = 0; i < attempts.size(); ++i) {
                 count += tried[i].part != 0;
@@ -87,15 +89,12 @@ public:
     /* Look for preambles in samples (rows, n) from places on. */
     void acquire(const complex_array& samples, std::vector<wifi_preamble>& places) const
     {
-        const wifi_acquisition a{ samples.shape(0),
-                                  samples_of(samples),
-                                  d_scale,
-                                  static_cast<int>(d_bins.shape(0)),
-                                  d_turns,
-                                  d_bins.data(),
-                                  d_sequence.data(),
-                                  floats(d_reference) };
-        d_reader->build.acquire(a, places.data(), static_cast<std::int64_t>(places.size()));
+        const wifi_acquisition a{ samples.shape(0),  samples_of(samples),
+                                  d_scale,           static_cast<int>(d_bins.shape(0)),
+                                  d_turns,           d_bins.data(),
+                                  d_sequence.data(), floats(d_reference) };
+        d_reader->build.acquire(
+            a, places.data(), static_cast<std::int64_t>(places.size()));
     }
 
 private:
@@ -114,13 +113,11 @@ private:
     /* Headers are read together for at most so many frames. */
     static constexpr std::size_t together = 64;
 
-    static std::optional<attempt> next_attempt(const scan_settings& settings,
-                                               const stretch& s,
-                                               const attempt& failed)
+    static std::optional<attempt>
+    next_attempt(const scan_settings& settings, const stretch& s, const attempt& failed)
     {
         const std::vector<std::int64_t>& hits = s.windows.hits;
-        const auto hit =
-            std::lower_bound(hits.begin(), hits.end(), failed.window + 3);
+        const auto hit = std::lower_bound(hits.begin(), hits.end(), failed.window + 3);
         if (hit == hits.end() || *hit >= failed.end)
             return {};
         const std::int64_t best =
@@ -179,12 +176,12 @@ private:
         std::vector<std::complex<float>> white;
         if (!d_whiten.is_none())
             white = whitening(s, preambles);
-        d_reader->read(
-            s.rows(),
-            samples_of(s.samples),
-            bins,
-            white.empty() ? nullptr : reinterpret_cast<const float*>(white.data()),
-            preambles);
+        d_reader->read(s.rows(),
+                       samples_of(s.samples),
+                       bins,
+                       white.empty() ? nullptr
+                                     : reinterpret_cast<const float*>(white.data()),
+                       preambles);
     }
 
     std::vector<std::complex<float>>
@@ -201,8 +198,9 @@ private:
             cfo.mutable_at(i) = p.cfo;
             std::copy_n(p.direct, 2 * rows, floats(direct) + 2 * i * rows);
         }
-        const auto white = d_whiten(s.samples, first, cfo, direct, preambles.front()->part)
-                               .cast<complex_array>();
+        const auto white =
+            d_whiten(s.samples, first, cfo, direct, preambles.front()->part)
+                .cast<complex_array>();
         return { white.data(), white.data() + white.size() };
     }
 };
@@ -244,8 +242,7 @@ public:
 
     /* Scan a piece, after those before it. The caller must not hold Python's lock. No
      * other thread may be in here for the same piece. */
-    void
-    take(const searching* owner, scan_piece piece, float threshold, stretch& found);
+    void take(const searching* owner, scan_piece piece, float threshold, stretch& found);
 
 private:
     struct entry {
@@ -282,7 +279,9 @@ public:
           d_kept(std::move(kept))
     {
         const wifi_samples from = samples_of(d_samples);
-        d_piece = { from.data, from.length, from.stride, floats(array), array.shape(1), at, 0 };
+        d_piece = {
+            from.data, from.length, from.stride, floats(array), array.shape(1), at, 0
+        };
         d_stretch.samples = std::move(array);
         d_stretch.origin = origin;
     }
@@ -307,8 +306,8 @@ public:
         return !d_stretch.windows.chain.empty();
     }
 
-    /* Return (lag, metric, fallen, hits, chain, passed) of scanned samples: the first three
-     * hold one value for each window from the first unfinished one on. */
+    /* Return (lag, metric, fallen, hits, chain, passed) of scanned samples: the first
+     * three hold one value for each window from the first unfinished one on. */
     py::tuple windows()
     {
         if (!done() || !d_scanned)
@@ -316,8 +315,8 @@ public:
         const scan_result& w = d_stretch.windows;
         const auto size = static_cast<py::ssize_t>(w.metric.size());
         return py::make_tuple(
-            complex_array(
-                size, reinterpret_cast<const std::complex<float>*>(w.lag.data())),
+            complex_array(size,
+                          reinterpret_cast<const std::complex<float>*>(w.lag.data())),
             float_array(size, w.metric.data()),
             byte_array(static_cast<py::ssize_t>(w.fallen.size()), w.fallen.data()),
             w.hits,
@@ -335,9 +334,9 @@ protected:
         d_seconds += watch.lap();
     }
 
-    /* Return (list of frames, number of preambles, first unfinished window, CPU seconds). A
-     * frame is (position, position of the L-LTF's first window, offset, parts, kind, fields,
-     * noise (rows,), signal (rows,)), see wifi_preamble. */
+    /* Return (list of frames, number of preambles, first unfinished window, CPU seconds).
+     * A frame is (position, position of the L-LTF's first window, offset, parts, kind,
+     * fields, noise (rows,), signal (rows,)), see wifi_preamble. */
     py::object result() override
     {
         py::list frames;
@@ -351,10 +350,8 @@ protected:
                 py::bytes(reinterpret_cast<const char*>(p.fields), wifi_field_bits),
                 double_array(d_stretch.rows(), p.noise),
                 double_array(d_stretch.rows(), p.signal)));
-        return py::make_tuple(frames,
-                              d_preambles,
-                              d_stretch.base + d_stretch.windows.passed,
-                              d_seconds);
+        return py::make_tuple(
+            frames, d_preambles, d_stretch.base + d_stretch.windows.passed, d_seconds);
     }
 
 private:
@@ -373,10 +370,7 @@ private:
     double d_seconds = 0;
 };
 
-void scan::take(const searching* owner,
-                scan_piece piece,
-                float threshold,
-                stretch& found)
+void scan::take(const searching* owner, scan_piece piece, float threshold, stretch& found)
 {
     std::unique_lock lock(d_mutex);
     const auto belongs = [&](const entry& one) { return one.owner == owner; };
@@ -387,10 +381,12 @@ void scan::take(const searching* owner,
             break;
         std::shared_ptr<searching> before = d_pieces.front().piece.lock();
         if (!before)
-            throw std::runtime_error("a piece of the stream was lost: restart the stream");
+            throw std::runtime_error(
+                "a piece of the stream was lost: restart the stream");
         lock.unlock();
         before->scan_samples();
-        before.reset(); /* may wait for Python's lock, whose holder may wait for the mutex */
+        before.reset(); /* may wait for Python's lock, whose holder may wait for the mutex
+                         */
         lock.lock();
     }
     found.base = d_window;
@@ -442,14 +438,13 @@ void bind_wifi_following(py::module_& m)
                          long_array bins,
                          float_array sequence,
                          complex_array reference) {
-                 return std::make_unique<follower>(
-                     std::move(reader),
-                     std::move(whiten),
-                     scale,
-                     turns,
-                     std::move(bins),
-                     std::move(sequence),
-                     std::move(reference));
+                 return std::make_unique<follower>(std::move(reader),
+                                                   std::move(whiten),
+                                                   scale,
+                                                   turns,
+                                                   std::move(bins),
+                                                   std::move(sequence),
+                                                   std::move(reference));
              }),
              py::arg("reader"),
              py::arg("whiten").none(true),
@@ -464,11 +459,13 @@ void bind_wifi_following(py::module_& m)
              py::arg("samples").noconvert(),
              py::arg("starts"),
              py::arg("lag"));
-    py::class_<searching, task, std::shared_ptr<searching>>(m, "Search", py::module_local())
+    py::class_<searching, task, std::shared_ptr<searching>>(
+        m, "Search", py::module_local())
         .def("scan",
              &searching::scan_samples,
              py::call_guard<py::gil_scoped_release>(),
-             "Scan the samples now, unless this was done. Return whether the task has more "
+             "Scan the samples now, unless this was done. Return whether the task has "
+             "more "
              "to do.")
         .def_property_readonly("windows", &searching::windows);
     py::class_<scan>(m, "Scan", py::module_local())
@@ -482,10 +479,16 @@ void bind_wifi_following(py::module_& m)
                          int next,
                          int ahead,
                          const std::string& isa) {
-                 return std::make_unique<scan>(
-                     scan_settings{
-                         rows, block, window, region, searches, fall, fallen, next, ahead },
-                     isa);
+                 return std::make_unique<scan>(scan_settings{ rows,
+                                                              block,
+                                                              window,
+                                                              region,
+                                                              searches,
+                                                              fall,
+                                                              fallen,
+                                                              next,
+                                                              ahead },
+                                               isa);
              }),
              py::kw_only(),
              py::arg("rows"),

@@ -18,14 +18,12 @@ py::list read_symbols(const header_reader& self,
         std::copy_n(floats(combined) + i * size, size, signals[i].symbols[0]);
         signals[i].strength = strength.data()[i];
     }
-    self.build.read(self.layout.plan(),
-                    signals.data(),
-                    static_cast<std::int64_t>(signals.size()));
+    self.build.read(
+        self.layout.plan(), signals.data(), static_cast<std::int64_t>(signals.size()));
     py::list out;
     for (const wifi_signal& s : signals)
         out.append(py::make_tuple(
-            s.kind,
-            py::bytes(reinterpret_cast<const char*>(s.fields), wifi_field_bits)));
+            s.kind, py::bytes(reinterpret_cast<const char*>(s.fields), wifi_field_bits)));
     return out;
 }
 

@@ -15,11 +15,9 @@ struct signal_layout {
 
     wifi_signal_layout plan() const
     {
-        return { data.data(),
-                 pilots.data(),
-                 pilot_signs.data(),
-                 order.data(),
-                 distance.data() };
+        return {
+            data.data(), pilots.data(), pilot_signs.data(), order.data(), distance.data()
+        };
     }
 };
 

@@ -5,8 +5,8 @@
 
 namespace mimopack {
 
-/* Return a filter, which is made when it is first needed. It stays until the thread's next
- * call. */
+/* Return a filter, which is made when it is first needed. It stays until the thread's
+ * next call. */
 wifi_filter smoother::find(const void* self, int width, int level)
 {
     constexpr std::size_t most = 512; /* filters kept */
@@ -28,10 +28,12 @@ wifi_filter smoother::find(const void* self, int width, int level)
     return { held->rank, held->analysis.data(), held->synthesis.data(), held->error };
 }
 
-/* Return the values of a matrix, the last axis padded; transposed: with axes exchanged. */
+/* Return the values of a matrix, the last axis padded; transposed: with axes exchanged.
+ */
 static std::vector<float> padded(const float_array& matrix, bool transposed)
 {
-    const std::int64_t rows = matrix.shape(transposed), columns = matrix.shape(!transposed);
+    const std::int64_t rows = matrix.shape(transposed),
+                       columns = matrix.shape(!transposed);
     std::vector<float> out(rows * wifi_padded(columns));
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j)
@@ -60,9 +62,9 @@ smoother::smoother(const long_array& k,
       d_delay(delay),
       d_re(padded(py::object(transform.attr("real")), false)),
       d_im(padded(py::object(transform.attr("imag")), false)),
-      d_plan{ k.size(),     wanted.size(), delay.size(), d_k.data(),     d_wanted.data(),
-              d_delay.data(), d_re.data(), d_im.data(),  rules,          &find,
-              this },
+      d_plan{ k.size(),        wanted.size(),  delay.size(), d_k.data(),
+              d_wanted.data(), d_delay.data(), d_re.data(),  d_im.data(),
+              rules,           &find,          this },
       d_make(std::move(make))
 {
 }

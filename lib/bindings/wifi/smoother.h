@@ -28,8 +28,8 @@ public:
     const wifi_smoother* plan() const { return &d_plan; }
 
     /* Return (channels (frames, wanted, rows), error (frames,), done (frames,), paths
-     * (frames, 64)) of channel (frames, carriers, rows). The rows of a channel that is not
-     * done mean nothing. */
+     * (frames, 64)) of channel (frames, carriers, rows). The rows of a channel that is
+     * not done mean nothing. */
     py::tuple
     run(const complex_array& channel, double noise, const std::string& isa) const;
 
