@@ -18,6 +18,18 @@ struct complex_simd {
     simd re, im;
 };
 
+/* A complex number whose products take no care for infinities, unlike std::complex's */
+struct complex {
+    double re, im;
+};
+
+MP_FN complex operator*(complex a, complex b)
+{
+    return { a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
+
+MP_FN complex unit(double angle) { return { std::cos(angle), std::sin(angle) }; }
+
 MP_FN complex_simd operator+(complex_simd a, complex_simd b)
 {
     return { a.re + b.re, a.im + b.im };

@@ -221,12 +221,12 @@ public:
     bool halves_agree(std::int64_t place, double& residual) const
     {
         const std::int64_t begin = place - 8 * d_scale, count = d_fft + 8 * d_scale;
-        piece all{ 0, 0 }, weighted{ 0, 0 };
+        complex all{ 0, 0 }, weighted{ 0, 0 };
         double sizes = 0;
         for (std::int64_t row = 0; row < d_a.rows; ++row) {
             const float *re = d_re.data() + row * d_padded + begin,
                         *im = d_im.data() + row * d_padded + begin;
-            piece lag{ 0, 0 };
+            complex lag{ 0, 0 };
             double before = 0, after = 0;
             for (std::int64_t i = 0; i < count; ++i) {
                 const float a = re[i], b = im[i], c = re[i + d_fft], d = im[i + d_fft];
@@ -256,10 +256,6 @@ private:
      * carrier offset is seldom this strong at one frequency. */
     static constexpr double least_direct = 8;
     static constexpr int search_delay = 8; /* delays that count in the search */
-
-    struct piece {
-        double re, im;
-    };
 
     const wifi_acquisition& d_a;
     int d_scale, d_fft;

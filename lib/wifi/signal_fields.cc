@@ -33,10 +33,6 @@ void decode_half_rate(const float* llr,
 
 namespace {
 
-struct value {
-    double re, im;
-};
-
 /* A frame's three symbols */
 class signal_field
 {
@@ -55,7 +51,7 @@ public:
     bool turned(int t) const
     {
         double re = 0, im = 0;
-        for (const value& x : d_data[t]) {
+        for (const complex& x : d_data[t]) {
             re += x.re * x.re;
             im += x.im * x.im;
         }
@@ -66,7 +62,7 @@ public:
     void put_llrs(int t, bool imaginary, float* out) const
     {
         for (int j = 0; j < wifi_signal_bits; ++j) {
-            const value& x = d_data[t][d_s.order[j]];
+            const complex& x = d_data[t][d_s.order[j]];
             out[j] = static_cast<float>(4 * (imaginary ? x.im : x.re));
         }
     }
@@ -74,7 +70,7 @@ public:
     /* Turn all symbols by the phase that the decoded subcarriers tell. */
     void turn_by(const std::uint8_t* coded, double strength)
     {
-        value sum{ 0, 0 };
+        complex sum{ 0, 0 };
         const auto add = [&](std::int64_t k, double sign) {
             sum.re += sign * d_combined[2 * k];
             sum.im += sign * d_combined[2 * k + 1];
@@ -86,13 +82,12 @@ public:
         const double turn = std::atan2(sum.im, sum.re);
         for (int t = 0; t < wifi_signal_symbols; ++t) {
             const double share = d_s.distance[0] / d_s.distance[t];
-            const double angle = -turn / share;
-            align(t, { std::cos(angle), std::sin(angle) }, strength * share * share);
-            if (t < 2)
-                for (int d = 0; d < wifi_signal_bits; ++d) {
-                    const float* x = d_combined + 2 * (t * wifi_legacy + d_s.data[d]);
-                    d_flat[t][d] = x[0] * std::cos(angle) - x[1] * std::sin(angle);
-                }
+            const complex by = unit(-turn / share);
+            align(t, by, strength * share * share);
+            for (int d = 0; t < 2 && d < wifi_signal_bits; ++d) {
+                const float* x = d_combined + 2 * (t * wifi_legacy + d_s.data[d]);
+                d_flat[t][d] = x[0] * by.re - x[1] * by.im;
+            }
         }
     }
 
@@ -115,29 +110,26 @@ private:
 
     const wifi_signal_layout& d_s;
     const float* d_combined;
-    value d_data[wifi_signal_symbols][wifi_signal_bits];
+    complex d_data[wifi_signal_symbols][wifi_signal_bits];
     double d_flat[2][wifi_signal_bits]; /* real parts */
 
     /* Turn a symbol, and then align it by its pilots. prior is the weight of no turn. */
-    void align(int t, value by, double prior)
+    void align(int t, complex by, double prior)
     {
         const float* x = d_combined + 2 * t * wifi_legacy;
         const auto turned = [&](std::int64_t k) {
-            return value{ x[2 * k] * by.re - x[2 * k + 1] * by.im,
-                          x[2 * k] * by.im + x[2 * k + 1] * by.re };
+            return complex{ x[2 * k], x[2 * k + 1] } * by;
         };
-        value total{ prior, 0 };
+        complex total{ prior, 0 };
         for (int p = 0; p < 4; ++p) {
-            const value pilot = turned(d_s.pilots[p]);
+            const complex pilot = turned(d_s.pilots[p]);
             total.re += pilot.re * d_s.pilot_signs[4 * t + p];
             total.im += pilot.im * d_s.pilot_signs[4 * t + p];
         }
         const double size = std::max(std::hypot(total.re, total.im), 1e-30);
-        const double re = total.re / size, im = -total.im / size;
-        for (int d = 0; d < wifi_signal_bits; ++d) {
-            const value data = turned(d_s.data[d]);
-            d_data[t][d] = { data.re * re - data.im * im, data.re * im + data.im * re };
-        }
+        const complex back{ total.re / size, -total.im / size };
+        for (int d = 0; d < wifi_signal_bits; ++d)
+            d_data[t][d] = turned(d_s.data[d]) * back;
     }
 };
 

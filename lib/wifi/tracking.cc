@@ -22,17 +22,6 @@ constexpr std::int64_t spans[] = { 24, 96, 384, std::int64_t{ 1 } << 40 };
 constexpr double least_wander = 1e-6;
 constexpr double tiny = 1e-30;
 
-struct complex {
-    double re, im;
-};
-
-complex operator*(complex a, complex b)
-{
-    return { a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
-}
-
-complex unit(double angle) { return { std::cos(angle), std::sin(angle) }; }
-
 double angle_of(complex a) { return std::atan2(a.im, a.re); }
 
 /* exp(i angle distance[s]), symbol after symbol. A product suffices for symbols as far
