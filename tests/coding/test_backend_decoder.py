@@ -72,6 +72,17 @@ def test_kept_messages_go_on(name, backend):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("name, exact", [
+    ("wifi:648:1/2", "sum-product"), ("turbo:104", "log-map"), ("conv:100:3/4", "log-map")])
+def test_algorithms_are_checked(name, exact):
+    code = coding.get(name)
+    with pytest.raises(ValueError, match=f"algorithm: got 'bp', allowed are .*, {exact}"):
+        code.decoder(algorithm="bp")
+    with pytest.raises(ValueError, match=f"got '{exact}' with backend 'auto', allowed are .*, or"):
+        code.decoder(algorithm=exact)
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("name", NAMES)
 def test_bad_arguments(name):
     code = coding.get(name)

@@ -163,8 +163,6 @@ class TestDecisions:
 
 
 @pytest.mark.parametrize("parameters, message", [
-    ({"algorithm": "sova"}, "algorithm: got 'sova', allowed are max-log, log-map"),
-    ({"algorithm": "log-map"}, "algorithm: got 'log-map' with backend 'auto', allowed are max"),
     ({"margin": -1}, "margin: got -1, allowed are numbers from 0"),
     ({"margin": np.nan}, "margin: got nan, allowed are numbers from 0"),
     ({"precision": "int8"}, "precision: got 'int8', allowed are float32, int16")])

@@ -5,10 +5,7 @@
  * in place of log-sum-exp (P. Robertson, E. Villebrun, P. Hoeher, ICC 1995). States have
  * their own numbers here, not places.
  *
- * The path metrics of a whole block would not fit into a processor's near caches. The
- * first pass therefore keeps only the metrics at the beginnings of windows. The second
- * pass computes a window's metrics again before it comes back through the window. Windows
- * cost no accuracy.
+ * Path metrics are kept in windows, as in codes/turbo/kernel.h.
  *
  * LLRs are ln P(1)/P(0). */
 #pragma once

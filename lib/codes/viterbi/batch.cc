@@ -112,11 +112,6 @@ bool fits(const viterbi_job& first, const viterbi_job& second)
            !std::memcmp(first.metrics[1], second.metrics[0], sizeof first.metrics[1]);
 }
 
-bool is_whole(const viterbi_job& job)
-{
-    return job.begin == 0 && job.end == job.block->steps;
-}
-
 /* Set the scale of a block's LLRs. */
 void set_scale(const viterbi_build& build, const viterbi_batch& b, viterbi_block& block)
 {
@@ -150,7 +145,7 @@ bool run(const viterbi_build& build,
         failed = !memory.get();
 #pragma omp for schedule(dynamic, 1)
         for (std::size_t i = 0; i < jobs.size(); ++i)
-            if (jobs[i].begin == 0 && !is_whole(jobs[i]))
+            if (jobs[i].begin == 0)
                 set_scale(build, b, *jobs[i].block);
 #pragma omp for schedule(dynamic, 1)
         for (std::int64_t g = 0; g < groups; ++g) {
@@ -158,9 +153,6 @@ bool run(const viterbi_build& build,
                 continue; /* OpenMP needs every thread at the end of the loop */
             const std::int64_t first = g * build.lanes;
             const auto count = std::min<std::int64_t>(build.lanes, jobs.size() - first);
-            for (std::int64_t i = first; i < first + count; ++i)
-                if (is_whole(*order[i])) /* here, so that the LLRs are in the cache */
-                    set_scale(build, b, *order[i]->block);
             build.decode(&order[first],
                          static_cast<int>(count),
                          b.rate,

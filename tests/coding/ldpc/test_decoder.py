@@ -78,8 +78,6 @@ def test_a_check_of_one_bit_makes_it_zero(early_stop, backend):
 
 
 @pytest.mark.parametrize("parameters, message", [
-    ({"algorithm": "bp"}, "algorithm: got 'bp', allowed are normalized, offset, sum-product"),
-    ({"algorithm": "sum-product"}, "algorithm: got 'sum-product' with backend 'auto', allowed"),
     ({"factor": 0}, "factor: got 0.0, must be positive"), ({"offset": -1}, "offset: got -1, must"),
     ({"early_stop": 1}, "early_stop: got 1, must be True or False")])
 def test_bad_parameters(parameters, message):
