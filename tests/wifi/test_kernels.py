@@ -4,6 +4,7 @@
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -418,7 +419,8 @@ def _smoothed(channel, noise, carriers, wanted, bandwidth):
     first, last = oracle.extent(power, least, margin, delays, 64 / (np.ptp(k) + 2), 48)
     width = int(np.ceil((last - first) / (0.5 * 64 / fft)))
     level = int(np.clip(np.rint(snr_db / 4), -2, 14))
-    analysis, synthesis, error = smoothing._filter(k, np.array(wanted), fft, width, level)
+    analysis, synthesis, error = smoothing._filter(
+        partial(smoothing._eigenvectors, k, np.array(wanted), fft), width, level)
     middle = (first + last) / 2
     inner = analysis @ (turned * np.exp(2j * np.pi / 64 * middle * k)[:, None])
     back = np.exp(-2j * np.pi / 64 * (mean + middle) * np.array(wanted))

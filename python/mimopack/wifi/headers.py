@@ -14,6 +14,7 @@ from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
 from .smoothing import smoother
 from .whitening import factors, noise_covariance
+from .windows import FrameSamples
 
 # Number of samples at 20 MS/s that reading the fields needs, from the first FFT window of the L-LTF
 # on.
@@ -60,20 +61,17 @@ class HeaderReader:
 
     Args:
         scale: FFT size divided by 64: 1, 2 or 4.
-        whitening: see :class:`receiver.Receiver`.
 
     Attributes:
         samples_needed: number of samples per frame that reading needs.
         core: the C++ reader.
-        covariance: whether noise is whitened across antennas.
     """
 
-    def __init__(self, scale, whitening="antennas"):
-        self.covariance = whitening == "covariance"
+    def __init__(self, scale):
         self._scale = scale
         self._fft = carriers.FFT_20 * scale
         self._windows = _WINDOWS * scale
-        self._places = {}    # {subchannels: (bins, centre)}
+        self._places = {}    # {mask: result of place()}
         plan = carriers.legacy()
         k = tuple(plan.used.tolist())
         self.core = _core.wifi.HeaderReader(
@@ -82,29 +80,37 @@ class HeaderReader:
             pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE, windows=self._windows)
         self.samples_needed = SAMPLES_NEEDED * scale
 
-    def whitening(self, samples, subchannels):
+    def whitening(self, samples, first, cfo, direct, mask):
         """Return matrices that whiten the noise across antennas: complex64 (n, num_rx, num_rx).
 
         Args:
-            samples: :class:`FrameSamples` with ``samples_needed`` samples of each frame, from the
-                FFT window of the first half of the long training field on.
-            subchannels: tuple of the 20 MHz subchannels that the frames occupy, numbered from 0
-                upwards in frequency.
+            samples: complex64 (num_rx, length), in which all n frames lie.
+            first: (n,), positions of the FFT window of the first half of the long training field.
+            cfo, direct: as for :class:`FrameSamples`.
+            mask: as for :meth:`place`.
         """
-        bins, _ = self.place(subchannels)
-        halves = samples.spectra(self._windows[:2], self._fft, bins)
-        return np.ascontiguousarray(factors(noise_covariance(halves))[1], np.complex64)
+        frames = FrameSamples([samples] * len(first), first, cfo, direct)
+        with np.errstate(all="ignore"):
+            halves = frames.spectra(self._windows[:2], self._fft, self.place(mask)[1])
+            return np.ascontiguousarray(factors(noise_covariance(halves))[1], np.complex64)
 
-    def place(self, subchannels):
-        """Return (FFT bins, centre) of the preamble in these subchannels.
+    def place(self, mask):
+        """Return where preambles lie: (subchannels, FFT bins, centre).
 
-        The centre is the subcarrier index of the channel's centre in the band of the samples.
+        Args:
+            mask: number with a bit for each 20 MHz subchannel of the band that holds the preamble,
+                from the lowest one upwards.
+
+        Returns:
+            The subchannels as a tuple of numbers, their bins, and the subcarrier index of the
+            channel's centre in the band of the samples.
         """
-        if subchannels not in self._places:
+        if mask not in self._places:
+            subchannels = tuple(part for part in range(self._scale) if mask >> part & 1)
             centres = np.array(carriers.subchannels(20 * self._scale))[list(subchannels)]
             bins = (centres[:, None] + carriers.legacy().used) % self._fft
-            self._places[subchannels] = bins.ravel(), int(centres.mean())
-        return self._places[subchannels]
+            self._places[mask] = subchannels, bins.ravel(), int(centres.mean())
+        return self._places[mask]
 
 
 @lru_cache(maxsize=KEPT)

@@ -25,25 +25,33 @@ _SIDELOBE = 1.5e-3
 _LEAST = 1e-5
 
 
-def _filter(k, wanted, fft_size, width, level):
-    """Return (analysis (rank, k), synthesis (wanted, rank), error) of a smoothing filter.
+def _eigenvectors(k, wanted, fft_size, width):
+    """Return the eigenvalues (rank,) of the covariance of subcarriers, and its eigenvectors.
 
-    The filter suits paths with a uniform distribution of delays in an interval around 0 of the
-    given width. The covariance of the subcarriers is then a sinc. Its eigenvectors are discrete
-    prolate spheroidal sequences, and a few of them hold all the power. ``error`` is the mean
-    squared error (noise and bias, mean over subcarriers) relative to least squares.
+    The covariance is that of paths with a uniform distribution of delays in an interval around 0
+    of the given width: a sinc. Its eigenvectors are discrete prolate spheroidal sequences, and a
+    few of them hold all the power. They are returned at the subcarriers k, (rank, k), and at the
+    wanted ones, (wanted, rank).
     """
     spread = max(width, 1) * _STEP_SAMPLES / fft_size
     values, vectors = np.linalg.eigh(np.sinc(spread * (k[:, None] - k)))
     keep = values > _LEAST * k.size
     values, vectors = values[keep], vectors[:, keep]
-    noise = 10 ** (-level * _STEP_DB / 10)
-    gains = values / (values + noise)
     # Nystroem extension: the eigenvectors between and beyond the trained subcarriers.
     extended = np.sinc(spread * (wanted[:, None] - k)) @ (vectors / values)
-    error = gains.sum() / k.size
-    return ((gains[:, None] * vectors.T).astype(np.float32, "C"),
-            extended.astype(np.float32, "C"), float(error))
+    return values, vectors.T, extended.astype(np.float32, "C")
+
+
+def _filter(eigenvectors, width, level):
+    """Return (analysis (rank, k), synthesis (wanted, rank), error) of a smoothing filter.
+
+    ``eigenvectors(width)`` returns :func:`_eigenvectors`. ``error`` is the mean squared error
+    (noise and bias, mean over subcarriers) relative to least squares.
+    """
+    values, vectors, extended = eigenvectors(width)
+    gains = values / (values + 10 ** (-level * _STEP_DB / 10))
+    return ((gains[:, None] * vectors).astype(np.float32, "C"), extended,
+            float(gains.sum() / vectors.shape[1]))
 
 
 @lru_cache
@@ -90,8 +98,9 @@ def smoother(carriers, wanted, bandwidth_mhz):
     fft_size = 64 * bandwidth_mhz // 20
     k, at = np.array(carriers), np.array(wanted)
     delays, transform = _delay_transform(carriers, fft_size)
+    eigenvectors = lru_cache(maxsize=256)(partial(_eigenvectors, k, at, fft_size))
     return _core.wifi.Smoother(
         k=k, wanted=at, delay=delays, transform=transform, lobe=64 / (np.ptp(k) + 2),
         longest=_LONGEST, margin=_MARGIN, margin_per_db=_MARGIN_PER_DB, sidelobe=_SIDELOBE,
         step=_STEP_SAMPLES * 64 / fft_size, step_db=_STEP_DB,
-        make=partial(_filter, k, at, fft_size))
+        make=partial(_filter, eigenvectors))

@@ -4,7 +4,6 @@
 
 from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from .frame import TRUNCATED
 from .headers import HeaderReader, announced
 from .sample_store import SampleStore
 from .whitening import WHITENINGS
-from .windows import FrameSamples
 
 MAX_RX = 8
 SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4}
@@ -153,13 +151,14 @@ class Synchroniser:
         self.scale = SAMPLE_RATES[rate]
         self.threshold = threshold
         self._block = _BLOCK * self.scale
-        self._reader = HeaderReader(self.scale, choice("whitening", whitening, WHITENINGS))
+        self._reader = HeaderReader(self.scale)
+        whitens = choice("whitening", whitening, WHITENINGS) == "covariance"
         # The carrier offset from the short field is ambiguous by multiples of 1 / (16 scale) cycles
         # per sample. 40 ppm at 5.8 GHz are 232 kHz, more than half of 1/16 of 5 MHz: then the
         # multiples on each side are tried too.
         self._follower = _core.wifi.Follower(
             self._reader.core,
-            partial(_whitening, self._reader) if self._reader.covariance else None,
+            self._reader.whitening if whitens else None,
             turns=int(rate < 10e6), **acquisition(self.scale))
         # Number of blocks that must follow a window. They cover the search for the best window, and
         # a header at its latest position.
@@ -310,7 +309,7 @@ class Synchroniser:
             if start < self._last + _SKIP * self.scale:
                 continue    # the same preamble, found from another window
             self._last = start
-            subchannels = _subchannels_of(mask)
+            subchannels, _, centre = self._reader.place(mask)
             f, problem, length, known = announced(kind, fields, 20 * len(subchannels))
             length *= self.scale
             inside = start < self._busy - self._block
@@ -323,8 +322,8 @@ class Synchroniser:
             else:
                 self._busy = start + length
             self._pending.append(FoundFrame(
-                start, window, cfo, subchannels, self._reader.place(subchannels)[1], f, problem,
-                known, noise, signal, length, inside))
+                start, window, cfo, subchannels, centre, f, problem, known, noise, signal, length,
+                inside))
         found = self._complete(stretch)
         keep = (next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *map(self._first, self._pending)]))
@@ -354,13 +353,6 @@ class Synchroniser:
                 _forget_signal(frame)
             found.append(frame)
         return found
-
-
-def _whitening(reader, samples, first, cfo, direct, mask):
-    """Return the matrices for frames in one array that occupy the subchannels of a mask."""
-    with np.errstate(all="ignore"):
-        return reader.whitening(FrameSamples([samples] * len(first), first, cfo, direct),
-                                _subchannels_of(mask))
 
 
 def _forget_signal(frame):
@@ -397,9 +389,3 @@ def acquisition(scale):
         row[used] = sequence
     return {"scale": scale, "bins": bins, "sequence": sequence,
             "reference": np.conj(np.fft.ifft(spectra)).astype(np.complex64)}
-
-
-@lru_cache
-def _subchannels_of(mask):
-    """Return ``FoundFrame.subchannels`` of a number with a bit for each subchannel."""
-    return tuple(part for part in range(mask.bit_length()) if mask >> part & 1)
