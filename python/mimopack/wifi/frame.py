@@ -107,9 +107,10 @@ class ReceivedFrame:
 
     def as_json(self):
         """Return the report as a dictionary for JSON. Unknown values are None."""
-        return self.facts() | {
-            "psdu": self.psdu.hex(),
-            "mpdus": [{"hex": mpdu.data.hex(), "fcs_ok": mpdu.fcs_ok} for mpdu in self.mpdus]}
+        values = self.facts()
+        values["psdu"] = self.psdu.hex()
+        values["mpdus"] = [{"hex": data.hex(), "fcs_ok": fcs_ok} for data, fcs_ok, _ in self.mpdus]
+        return values
 
     def facts(self):
         """Return the dictionary of :meth:`as_json` without the keys psdu and mpdus."""

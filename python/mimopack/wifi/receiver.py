@@ -160,7 +160,7 @@ class Receiver:
 
         :meth:`ready` may then return frames.
         """
-        self._workers.set_alarm(alarm)
+        self._workers.tasks.set_alarm(alarm)
 
     @property
     def seconds(self):
@@ -214,7 +214,8 @@ class Receiver:
             (frames, helped): list of :class:`ReceivedFrame` in the order of the stream, and whether
             this call has worked for the other threads. If not, wait for the alarm.
         """
-        helped = self._workers.overloaded and self._workers.run_one()
+        tasks = self._workers.tasks
+        helped = tasks.overloaded and tasks.run_one()
         return self._collected(wait=False), helped
 
     def finish(self):
@@ -300,21 +301,21 @@ class Receiver:
                 job.reports[index] = self._decoder.failed(one, problem)
             else:
                 able.append(index)
-        able_found = [found[i] for i in able]
-        for batch in self._decoder.batches(able_found, self._threads, seconds):
-            indices = [able[i] for i in batch]
-            job.batches.append(self._begun(indices, [found[i] for i in indices]))
+        for batch in self._decoder.batches([found[i] for i in able], self._threads, seconds):
+            self._begin(job, [able[i] for i in batch])
         self._timer.end("demodulation")
         self._jobs.append(job)
 
-    def _begun(self, indices, group):
-        """Start to decode frames of one kind; return the :class:`_Batch`."""
+    def _begin(self, job, indices):
+        """Start to decode frames of one kind."""
+        group = [job.found[i] for i in indices]
         try:
             begun = self._decoder.begin(group, self.keep_symbols)
         except Exception as error:    # a user's detector was not made
-            return _Batch(indices, None, None,
-                          [self._decoder.failure(one, error) for one in group])
-        return _Batch(indices, begun, self._start(begun.task, "demodulation"))
+            for index, one in zip(indices, group, strict=True):
+                job.reports[index] = self._decoder.failure(one, error)
+        else:
+            job.batches.append(_Batch(indices, begun, self._start(begun.task, "demodulation")))
 
     def _start(self, task, stage):
         """Start a task, which measures its own time, in the course of a stage."""
@@ -332,13 +333,25 @@ class Receiver:
         finally:
             self._free.put(decoder)
 
-    def _finish(self, batch):
+    def _finish(self, job, batch):
         """Take the result of a finished task in C++, and start a task for the frames it left."""
-        batch.reports, batch.task = self._decoder.finish(batch.begun), None
-        batch.left = [i for i, report in enumerate(batch.reports) if report is None]
+        reports = self._decoder.finish(batch.begun)
+        for index, report in zip(batch.indices, reports, strict=True):
+            job.reports[index] = report
+        batch.left, batch.task = [i for i, report in enumerate(reports) if report is None], None
         if batch.left:
             batch.task = self._start(_core.python_task(self._improved, batch.begun, batch.left),
                                      "reporting")
+
+    def _complete(self, job, batch):
+        """Wait for the reports of a batch."""
+        if batch.left is None:
+            self._workers.finish(batch.task)
+            self._finish(job, batch)
+        if batch.task:
+            self._workers.finish(batch.task)
+            for i, report in zip(batch.left, batch.task.value(), strict=True):
+                job.reports[batch.indices[i]] = report
 
     def _settle(self):
         """Wait until all threads are idle."""
@@ -357,8 +370,8 @@ class Receiver:
         self._timer.end()
         for job in self._jobs:
             for batch in job.batches:
-                if batch.reports is None and batch.task.done:
-                    self._finish(batch)
+                if batch.left is None and batch.task.done:
+                    self._finish(job, batch)
         self._timer.end("reporting")
         frames = []
         while self._jobs:
@@ -369,22 +382,10 @@ class Receiver:
                 break
             self._jobs.popleft()
             for batch in job.batches:
-                for index, report in zip(batch.indices, self._reports(batch), strict=True):
-                    job.reports[index] = report
+                self._complete(job, batch)
             frames += [frame for one, frame in zip(job.found, job.reports, strict=True)
                        if self._counts(one, frame)]
         return frames
-
-    def _reports(self, batch):
-        """Wait for a batch; return its reports."""
-        if batch.reports is None:
-            self._workers.finish(batch.task)
-            self._finish(batch)
-        if batch.task:
-            improved = self._workers.result(batch.task)
-            for i, report in zip(batch.left, improved, strict=True):
-                batch.reports[i] = report
-        return batch.reports
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -417,24 +418,22 @@ class _Batch:
 
     Attributes:
         indices: their places in the job.
-        begun: :class:`decoder.Begun`; None if their detector was not made.
+        begun: :class:`decoder.Begun`.
         task: ``_core.Task`` that decodes them, first in C++, then what is left in Python; None if
             nothing is left.
-        reports: list of :class:`ReceivedFrame`, None for frames that are left; None as a whole
-            until the task in C++ is done.
-        left: places in ``reports`` of the frames that are left.
+        left: indices in ``begun.group`` of the frames that are left; None until the task in C++ has
+            ended.
     """
 
     indices: list
-    begun: Begun | None
+    begun: Begun
     task: _core.Task | None
-    reports: list | None = None
-    left: tuple = ()
+    left: list | None = None
 
     @property
     def done(self):
         """True if nothing is left, or the last task has ended."""
-        return not self.task or self.reports is not None and self.task.done
+        return not self.task or self.left is not None and self.task.done
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,19 @@ class WorkerPool:
     Args:
         threads: number of threads, at least 1, including the one that waits. With 1,
             :meth:`start` runs the task itself.
+
+    Attributes:
+        tasks: ``_core.TaskQueue``.
     """
 
     def __init__(self, threads):
-        self._tasks = _core.TaskQueue()
+        self.tasks = _core.TaskQueue()
         self._alone = threads == 1
         # The threads hold no reference to this object, so that its end, or that of the
         # interpreter, can end them.
-        started = [threading.Thread(target=self._tasks.serve, name=f"wifi_worker_{index}",
+        started = [threading.Thread(target=self.tasks.serve, name=f"wifi_worker_{index}",
                                     daemon=True) for index in range(threads - 1)]
-        weakref.finalize(self, _end, self._tasks, started)
+        weakref.finalize(self, _end, self.tasks, started)
         for thread in started:
             thread.start()
 
@@ -35,12 +38,8 @@ class WorkerPool:
         if self._alone:
             task.run()
         else:
-            self._tasks.put(task)
+            self.tasks.put(task)
         return task
-
-    def set_alarm(self, alarm):
-        """Set what is called when another thread has ended a task, see ``_core.TaskQueue``."""
-        self._tasks.set_alarm(alarm)
 
     def finish(self, task):
         """Wait until a task is done, and run pending tasks meanwhile.
@@ -49,24 +48,10 @@ class WorkerPool:
             KeyboardInterrupt: Ctrl-C has ended the task's call.
         """
         while not task.done:
-            if not self.run_one():    # another thread runs the task
+            if not self.tasks.run_one():    # another thread runs the task
                 task.wait()
         if task.interrupted:
             task.value()
-
-    @property
-    def overloaded(self):
-        """True if more tasks wait than other threads serve."""
-        return self._tasks.overloaded
-
-    def run_one(self):
-        """Run a pending task; return whether there was one."""
-        return self._tasks.run_one()
-
-    def result(self, task):
-        """Wait until a task is done; return its result or raise its exception."""
-        self.finish(task)
-        return task.value()
 
 
 def _end(tasks, threads):

@@ -109,7 +109,9 @@ class JsonFile(_OutputFile):
 
     def write(self, frame, time=None):
         """Append a frame, with its time if it is known."""
-        report = frame.as_json() | ({} if time is None else {"rx_time": list(time)})
+        report = frame.as_json()
+        if time is not None:
+            report["rx_time"] = time
         self._file.write(f"{self._separator}\n{_to_json(report)}")
         self._separator = ","
 
