@@ -334,7 +334,8 @@ class Receiver:
             self._free.put(decoder)
 
     def _finish(self, job, batch):
-        """Take the result of a finished task in C++, and start a task for the frames it left."""
+        """Wait for the task in C++, take its result, and start a task for the frames it left."""
+        self._workers.finish(batch.task)
         reports = self._decoder.finish(batch.begun)
         for index, report in zip(batch.indices, reports, strict=True):
             job.reports[index] = report
@@ -346,7 +347,6 @@ class Receiver:
     def _complete(self, job, batch):
         """Wait for the reports of a batch."""
         if batch.left is None:
-            self._workers.finish(batch.task)
             self._finish(job, batch)
         if batch.task:
             self._workers.finish(batch.task)
@@ -370,7 +370,8 @@ class Receiver:
         self._timer.end()
         for job in self._jobs:
             for batch in job.batches:
-                if batch.left is None and batch.task.done:
+                # Finish all tasks in C++ first: what they leave then shares the threads.
+                if batch.left is None and (wait or batch.task.done):
                     self._finish(job, batch)
         self._timer.end("reporting")
         frames = []
