@@ -3,6 +3,7 @@
 /* Conversion of LLRs to small integers: mean magnitude, scaling, and rounding to nearest.
  * Every instruction set gives the same result. */
 #pragma once
+#include "cpu/shuffle.h"
 #include "cpu/simd.h"
 #include <cstddef>
 #include <cstdint>
@@ -58,27 +59,10 @@ inline float mean_magnitude(const float* llr, std::ptrdiff_t n)
 inline float mean_magnitude(const std::int8_t* llr, std::ptrdiff_t n)
 {
     std::int64_t sum = 0, count = 0;
-#if defined(__SSE2__)
-    __m128i sums = _mm_setzero_si128(), counts = sums;
-    by_groups<16>(llr, n, [&](const std::int8_t* from, std::ptrdiff_t) {
-        const __m128i x = _mm_loadu_si128((const __m128i*)from),
-                      zero = _mm_setzero_si128();
-        const __m128i size = _mm_min_epu8(x, _mm_sub_epi8(zero, x));
-        sums = _mm_add_epi64(sums, _mm_sad_epu8(size, zero));
-        counts = _mm_add_epi64(counts,
-                               _mm_sad_epu8(_mm_min_epu8(size, _mm_set1_epi8(1)), zero));
-    });
-    std::int64_t parts[2][2];
-    __builtin_memcpy(parts[0], &sums, sizeof sums);
-    __builtin_memcpy(parts[1], &counts, sizeof counts);
-    sum = parts[0][0] + parts[0][1];
-    count = parts[1][0] + parts[1][1];
-#else
     for (std::ptrdiff_t i = 0; i < n; ++i) {
         sum += llr[i] < 0 ? -llr[i] : llr[i];
         count += llr[i] != 0;
     }
-#endif
     return count > 0
                ? static_cast<float>(static_cast<double>(sum) / static_cast<double>(count))
                : 0.0f;
@@ -101,92 +85,28 @@ struct quantiser {
 
     MP_FN void operator()(const float* from, std::int8_t* to) const
     {
-#if defined(__AVX512F__)
-        __m512 x = _mm512_mul_ps(_mm512_loadu_ps(from), _mm512_set1_ps(scale));
-        const __mmask16 number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
-        /* conversion turns large numbers into the least integer */
-        x = _mm512_min_ps(x, _mm512_set1_ps(LIMIT));
-        const __m128i small = _mm512_cvtsepi32_epi8(_mm512_maskz_cvtps_epi32(number, x));
-        _mm_storeu_si128((__m128i*)to, _mm_max_epi8(small, _mm_set1_epi8(-LIMIT)));
-#elif defined(__AVX2__)
-        const __m256i words = _mm256_packs_epi32(eight(from), eight(from + 8));
-        const __m128i mixed = _mm_packs_epi16(_mm256_castsi256_si128(words),
-                                              _mm256_extracti128_si256(words, 1));
-        const __m128i small = _mm_shuffle_epi32(mixed, 0xd8);
-        _mm_storeu_si128((__m128i*)to, _mm_max_epi8(small, _mm_set1_epi8(-LIMIT)));
-#elif defined(__SSE2__)
-        const __m128i low = _mm_packs_epi32(four(from), four(from + 4));
-        const __m128i high = _mm_packs_epi32(four(from + 8), four(from + 12));
-        _mm_storeu_si128((__m128i*)to, _mm_packs_epi16(low, high));
-#else
-        for (int i = 0; i < quantised_at_once; ++i) {
-            float x = from[i] * scale;
-            x = x == x ? x : 0.0f;
-            x = x < LIMIT ? x : LIMIT;
-            x = x > -LIMIT ? x : -LIMIT;
-            to[i] = static_cast<std::int8_t>(__builtin_rintf(x));
+        typedef std::int8_t bytes __attribute__((vector_size(4 * simd::width)));
+        const simd limit(LIMIT), zero(0.0f);
+        MP_UNROLL
+        for (int i = 0; i < quantised_at_once; i += simd::width) {
+            const simd x = simd::load(from + i) * simd(scale);
+            const simd::mask number = (x < limit) | (zero < x);
+            const simd cut = max(min(select(number, x, zero), limit), zero - limit);
+            /* The low byte of each sum is the integer. */
+            const auto sum = (bytes)(cut + simd(round_magic)).v;
+            const auto low = shuffle<4 * simd::width>(
+                sum, sum, [](int e) { return 4 * (e % simd::width); });
+            __builtin_memcpy(to + i, &low, simd::width);
         }
-#endif
     }
 
     MP_FN void operator()(const std::int8_t* from, std::int8_t* to) const
     {
-#if defined(__AVX2__)
-        /* (16 x * steps / 2^14 + 1) / 2, rounded down */
-        const __m256i x = _mm256_slli_epi16(
-            _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i*)from)), 4);
-        const __m256i words =
-            _mm256_mulhrs_epi16(x, _mm256_set1_epi16(static_cast<short>(steps)));
-        const __m128i small = _mm_packs_epi16(_mm256_castsi256_si128(words),
-                                              _mm256_extracti128_si256(words, 1));
-        _mm_storeu_si128((__m128i*)to,
-                         _mm_min_epi8(_mm_max_epi8(small, _mm_set1_epi8(-LIMIT)),
-                                      _mm_set1_epi8(LIMIT)));
-#elif defined(__SSE2__)
-        const __m128i x = _mm_loadu_si128((const __m128i*)from);
-        const __m128i sign = _mm_cmplt_epi8(x, _mm_setzero_si128());
-        const __m128i low = eight(_mm_unpacklo_epi8(x, sign));
-        const __m128i high = eight(_mm_unpackhi_epi8(x, sign));
-        _mm_storeu_si128((__m128i*)to, _mm_packs_epi16(low, high));
-#else
         for (int i = 0; i < quantised_at_once; ++i) {
             const int x = (from[i] * steps + 1024) >> 11;
             to[i] = static_cast<std::int8_t>(x > LIMIT ? LIMIT : x < -LIMIT ? -LIMIT : x);
         }
-#endif
     }
-
-private:
-#if defined(__AVX512F__)
-#elif defined(__AVX2__)
-    MP_FN __m256i eight(const float* from) const
-    {
-        __m256 x = _mm256_mul_ps(_mm256_loadu_ps(from), _mm256_set1_ps(scale));
-        x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
-        return _mm256_cvtps_epi32(_mm256_min_ps(x, _mm256_set1_ps(LIMIT)));
-    }
-#elif defined(__SSE2__)
-    MP_FN __m128i four(const float* from) const
-    {
-        __m128 x = _mm_mul_ps(_mm_loadu_ps(from), _mm_set1_ps(scale));
-        x = _mm_and_ps(x, _mm_cmpord_ps(x, x));
-        x = _mm_min_ps(x, _mm_set1_ps(LIMIT));
-        return _mm_cvtps_epi32(_mm_max_ps(x, _mm_set1_ps(-LIMIT)));
-    }
-    /* Multiply words in 32 bits. */
-    MP_FN __m128i eight(__m128i x) const
-    {
-        const __m128i one = _mm_set1_epi16(1);
-        const __m128i by = _mm_set1_epi32(1024 << 16 | steps);
-        const __m128i low =
-            _mm_srai_epi32(_mm_madd_epi16(_mm_unpacklo_epi16(x, one), by), 11);
-        const __m128i high =
-            _mm_srai_epi32(_mm_madd_epi16(_mm_unpackhi_epi16(x, one), by), 11);
-        const __m128i words = _mm_packs_epi32(low, high);
-        return _mm_max_epi16(_mm_min_epi16(words, _mm_set1_epi16(LIMIT)),
-                             _mm_set1_epi16(-LIMIT));
-    }
-#endif
 };
 
 } // namespace MIMOPACK_ISA
