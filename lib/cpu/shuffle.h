@@ -9,7 +9,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 template <class Vector, class From, int... I>
-MP_FN Vector shuffle(Vector x, Vector y, From from, std::integer_sequence<int, I...>)
+MP_FN auto shuffle(Vector x, Vector y, From from, std::integer_sequence<int, I...>)
 {
     return __builtin_shufflevector(x, y, from(I)...);
 }
@@ -17,7 +17,7 @@ MP_FN Vector shuffle(Vector x, Vector y, From from, std::integer_sequence<int, I
 /* Return element from(i) of x and y, one after the other, in place i. `from` is a lambda
  * without captures. */
 template <int N, class Vector, class From>
-MP_FN Vector shuffle(Vector x, Vector y, From from)
+MP_FN auto shuffle(Vector x, Vector y, From from)
 {
     return shuffle(x, y, from, std::make_integer_sequence<int, N>());
 }

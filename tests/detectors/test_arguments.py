@@ -207,25 +207,6 @@ def test_prior_where_there_is_none(name):
             det.detect(y, h, noise_var, prior=prior)
 
 
-def test_core_checks_shapes_itself():
-    """The binding must not read past the end of an array for any caller."""
-    det = detectors.ZF(backend="cpu").core
-    y, h, noise_var, bits = problem(8, 4, 4, "qam16", 20)
-    noise = np.full(8, noise_var, np.float32)
-    out = np.zeros((8, 16), np.float32)
-    for broken in ((y[:, :3].copy(), h, noise, None, out), (y, h[:3].copy(), noise, None, out),
-                   (y, h, noise[:7].copy(), None, out),
-                   (y, h, noise, None, out[:7].copy()),
-                   (y, h, noise, np.zeros(5, np.float32), out)):
-        with pytest.raises(ValueError):
-            det.detect(*broken, 1.0, 1)
-    with pytest.raises(ValueError):
-        detectors.PSD(backend="cpu").core.detect(y, h, noise, None, out, 1.0, 1,
-                                                 nodes=np.zeros((7, 1), np.uint32))
-    with pytest.raises(TypeError):
-        det.detect(y.astype(complex), h, noise, None, out, 1.0, 1)
-
-
 def _detect_in_child(queue):
     y, h, noise_var, _ = problem(5000, 4, 4, "qam16", 20)
     queue.put(float(detectors.ZF().detect(y, h, noise_var).sum()))
