@@ -29,7 +29,10 @@ using row_array = py::array_t<std::complex<float>>;
  * unknown one. */
 const wifi_build& find_wifi(const std::string& isa);
 
-inline const float* floats(const row_array& a)
+/* These are templates so that no argument is converted: a temporary array would count
+ * references, which needs Python's lock. */
+template <int flags>
+const float* floats(const py::array_t<std::complex<float>, flags>& a)
 {
     return reinterpret_cast<const float*>(a.data());
 }
@@ -39,7 +42,8 @@ inline float* floats(complex_array& a)
     return reinterpret_cast<float*>(a.mutable_data());
 }
 
-inline wifi_samples samples_of(const row_array& a)
+template <int flags>
+wifi_samples samples_of(const py::array_t<std::complex<float>, flags>& a)
 {
     constexpr py::ssize_t size = sizeof(std::complex<float>);
     return { floats(a), a.shape(1), a.strides(0) / size };
