@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The size of H as constructors take it */
 #pragma once
+#include "common/qr_reduced_search.h"
 #include "cuda/lane.h"
 #include "cuda/program.h"
 
@@ -45,6 +46,14 @@ struct prepared<Kernel, true> : Kernel {
     using Kernel::Kernel;
     MP_CALLED void prepare(const lane* h) { Kernel::prepare(h); }
 };
+
+/* A kernel for the size of H; NT as in extent */
+template <class Kernel, int NT>
+using sized =
+    typename qr_reduced_if<lane,
+                           Kernel,
+                           NT == 0 && large_qr<lane>::is_tall(program::num_tx,
+                                                              program::num_rx)>::type;
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

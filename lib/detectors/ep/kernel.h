@@ -4,8 +4,8 @@
  * real-valued model: every axis of every layer is a PAM symbol. */
 #pragma once
 #include "common/cavity.h"
+#include "common/large_qr.h"
 #include "common/options.h"
-#include "common/qr.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -206,7 +206,7 @@ private:
     const extent<2 * NT> d_axes;
     const int d_iterations;
     const ep_axis<F, WIDTH> d_axis;
-    qr<F, NT, NR> d_qr;
+    typename sized_qr<F, NT, NR>::type d_qr;
     cavity<F, 2 * NT, false> d_cavity;
     buffer<F, 4 * NT * NT> d_r; /* column-major */
     buffer<F, 2 * NT> d_z, d_lambda, d_gamma, d_mean, d_deviation;

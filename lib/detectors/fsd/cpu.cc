@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/qr_reduced_search.h"
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
@@ -14,8 +15,9 @@ template <int NT, int NR, int WIDTH>
 std::size_t run_size(const plan& p, const batch& b, const fsd_options& o, bool soft)
 {
     const int num_paths = soft ? o.num_paths : 1;
+    using kernel = fixed_sphere<simd, NT, NR, WIDTH>;
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
-        return fixed_sphere<simd, NT, NR, WIDTH>(
+        return typename qr_reduced_if<simd, kernel, NT == 0>::type(
             a, p.points, p.num_tx, p.num_rx, o.levels, num_paths, o.llr_clip, soft);
     });
 }

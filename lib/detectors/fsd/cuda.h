@@ -242,14 +242,15 @@ MP_FN auto make_fixed_sphere(arena<lane>& a)
     else if constexpr (team_fits<SOFT>())
         return team_kernel<team_fixed_sphere<program::width, SOFT>, false>();
     else
-        return fixed_sphere<lane, nt, nr, program::width>(a,
-                                                          program::points,
-                                                          layers<nt>(),
-                                                          antennas<nr>(),
-                                                          o.levels,
-                                                          SOFT ? o.num_paths : 1,
-                                                          o.llr_clip,
-                                                          SOFT);
+        return sized<fixed_sphere<lane, nt, nr, program::width>, nt>(a,
+                                                                     program::points,
+                                                                     layers<nt>(),
+                                                                     antennas<nr>(),
+                                                                     o.levels,
+                                                                     SOFT ? o.num_paths
+                                                                          : 1,
+                                                                     o.llr_clip,
+                                                                     SOFT);
 }
 
 template <class Lane>

@@ -80,7 +80,7 @@ public:
 
     MP_FN static auto make_serial(arena<lane>& a)
     {
-        return fixed_sphere<lane, 0, 0, WIDTH>(
+        return sized<fixed_sphere<lane, 0, 0, WIDTH>, 0>(
             a, program::points, layers(), antennas(), levels, num_paths, clip, SOFT);
     }
 

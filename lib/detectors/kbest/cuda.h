@@ -486,10 +486,10 @@ MP_FN auto make_kbest(arena<lane>& a)
         return team_kernel < array_kbest<WIDTH, o.k, float>,
                often_dependent && array_kbest<WIDTH, o.k, double>::possible > ();
     else if constexpr (team_fits<NT, NR, WIDTH, o.k>())
-        return prepared<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, (NT > 4)>(
-            a, program::points, layers(), antennas(), o.llr_clip);
+        return prepared<sized<team_kbest<NT, NR, WIDTH, o.k, team_size(o.k)>, NT>,
+                        (NT > 4)>(a, program::points, layers(), antennas(), o.llr_clip);
     else
-        return prepared<kbest<lane, NT, NR, WIDTH>, (NT > 4)>(
+        return prepared<sized<kbest<lane, NT, NR, WIDTH>, NT>, (NT > 4)>(
             a, program::points, layers(), antennas(), o.k, o.llr_clip);
 }
 

@@ -42,7 +42,7 @@ public:
     MP_FN static auto make_serial(arena<lane>& a)
     {
         constexpr kbest_options o = program::options();
-        return kbest<lane, 0, 0, WIDTH>(
+        return sized<kbest<lane, 0, 0, WIDTH>, 0>(
             a, program::points, layers(), antennas(), o.k, o.llr_clip);
     }
 

@@ -4,6 +4,7 @@
  * Q^H y and the decomposition depend on the number of receive antennas. */
 #pragma once
 #include "common/cavity.h"
+#include "common/large_qr.h"
 #include "detectors/linear/kernel.h"
 
 namespace mimopack {
@@ -26,7 +27,7 @@ public:
     }
 
     /* Invert R, row by row from the last one. */
-    MP_STEP void prepare(const qr<F, 0, 0>& h)
+    MP_STEP void prepare(const large_qr<F>& h)
     {
         const int nt = d_nt;
         const F* const r = &h.r[0];
@@ -113,7 +114,7 @@ public:
     {
     }
 
-    MP_FN void prepare(const qr<F, 0, 0>& h)
+    MP_FN void prepare(const large_qr<F>& h)
     {
         const int nt = d_nt;
         MP_ROLLED
@@ -199,7 +200,7 @@ public:
 private:
     const constellation& d_constellation;
     const int d_nt;
-    qr<F, 0, 0> d_qr;
+    large_qr<F> d_qr;
     buffer<F, 0> d_z;
     typename estimate_of<F, MMSE>::type d_estimate;
 };

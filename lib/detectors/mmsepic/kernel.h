@@ -3,8 +3,8 @@
 /* MMSE with parallel interference cancellation (Studer, Fateh, Seethaler, 2011). */
 #pragma once
 #include "common/cavity.h"
+#include "common/large_qr.h"
 #include "common/options.h"
-#include "common/qr.h"
 #include "common/soft_symbols.h"
 
 namespace mimopack {
@@ -142,7 +142,7 @@ private:
     const mmsepic_layer<F, WIDTH> d_layer;
     const extent<NT> d_nt;
     const int d_iterations;
-    qr<F, NT, NR> d_qr;
+    typename sized_qr<F, NT, NR>::type d_qr;
     cavity<F, NT, true> d_cavity;
     buffer<F, 2 * NT * NT> d_r; /* column-major */
     buffer<F, 2 * NT> d_z, d_mean;

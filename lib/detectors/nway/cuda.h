@@ -35,15 +35,15 @@ MP_FN auto make_nway_with(arena<lane>& a)
         return team_kernel < team_nway<program::width, ORDER, float>,
                often_dependent && team_nway<program::width, ORDER, double>::possible > ();
     else
-        return nway_detector<lane, search_tx, search_rx, program::width>(
-            a,
-            program::points,
-            layers<search_tx>(),
-            antennas<search_rx>(),
-            passes,
-            o.llr_clip,
-            ORDER,
-            o.llr_method);
+        return sized<nway_detector<lane, search_tx, search_rx, program::width>,
+                     search_tx>(a,
+                                program::points,
+                                layers<search_tx>(),
+                                antennas<search_rx>(),
+                                passes,
+                                o.llr_clip,
+                                ORDER,
+                                o.llr_method);
 }
 
 template <class Lane>

@@ -70,7 +70,7 @@ public:
     MP_FN static auto make_serial(arena<lane>& a)
     {
         constexpr nway_options o = program::options();
-        return nway_detector<lane, 0, 0, WIDTH>(
+        return sized<nway_detector<lane, 0, 0, WIDTH>, 0>(
             a, program::points, layers(), antennas(), passes(), o.llr_clip, ORDER, false);
     }
 

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+#include "common/qr_reduced_search.h"
 #include "cpu/driver.h"
 #include "cpu/options.h"
 #include "cpu/sizes.h"
@@ -25,7 +26,7 @@ std::size_t run_width(const plan& p, const batch& b, float llr_clip)
         p,
         b,
         [&](arena<simd>& a) {
-            return softsphere<simd, 0, 0, WIDTH>(
+            return qr_reduced_search<simd, softsphere<simd, 0, 0, WIDTH>>(
                 a, p.points, p.num_tx, p.num_rx, llr_clip);
         },
         [](auto& kernel, const std::size_t*, int count) { kernel.set_live(count); });

@@ -41,7 +41,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return sliced_search<lane, NT, NR, WIDTH>(
             a, program::points, layers(), antennas(), o.llr_clip, false);
     else
-        return softsphere<lane, soft_tx, soft_rx, WIDTH>(
+        return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
             a, program::points, layers<soft_tx>(), antennas<soft_rx>(), o.llr_clip);
 }
 
