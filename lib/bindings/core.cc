@@ -143,7 +143,8 @@ public:
                        float int8_scale,
                        int threads,
                        const std::optional<byte_array>& hard,
-                       std::optional<count_array> nodes) const
+                       std::optional<count_array> nodes,
+                       const std::optional<complex_array>& noise_cov) const
     {
         batch b{};
         b.n = y.shape(0);
@@ -168,6 +169,10 @@ public:
         if (nodes) {
             b.nodes = nodes->mutable_data();
             b.nodes_per_vector = nodes->shape(1);
+        }
+        if (noise_cov) {
+            b.noise_cov = reinterpret_cast<const float*>(noise_cov->data());
+            b.cov_per_matrix = noise_cov->shape(0) > 1;
         }
         return run_batch(b, threads, [&](const batch& all) { return run(all); });
     }
@@ -321,7 +326,8 @@ PYBIND11_MODULE(_core, m)
              py::arg("int8_scale"),
              py::arg("threads"),
              py::arg("hard") = py::none(),
-             py::arg("nodes") = py::none())
+             py::arg("nodes") = py::none(),
+             py::arg("noise_cov") = py::none())
         .def_property_readonly("isa", &detector::isa);
     m.def("load_module", &load_module, py::arg("path"));
 }

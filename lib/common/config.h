@@ -60,6 +60,7 @@ MP_FN int lowest_bit(unsigned bits)
 }
 
 constexpr float infinity = __builtin_bit_cast(float, 0x7f800000);
+constexpr float not_a_number = __builtin_bit_cast(float, 0x7fc00000);
 constexpr float no_metric = 1e30f;     /* a hypothesis without candidates */
 constexpr float largest_prior = 1e30f; /* limit of a vector's sum of |LLR| */
 /* Limits of |y|^2 and of a column's |h|^2. The metric of any candidate for up to 60

@@ -9,6 +9,7 @@
 #include "common/aligned_memory.h"
 #include "common/bit_order.h"
 #include "common/storage.h"
+#include "common/whitening.h"
 #include "cpu/plan.h"
 #include "cpu/transpose.h"
 
@@ -173,7 +174,7 @@ struct lane_sizes {
     MP_FN int h() const { return 2 * nr * nt; }
     MP_FN int y() const { return 2 * nr; }
     MP_FN int llr() const { return nt * bits; }
-    MP_FN int longest() const { return h() > llr() ? h() : llr(); }
+    MP_FN int covariance() const { return 2 * nr * nr; }
 };
 
 /* Inputs and results of the vectors in a thread's lanes, between batch and kernel. */
@@ -185,6 +186,7 @@ struct lane_data {
     simd *h, *y, *shift, *prior, *canonical_prior, *llr, *ordered_llr;
     float* scratch;
     simd noise_var;
+    noise_whitener<simd, NR> whitener;
 
     MP_FN lane_data(const plan& p_, const batch& b_, arena<simd>& a)
         : p(p_),
@@ -197,9 +199,27 @@ struct lane_data {
           canonical_prior(a.take(size.llr())),
           llr(a.take(size.llr())),
           ordered_llr(a.take(size.llr())),
-          scratch(reinterpret_cast<float*>(a.take(size.longest()))),
-          noise_var(b_.noise_var[0])
+          scratch(reinterpret_cast<float*>(a.take(longest()))),
+          noise_var(b_.noise_var[0]),
+          whitener(a, p_.num_rx, b_.noise_cov)
     {
+    }
+
+    /* Lanes of the longest row that goes through scratch */
+    MP_FN int longest() const
+    {
+        const int row = size.h() > size.llr() ? size.h() : size.llr();
+        return b.noise_cov && size.covariance() > row ? size.covariance() : row;
+    }
+
+    /* Prepare what all vectors have in common. */
+    MP_FN void begin()
+    {
+        if (!b.noise_cov || b.cov_per_matrix)
+            return;
+        for (int i = 0; i < size.covariance(); ++i)
+            whitener.factor[i] = simd(b.noise_cov[i]);
+        whitener.factorise();
     }
 
     MP_STEP void load_matrices(const lane_places& at)
@@ -214,6 +234,19 @@ struct lane_data {
             h);
         if (own && at.next_is_full)
             prefetch<false>(b.h + at.next * size.h(), simd::width * size.h());
+        if (b.noise_cov) {
+            if (b.cov_per_matrix) {
+                load_lanes(
+                    b.noise_cov,
+                    at.full() && own,
+                    [&](int l) { return at.matrix(l); },
+                    size.covariance(),
+                    scratch,
+                    &whitener.factor[0]);
+                whitener.factorise();
+            }
+            whitener.whiten(h, size.nt);
+        }
         if (p.points.layers)
             turn_columns(p.points.layers, size.nt, size.nr, h, shift);
     }
@@ -245,6 +278,8 @@ struct lane_data {
         auto usable = (simd(least_noise) < noise_var) & (noise_var < simd(largest_noise));
         if (b.prior)
             load_lanes(b.prior, at.full(), place, size.given, scratch, prior);
+        if (b.noise_cov)
+            whitener.whiten(y, extent<1>(1));
         for (int i = 0; p.points.layers && i < size.y(); ++i)
             y[i] = y[i] - shift[i];
         if (known())
@@ -321,6 +356,8 @@ std::size_t drive(const plan& p, const batch& b, Make make, const Hook& hook = H
         failed = !memory.get();
         space = arena<simd>{ static_cast<simd*>(memory.get()), 0 };
         lane_data<NT, NR> lanes(p, b, space);
+        if (!failed)
+            lanes.begin();
         auto kernel = make(space);
 
 #pragma omp for schedule(dynamic, division.share)

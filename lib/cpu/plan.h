@@ -34,6 +34,8 @@ struct batch {
     const float* h;         /* n/per_channel x nr x nt complex */
     const float* noise_var; /* n values, or one for all vectors */
     bool noise_per_vector;
+    const float* noise_cov; /* nr x nr complex for each matrix or for all, or null */
+    bool cov_per_matrix;
     const float* prior; /* n x nt*bits, or null */
     float* llr;         /* n x nt*bits; either llr or llr_int8 is null */
     std::int8_t* llr_int8;
@@ -67,7 +69,7 @@ struct detector_module {
 };
 
 /* To be raised whenever plan, batch or detector_entry changes */
-constexpr int module_version = 4;
+constexpr int module_version = 5;
 
 struct code_decoders; /* see codes/decoders.h */
 

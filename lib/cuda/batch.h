@@ -3,6 +3,7 @@
 /* A call's arrays, and a thread's share of them */
 #pragma once
 #include "common/storage.h"
+#include "common/whitening.h"
 #include "cuda/rows.h"
 
 namespace mimopack {
@@ -16,6 +17,7 @@ struct batch {
     const float *y, *h;
     const float* noise_var; /* n, or null for a common one */
     float common_noise_var;
+    const float* noise_cov; /* nr x nr complex, see program::covariance, or null */
     const float* prior; /* n x nt*bits, or null */
     void* llr;
     float int8_scale;
@@ -76,6 +78,50 @@ struct batch {
     }
 };
 
+/* The whitening of a thread's vectors. One covariance for all is factorised once in a
+ * block. */
+template <int COVARIANCE>
+struct vector_whitening {
+    static constexpr int nr = program::num_rx;
+    static constexpr bool common = COVARIANCE == 1, each = COVARIANCE == 2;
+    noise_whitener<lane, program::fixed_rx, each ? program::fixed_rx : 0> whitener;
+
+    MP_FN vector_whitening(arena<lane>& a) : whitener(a, antennas(), each) {}
+
+    /* Called by all threads of the block */
+    MP_FN void begin(const batch& all)
+    {
+        if constexpr (common) {
+            __shared__ float memory[2 * nr * nr + nr];
+            whitener.factor.data = reinterpret_cast<lane*>(memory);
+            whitener.inverse.data = reinterpret_cast<lane*>(memory + 2 * nr * nr);
+            for (int i = threadIdx.x; i < 2 * nr * nr; i += MIMOPACK_THREADS)
+                memory[i] = all.noise_cov[i];
+            __syncthreads();
+            if (threadIdx.x == 0)
+                whitener.factorise();
+            __syncthreads();
+        }
+    }
+
+    MP_FN void whiten_matrix(const batch& all, unsigned long long chunk, lane* matrix)
+    {
+        if constexpr (each) {
+            load_row<nr * nr>(all.noise_cov + all.place_of(chunk) * (2 * nr * nr),
+                              &whitener.factor[0]);
+            whitener.factorise();
+        }
+        if constexpr (common || each)
+            whitener.whiten(matrix, extent<program::fixed_tx>(layers()));
+    }
+
+    MP_FN void whiten_vector(lane* received) const
+    {
+        if constexpr (common || each)
+            whitener.whiten(received, extent<1>(1));
+    }
+};
+
 /* A thread's matrix and vector. LLRs are in the call's order in known and ordered, in the
  * kernel's order in canonical and found. */
 struct vector_arrays {
@@ -85,6 +131,7 @@ struct vector_arrays {
     buffer<lane, 2 * nr> received;
     buffer<lane, 0> shift; /* see turn_columns() */
     buffer<lane, num_llr> known, canonical, found, ordered;
+    vector_whitening<program::covariance> whitening;
 
     MP_FN vector_arrays(arena<lane>& a)
         : matrix(a, 2 * program::num_rx * program::num_tx),
@@ -93,7 +140,8 @@ struct vector_arrays {
           known(a, program::num_tx * program::bits),
           canonical(a, program::num_tx * program::bits),
           found(a, program::num_tx * program::bits),
-          ordered(a, program::num_tx * program::bits)
+          ordered(a, program::num_tx * program::bits),
+          whitening(a)
     {
     }
 };

@@ -88,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(
            const float* __restrict__ h,
            const float* __restrict__ noise_var,
            float common_noise_var,
+           const float* __restrict__ noise_cov,
            const float* __restrict__ prior,
            void* __restrict__ llr,
            float int8_scale,
@@ -96,9 +97,8 @@ extern "C" __global__ void __launch_bounds__(
            unsigned long long* counters)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    const batch all{ n,           chunks,           chunk, per_matrix, y,          h,
-                     noise_var,   common_noise_var, prior, llr,        int8_scale, hard,
-                     counters + 1 };
+    const batch all{ n,         chunks, chunk, per_matrix, y,    h,          noise_var, common_noise_var,
+                     noise_cov, prior,  llr,   int8_scale, hard, counters + 1 };
     const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
         atomicAdd(counters, static_cast<unsigned long long>(erased));

@@ -49,6 +49,7 @@ MP_FN bool detect_vector(Kernel& kernel,
                          bool stores)
 {
     all.load_received(vector, &arrays.received[0]);
+    arrays.whitening.whiten_vector(&arrays.received[0]);
     for (int i = 0; program::has_layers && i < 2 * antennas(); ++i)
         arrays.received[i] = arrays.received[i] - arrays.shift[i];
     const lane noise = all.load_noise(vector);
@@ -82,6 +83,7 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
     const int rank = threadIdx.x % 32;
     unsigned erased = 0;
     unsigned long long first = (blockIdx.x * in_block + threadIdx.x / 32) * at_once;
+    arrays.whitening.begin(all);
     while (first < all.chunks) {
         const unsigned long long left = all.chunks - first;
         const int rows = left < at_once ? static_cast<int>(left) : at_once;
@@ -90,6 +92,7 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
         const unsigned long long chunk = first + (exists ? rank : rows - 1);
         lane* const matrix = &arrays.matrix[0];
         all.load_matrix(chunk, matrix);
+        arrays.whitening.whiten_matrix(all, chunk, matrix);
         if constexpr (program::has_layers)
             turn_columns(
                 program::points.layers, layers(), antennas(), matrix, &arrays.shift[0]);

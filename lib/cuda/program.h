@@ -38,6 +38,8 @@ constexpr int num_hard = 0;
 constexpr bool prior_given = false, has_layers = false;
 constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false;
+/* Whether the noise has a covariance: 0 no, 1 one for all vectors, 2 one for each matrix */
+constexpr int covariance = 0;
 /* dynamic: vectors take unequal time, so warps take the next vectors when they are ready.
  * extrinsic: the a-priori LLRs are subtracted from the result. */
 constexpr bool dynamic = false, extrinsic = false;

@@ -1,13 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell host arrays (NumPy) from GPU arrays (CuPy) without importing CuPy."""
+"""Arrays of any library as NumPy or CuPy arrays that share their memory, and back.
+
+The backends process NumPy arrays on the host and CuPy arrays on GPUs. ``native`` makes such an
+array of a PyTorch tensor, a JAX array, or any object that speaks DLPack or CUDA's array interface;
+``like`` turns a result back into an array of the caller's library. Data stay on their device. This
+module imports no library but NumPy, and CuPy for arrays on a GPU: if a caller has a tensor, the
+tensor's library is imported already.
+"""
+
+import sys
+from contextlib import nullcontext
 
 import numpy
+
+CPU, CUDA = 1, 2    # device types of DLPack
 
 
 def is_device_array(value):
     """Return whether a value is a CuPy array, without importing CuPy."""
-    return type(value).__module__.partition(".")[0] == "cupy"
+    return _library(value) == "cupy"
 
 
 def array_module(value):
@@ -16,6 +28,95 @@ def array_module(value):
         import cupy
         return cupy
     return numpy
+
+
+def _library(value):
+    return type(value).__module__.partition(".")[0]
+
+
+def native(name, value):
+    """Return an array as a NumPy or CuPy array that shares its memory.
+
+    Args:
+        name: name of the argument, for errors.
+        value: an array of any library, or a list or number, of which NumPy makes an array.
+
+    Raises:
+        ValueError: the value is no array, or is on a device that is neither the host nor a GPU of
+            CUDA.
+        ImportError: the array is on a GPU, and CuPy cannot be imported.
+    """
+    if isinstance(value, numpy.ndarray) or is_device_array(value):
+        return value
+    if _library(value) == "torch":    # whose transposes and conjugates are lazy
+        value = value.detach().resolve_conj().resolve_neg()
+    if hasattr(value, "__dlpack_device__"):
+        kind = value.__dlpack_device__()[0]
+        if kind == CUDA:
+            return _cupy().from_dlpack(value)
+        if kind != CPU:
+            raise ValueError(f"{name}: got an array on a device of DLPack's type {int(kind)}, must "
+                             "be on the host or a GPU of CUDA")
+        # NumPy's own from_dlpack() makes a read-only array, and refuses those of JAX.
+        return value.numpy() if _library(value) == "torch" else numpy.asarray(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return _cupy().asarray(value)
+    try:
+        array = numpy.asarray(value)
+    except ValueError:    # lists of different lengths
+        array = numpy.asarray(None)
+    if array.dtype.kind not in "biufc":
+        kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
+        raise ValueError(f"{name}: got {kind}, must be an array: NumPy, CuPy, PyTorch, JAX, or any "
+                         "other that speaks DLPack")
+    return array
+
+
+def like(result, model):
+    """Return a NumPy or CuPy array as an array of the library of ``model``, on the same device."""
+    library = _library(model)
+    if library == "torch":
+        return sys.modules["torch"].from_dlpack(result)
+    if library in ("jax", "jaxlib"):
+        return sys.modules["jax"].dlpack.from_dlpack(result)
+    if library == "numba":
+        return sys.modules["numba"].cuda.as_cuda_array(result)
+    if hasattr(model, "__array_namespace__") and not isinstance(model, numpy.ndarray):
+        return model.__array_namespace__().from_dlpack(result)
+    return result
+
+
+def stream_of(value):
+    """Return a context in which CuPy's current stream is that of the caller's library.
+
+    PyTorch has a current stream of its own. JAX synchronises streams through DLPack.
+    """
+    if _library(value) != "torch" or value.device.type != "cuda":
+        return nullcontext()
+    stream = sys.modules["torch"].cuda.current_stream(value.device)
+    return _Stream(stream.cuda_stream, value.device.index)
+
+
+class _Stream:
+    """A context with a GPU and a stream of another library as CuPy's current ones."""
+
+    def __init__(self, address, gpu):
+        cuda = _cupy().cuda
+        self._device, self._stream = cuda.Device(gpu), cuda.ExternalStream(address, gpu)
+
+    def __enter__(self):
+        self._device.__enter__()
+        self._stream.__enter__()
+
+    def __exit__(self, *error):
+        self._stream.__exit__(*error)
+        self._device.__exit__(*error)
+
+
+def _cupy():
+    from .cuda.device import cupy
+
+    return cupy()
 
 
 class Constant:

@@ -17,7 +17,8 @@ from nvrtc import Program
 # (detector, parameters, call), 4x4 with 16-QAM unless the parameters say otherwise
 REGISTERS = [    # Each thread has its vector's arrays in registers.
     ("mmse", {}, {}), ("kbest", {"k": 16}, {}), ("sfsd", {}, {}),
-    ("fpfsd", {"llr_method": "logsum"}, {"matrix_each": False})]
+    ("fpfsd", {"llr_method": "logsum"}, {"matrix_each": False}),
+    ("nway", {}, {"covariance": 1}), ("nway", {}, {"covariance": 2})]
 # A case for each form: the usual one of each detector, then those for other sizes and calls.
 FORMS = [
     *((name, {}, {"has_prior": kind.SUPPORTS_PRIOR}) for name, kind in detectors.REGISTRY.items()),
@@ -71,6 +72,11 @@ def test_forms(name, own, call):
 def test_an_old_architecture(name, own):
     """It lacks reductions by a warp, tensor cores, and copies without registers."""
     compile_program(name, own, {}, "sm_75", CHECK)
+
+
+def test_whitening_in_memory():
+    program = Program(source.WHITENING, "sm_90", source.OPTIONS)
+    assert program.error is None and set(program.registers) == {"factorise", "whiten"}
 
 
 def test_the_program_that_tells_the_size():

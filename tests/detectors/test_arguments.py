@@ -182,7 +182,7 @@ DETECT = [
 def test_detect(changed, message, backend):
     det = detectors.MMSE(backend=backend)
     with pytest.raises(ValueError) as caught:
-        det.detect(**arrays(**changed))
+        det.detect(**arrays(**changed), strict=True)
     assert message in str(caught.value)
 
 
@@ -191,7 +191,7 @@ def test_read_only_out():
     out = np.zeros((12, 16), np.float32)
     out.flags.writeable = False
     with pytest.raises(ValueError, match="out: got a read-only array"):
-        detectors.ZF().detect(**arrays(out=out))
+        detectors.ZF().detect(**arrays(out=out), strict=True)
 
 
 @pytest.mark.parametrize("name", list(detectors.REGISTRY))
@@ -200,7 +200,7 @@ def test_prior_where_there_is_none(name):
     y, h, noise_var, bits = problem(6, 2, 2, "qam16", 20)
     prior = np.zeros(bits.shape, np.float32)
     if det.SUPPORTS_PRIOR:
-        with pytest.raises(ValueError, match=r"prior: got shape \(5, 8\), must be \(6, 8\)"):
+        with pytest.raises(ValueError, match=r"prior: got shape \(5, 8\), must fit"):
             det.detect(y, h, noise_var, prior=prior[:5])
     else:
         with pytest.raises(ValueError, match=f"prior: {name} takes no a-priori LLRs"):

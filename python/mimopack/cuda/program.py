@@ -25,31 +25,36 @@ THREADS_WANTED = 512
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
-_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 2Q f4x 3Q")
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 3Q")
 
 # The kernel and its handle; the floats in a thread's arena, and whether it is in global memory; the
 # number of blocks that a multiprocessor runs at a time; the number of threads that take a vector if
-# vectors are few, and of those that always take one together.
-_Compiled = namedtuple("_Compiled", "kernel function arena is_global blocks most_threads team")
+# vectors are few, and of those that always take one together; whether the kernel whitens.
+_Compiled = namedtuple("_Compiled",
+                       "kernel function arena is_global blocks most_threads team whitens")
+# Threads in a block of the kernels that whiten in memory.
+_WHITENING_THREADS = 128
 
 
 class Variant(NamedTuple):
     """The properties of a batch that select its program.
 
     Attributes:
-        has_prior, matrix_each, as_int8, num_hard: see ``source.program``.
+        has_prior, matrix_each, as_int8, num_hard, covariance: see ``source.program``.
     """
 
     has_prior: bool
     matrix_each: bool
     as_int8: bool
     num_hard: int
+    covariance: int = 0
 
     @classmethod
     def of(cls, batch):
         """Return the variant for a ``DetectBatch``."""
         return cls(batch.prior is not None, batch.per_channel == 1, batch.out.dtype == np.int8,
-                   batch.num_hard)
+                   batch.num_hard,
+                   0 if batch.noise_cov is None else 1 if len(batch.noise_cov) == 1 else 2)
 
 
 class Program:
@@ -82,31 +87,40 @@ class Program:
             sizes = module.empty(3, np.uint64)
             arena_size((1,), (1,), (sizes,))
             arena, most_threads, team = map(int, sizes.get())
+            whitens = team == 1 and source.is_small(self._plan)
+            if variant.covariance and not whitens:
+                self._compiled[variant] = self._compile(variant._replace(covariance=0))
+                return self._compiled[variant]
             detect = kernel(source.program(self._plan, arena, *variant), "detect", self.device)
             function = detect.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 function, self._threads, 0)
             self._compiled[variant] = _Compiled(
                 detect, function, arena, team > 1 or arena > source.LARGEST_LOCAL_ARENA,
-                max(1, blocks), most_threads, team)
+                max(1, blocks), most_threads, team, whitens)
         return self._compiled[variant]
 
-    def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, prior, out,
-               int8_scale, hard, counters, stream):
+    def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
+               out, int8_scale, hard, counters, stream):
         """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
             variant: :class:`Variant`, which selects the kernel.
             n: number of vectors; each group of per_channel vectors shares a matrix.
-            y, h, noise_var, prior, out, hard, counters: addresses on the GPU, 0 for an absent
-                array. Addresses of complex numbers and of LLRs are multiples of 16. counters has
-                COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to the
-                first 8.
+            y, h, noise_var, noise_cov, prior, out, hard, counters: addresses on the GPU, 0 for an
+                absent array. Addresses of complex numbers and of LLRs are multiples of 16. counters
+                has COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to
+                the first 8.
             common_noise_var: noise_var of all vectors, if the array is absent.
             int8_scale: number of int8 steps for an LLR of 1.
             stream: CuPy stream.
         """
         compiled = self._compile(variant)
+        if variant.covariance and not compiled.whitens:
+            with stream:
+                whitened = self._whitened(n, per_channel, y, h, noise_cov,
+                                          variant.covariance == 1)    # alive until queued
+            y, h = whitened[0].ptr, whitened[1].ptr
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED // compiled.team)
         blocks = min(-(-(n // chunk) * compiled.most_threads // self._threads),
                      self._processors * compiled.blocks)
@@ -118,10 +132,33 @@ class Program:
                 scratch = cupy().cuda.alloc(blocks * block_bytes)
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
-            common_noise_var, prior, out, int8_scale, hard, scratch.ptr if scratch else 0,
-            counters)
+            common_noise_var, noise_cov, prior, out, int8_scale, hard,
+            scratch.ptr if scratch else 0, counters)
         cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
+
+    def _whitened(self, n, per_channel, y, h, noise_cov, is_common):
+        """Return copies of y and h in memory that are whitened on the current stream."""
+        num_tx, num_rx, matrices = self._plan["num_tx"], self._plan["num_rx"], n // per_channel
+        stream = cupy().cuda.get_current_stream()
+        factorise, whiten = (kernel(source.WHITENING, name, self.device)
+                             for name in ("factorise", "whiten"))
+
+        def copied(address, size):
+            memory = cupy().cuda.alloc(8 * size)
+            memory.copy_from_device_async(_memory(address, 8 * size), 8 * size, stream)
+            return memory
+
+        count = 1 if is_common else matrices
+        factors = copied(noise_cov, count * num_rx**2)
+        factorise((count,), (_WHITENING_THREADS,), (factors, np.int32(num_rx)))
+        both = copied(y, n * num_rx), copied(h, matrices * num_rx * num_tx)
+        for memory, number, columns, period in ((both[0], n, 1, per_channel),
+                                                (both[1], matrices, num_tx, 1)):
+            whiten((-(-number * columns // _WHITENING_THREADS),), (_WHITENING_THREADS,),
+                   (memory, np.uint64(number), np.int32(columns), factors,
+                    np.uint64(0 if is_common else period), np.int32(num_rx)))
+        return both
 
     def _room(self):
         """Return the bytes of global memory that the threads' arrays may take."""
@@ -143,7 +180,7 @@ class Program:
         Returns:
             A ``Count`` of the erased vectors.
         """
-        y, h, noise_var, prior, out, int8_scale, _, hard, _ = batch
+        y, h, noise_var, prior, out, int8_scale, _, hard, _, noise_cov = batch
         module = cupy()
         with current(self.device):
             if hard is not None:
@@ -155,15 +192,16 @@ class Program:
             if n:
                 common = not is_device_array(noise_var)
                 # copies of misaligned arrays live until the kernel is queued
-                aligned = [None if array is None else _aligned(array) for array in (y, h, prior)]
+                aligned = [None if array is None else _aligned(array)
+                           for array in (y, h, prior, noise_cov)]
                 target = out if out.data.ptr % 16 == 0 else module.empty_like(out)
-                y_at, h_at, prior_at, noise_at, out_at, hard_at = (
+                y_at, h_at, prior_at, covariance_at, noise_at, out_at, hard_at = (
                     0 if array is None else array.data.ptr
                     for array in (*aligned, None if common else noise_var, target, hard))
                 self.launch(
                     Variant.of(batch), n, batch.per_channel, y_at, h_at, noise_at,
-                    float(noise_var[0]) if common else 0, prior_at, out_at, int8_scale, hard_at,
-                    counters.ptr, stream)
+                    float(noise_var[0]) if common else 0, covariance_at, prior_at, out_at,
+                    int8_scale, hard_at, counters.ptr, stream)
                 if target is not out:
                     out[...] = target
         return Count(counters, stream)
@@ -176,6 +214,12 @@ def _chunk(n, per_channel, threads):
     divisors = (size for i in range(1, isqrt(per_channel) + 1) if per_channel % i == 0
                 for size in (i, per_channel // i))
     return max(size for size in divisors if size <= most)
+
+
+def _memory(address, size):
+    """Return CuPy's pointer to memory at an address, which somebody else owns."""
+    memory = cupy().cuda.UnownedMemory(address, size, None)
+    return cupy().cuda.MemoryPointer(memory, 0)
 
 
 def _aligned(array):
@@ -224,7 +268,7 @@ class CudaBackend:
         return self._pipeline.run(self._host_batch(batch)) if batch.n else 0
 
     def _host_batch(self, batch):
-        y, h, noise_var, prior, out, int8_scale, threads, hard, _ = batch
+        y, h, noise_var, prior, out, int8_scale, threads, hard, _, noise_cov = batch
         common = noise_var.size == 1
         variant, common_noise_var = Variant.of(batch), float(noise_var[0]) if common else 0.0
         inputs = [HostArray("y", y), HostArray("h", h, per_matrix=True)]
@@ -234,14 +278,24 @@ class CudaBackend:
             inputs.append(HostArray("prior", prior))
         if hard is not None:
             inputs.append(HostArray("hard", np.ascontiguousarray(np.moveaxis(hard, 0, 1))))
+        common_covariance = {}
+        if variant.covariance == 1:
+            for gpu in self._devices:
+                with current(gpu):
+                    common_covariance[gpu] = cupy().asarray(noise_cov)
+                    cupy().cuda.get_current_stream().synchronize()    # other streams read it
+        elif variant.covariance:
+            inputs.append(HostArray("noise_cov", noise_cov, per_matrix=True))
         programs, per_channel = list(self.programs.values()), batch.per_channel
 
         def launch(gpu, items, at, stream):
             n = items.stop - items.start
             programs[gpu].launch(
                 variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
-                common_noise_var, at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0),
-                at["counters"], stream)
+                common_noise_var,
+                common_covariance[gpu].data.ptr if common_covariance else at.get("noise_cov", 0),
+                at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0), at["counters"],
+                stream)
 
         return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)
 

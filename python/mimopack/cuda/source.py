@@ -27,6 +27,9 @@ INCLUDE = next((path for path in (_HERE.parent / "include", _HERE.parents[2] / "
 OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
            f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
 
+# Program with the kernels ``factorise`` and ``whiten``.
+WHITENING = '#include "cuda/whiten.h"\n'
+
 
 @cache
 def headers():
@@ -61,7 +64,13 @@ def numbers(values):
     return "{ " + ", ".join(number(value) for value in values) + " }"
 
 
-def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0):
+def is_small(plan):
+    """Return whether loops over a plan's H are unrolled and its arrays may be in registers."""
+    return plan["num_tx"] * plan["num_rx"] <= LARGEST_UNROLLED
+
+
+def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
+            covariance=0):
     """Return the text of a program with the kernel ``detect``, or with ``arena_size``.
 
     ``arena_size`` returns the number of floats that a thread of ``detect`` needs for its arrays.
@@ -73,10 +82,12 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
         num_hard: number of hard solutions in a call.
         matrix_each: whether each vector has its own matrix.
         as_int8: whether the LLRs are int8.
+        covariance: 0 without a covariance of the noise, 1 with one for all vectors, 2 with one for
+            each matrix.
     """
     points = np.asarray(plan["points"], np.complex64)
     num_tx, num_rx = plan["num_tx"], plan["num_rx"]
-    small = num_tx * num_rx <= LARGEST_UNROLLED
+    small = is_small(plan)
     family, options = plan["family"], plan["options"]
     lists = {name: value for name, value in options.items() if isinstance(value, list)}
     layers = plan["layers"]
@@ -96,7 +107,7 @@ namespace program {{
 constexpr int num_tx = {num_tx}, num_rx = {num_rx};
 constexpr int fixed_tx = {num_tx if small else 0}, fixed_rx = {num_rx if small else 0};
 constexpr int bits = {bits}, width = {plan["width"]}, num_llr = {num_llr};
-constexpr int num_hard = {num_hard};
+constexpr int num_hard = {num_hard}, covariance = {covariance};
 constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(layers))};
 constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
 constexpr bool as_int8 = {number(as_int8)};

@@ -9,10 +9,11 @@ import numpy as np
 
 from .. import _core
 from .. import reference as references
-from ..arrays import is_device_array
+from ..arrays import is_device_array, stream_of
 from ..checks import array, positive
 from ..cuda.device import pinned_empty
 from ..cuda.program import CudaBackend
+from .arguments import AnyArguments
 from .batch import DetectBatch, random_batch
 from .settings import DetectorSettings
 
@@ -80,25 +81,47 @@ class Detector(DetectorSettings):
         """The CPU instruction set in use; None if the CPU is not used."""
         return self._core.isa if self._core else None
 
-    def detect(self, y, h, noise_var, prior=None, out=None):
+    def detect(self, y, h, noise_var=None, prior=None, out=None, *, noise_cov=None,
+               split_layers=False, strict=False):
         """Compute the LLRs of a batch of received vectors.
 
+        The arrays may be NumPy arrays, CuPy arrays, PyTorch tensors, JAX arrays, or any others that
+        speak DLPack. They may be strided, of double precision, and of any batch shape (...). The
+        detector makes C-contiguous arrays of single precision of those that are not, which costs
+        memory and time. With backends "cuda" and "auto" the arrays may be on one of the GPUs. The
+        detector then queues its work on the current CUDA stream of CuPy, or of PyTorch for its
+        tensors, and returns without waiting for the GPU.
+
         Args:
-            y: (n, nr) complex64, C-contiguous. With backends "cuda" and "auto" all arrays may be
-                CuPy arrays on one of the GPUs. The detector then queues its work on the current
-                CUDA stream and returns a CuPy array without waiting for the GPU.
-            h: (n/T, nr, nt) complex64, C-contiguous. Matrix k applies to the vectors k*T ...
-                (k+1)*T - 1, with T = n / len(h).
-            noise_var: noise power per complex receive dimension, linear: a positive scalar, or (n,)
-                float32 with one value per vector.
-            prior: (n, nt*m) float32 a-priori LLRs, for detectors that support them. The result is
-                then a-posteriori; with ``extrinsic=True`` the prior is subtracted from it.
-            out: (n, nt*m) float32, or int8 with llr_type="int8", C-contiguous; allocated if None.
+            y: (..., nr) complex.
+            h: (..., nr, nt) complex, broadcast to the vectors' shape: one matrix may belong to many
+                vectors, along any axis. Or (n/T, nr, nt) for y of shape (n, nr): matrix k then
+                applies to the vectors k*T ... (k+1)*T - 1. Vectors that share a matrix take less
+                time.
+            noise_var: noise power per complex receive dimension, linear: a positive scalar, or an
+                array with one value per vector, which is broadcast to (...).
+            prior: (..., nt*m) or (..., nt, m) a-priori LLRs, for detectors that support them. The
+                result is then a-posteriori; with ``extrinsic=True`` the prior is subtracted from
+                it.
+            out: array for the result, of its shape and type; allocated if None.
+            noise_cov: (..., nr, nr) covariance E[n n^H] of the noise, which takes the place of
+                noise_var: one for all vectors, one for each matrix, or one for each vector. It is
+                broadcast as h is; only its lower triangle is read. y and H are multiplied by the
+                inverse of its Cholesky factor. A vector whose covariance is not positive definite
+                in single precision is erased.
+            split_layers: whether the result has the shape (..., nt, m) instead of (..., nt*m). All
+                layers must have the same number of bits.
+            strict: whether to refuse what would be copied or converted: only NumPy and CuPy arrays
+                pass, C-contiguous, complex64 and float32, with y (n, nr), h (n/T, nr, nt),
+                noise_var a number or (n,), noise_cov (1, nr, nr) or (n/T, nr, nr), prior and out
+                (n, nt*m).
 
         Returns:
-            out: LLRs ln P(b=1)/P(b=0), layer-major, MSB first: out[:, i*m + k] belongs to bit k of
-                layer i. int8 LLRs are multiplied by ``llr_scale``, rounded and limited to +-127.
-                Vectors that cannot be detected get LLRs of 0; ``erasures`` counts them.
+            LLRs ln P(b=1)/P(b=0), (..., nt*m) float32, or int8 with llr_type="int8"; an array of
+                the same library and on the same device as y. They are layer-major, MSB first:
+                [..., i*m + k] belongs to bit k of layer i. int8 LLRs are multiplied by
+                ``llr_scale``, rounded and limited to +-127. Vectors that cannot be detected get
+                LLRs of 0; ``erasures`` counts them.
 
         Raises:
             ValueError: an argument does not match its description.
@@ -107,7 +130,37 @@ class Detector(DetectorSettings):
             KeyboardInterrupt: Ctrl-C was pressed; raised in the main thread only. ``out`` is then
                 written in part. A long search for a single vector runs to its end first.
         """
-        return self._detect(self._batch(y, h, noise_var, prior, out))
+        return self._detect_any(y, h, noise_var, prior, out, noise_cov, split_layers, strict)
+
+    def _detect_any(self, y, h, noise_var, prior, out, noise_cov, split_layers, strict, **extras):
+        """Detect arrays of any library, see ``detect``; extras are those of ``_batch``."""
+        layers = self._split(split_layers)
+        if (noise_var is None) == (noise_cov is None):
+            raise ValueError(f"noise_var: got {'none' if noise_var is None else 'also noise_cov'}, "
+                             "must be given, or noise_cov in its place")
+        with stream_of(y):
+            rows = None
+            try:
+                batch = self._batch(y, h, noise_var, prior, out, noise_cov, **extras)
+            except ValueError:
+                if strict:
+                    raise
+                rows = AnyArguments(self, y, h, noise_var, prior, noise_cov)
+                batch = self._batch(rows.y, rows.h, rows.noise_var, rows.prior, None,
+                                    rows.noise_cov, **extras)
+            llr = self._detect(batch)
+            if rows:
+                return rows.result(llr, out, layers)
+            return llr.reshape(len(llr), layers, -1) if layers else llr
+
+    def _split(self, split_layers):
+        """Return the number of layers if results have an axis for them; None otherwise."""
+        if not split_layers:
+            return None
+        if len({points.bits_per_symbol for points in self.layers}) > 1:
+            raise ValueError("split_layers: got True, but the layers have different numbers of "
+                             "bits")
+        return self.num_tx
 
     def checked(self, y, h, noise_var, prior):
         """Check the arguments of ``detect``.
@@ -132,14 +185,19 @@ class Detector(DetectorSettings):
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector), gpu)
         return y, h, noise_var, prior
 
-    def _batch(self, y, h, noise_var, prior, out, **extras):
+    def _batch(self, y, h, noise_var, prior, out, noise_cov=None, **extras):
         """Return the arguments of ``detect`` as a :class:`DetectBatch`.
 
         extras are hard and nodes, already checked.
         """
-        y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
+        y, h, noise_var, prior = self.checked(
+            y, h, 1.0 if noise_var is None else noise_var, prior)
         shape = (len(y), self.bits_per_vector)
         gpu = self._gpu_of(y)
+        if noise_cov is not None:
+            count = 1 if getattr(noise_cov, "shape", (0,))[0] == 1 else len(h)
+            extras["noise_cov"] = array("noise_cov", noise_cov, np.complex64,
+                                        (count, self.num_rx, self.num_rx), gpu)
         if out is not None:
             out = array("out", out, self.llr_dtype, shape, gpu)
             if gpu is None and not out.flags.writeable:
@@ -164,7 +222,7 @@ class Detector(DetectorSettings):
             return self._cpu_backend().detect(*batch)
         llr, erased = references.run(
             self.reference, batch.y, batch.h, batch.noise_var, self.constellation, batch.prior,
-            hard=batch.hard, needs_rank=self.NEEDS_RANK)
+            hard=batch.hard, needs_rank=self.NEEDS_RANK, noise_cov=batch.noise_cov)
         return self._write(batch, llr, erased)
 
     def _on_cuda(self, batch):

@@ -28,6 +28,8 @@ class DetectBatch(NamedTuple):
         hard: (iterations, n, nt*m) uint8 hard solutions that the detector starts from, or None.
         nodes: (n, team_size) uint32 counters of visited nodes, which the detector adds to; or None.
             Only PSD has a team_size other than 1.
+        noise_cov: (n/T, nr, nr) or (1, nr, nr) complex64 covariance of the noise, or None.
+            noise_var is 1 then.
     """
 
     y: Any
@@ -39,6 +41,7 @@ class DetectBatch(NamedTuple):
     threads: int
     hard: Any = None
     nodes: Any = None
+    noise_cov: Any = None
 
     @property
     def n(self):

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from ..arrays import native
 from ..checks import array
 from .base import Detector
 from .parameters import Parameter
@@ -63,17 +64,18 @@ class BitFlip(_Cancelling):
     def candidates(self):
         return 1 + self.bits_per_vector
 
-    def detect(self, y, h, noise_var, prior=None, out=None, hard=None):
+    def detect(self, y, h, noise_var=None, prior=None, out=None, hard=None, *, noise_cov=None,
+               split_layers=False, strict=False):
         """Compute the LLRs of a batch of received vectors; see ``Detector.detect``.
 
         Args:
-            y, h, noise_var, prior, out: see ``Detector.detect``.
-            hard: (iterations, n, nt*m) uint8 bits in the order of the LLRs: all hard solutions so
-                far. Allowed values are 0 and 1; in CuPy arrays any other value counts as 1. Each
-                call makes the candidate lists of all solutions and combines them; the detector
-                keeps no lists between calls. None stands for ZF-SIC's solution. To include ZF-SIC's
-                list, pass its decisions as the first solution: ``hard_decisions`` of the LLRs of
-                ``ZFSIC``.
+            y, h, noise_var, prior, out, noise_cov, split_layers, strict: see ``Detector.detect``.
+            hard: (iterations, n, nt*m) uint8 bits in the order of the LLRs, for y of shape (n, nr):
+                all hard solutions so far. Allowed values are 0 and 1; in arrays on a GPU any other
+                value counts as 1. Each call makes the candidate lists of all solutions and combines
+                them; the detector keeps no lists between calls. None stands for ZF-SIC's solution.
+                To include ZF-SIC's list, pass its decisions as the first solution:
+                ``hard_decisions`` of the LLRs of ``ZFSIC``.
 
         Returns:
             out: as in ``Detector.detect``.
@@ -85,14 +87,15 @@ class BitFlip(_Cancelling):
         extras = {}
         if hard is not None:
             n = len(y) if getattr(y, "ndim", 0) else "n"
-            gpu = self._gpu_of(y)
+            hard, gpu = native("hard", hard), self._gpu_of(native("y", y))
             hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), gpu)
             if len(hard) == 0:
                 raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
             if gpu is None and hard.size and hard.max() > 1:    # max() on a GPU would wait
                 raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
             extras["hard"] = hard
-        return self._detect(self._batch(y, h, noise_var, prior, out, **extras))
+        return self._detect_any(y, h, noise_var, prior, out, noise_cov, split_layers, strict,
+                                **extras)
 
     def reference(self, y, h, noise_var, constellation, hard=None, **prior):
         starts = {}

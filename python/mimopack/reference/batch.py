@@ -42,9 +42,38 @@ def undetectable(y, h, noise_var, prior=None, needs_rank=True):
     return ~good, ~fit
 
 
+def whitened(y, h, noise_cov):
+    """Return y and h multiplied by the inverse of the noise's Cholesky factor.
+
+    Where a covariance is not positive definite they are NaN, so that the vectors are erased. A
+    pivot that is less than the rounding of float32 does not count as positive.
+
+    Args:
+        y, h, noise_cov: those of ``run``.
+    """
+    y, h = np.array(y, np.complex128), np.array(h, np.complex128)
+    period = len(y) // max(1, len(h))
+    for k in range(len(h)):
+        covariance = np.asarray(noise_cov[k if len(noise_cov) > 1 else 0], np.complex128)
+        vectors = y[k * period:(k + 1) * period]
+        variances = covariance.diagonal().real
+        try:
+            factor = np.linalg.cholesky(covariance)    # reads the lower triangle
+            pivots = factor.diagonal().real**2
+            positive = (pivots > 1e-7 * len(pivots) * variances).all()
+        except np.linalg.LinAlgError:
+            positive = False
+        if not (positive and (variances > SMALLEST).all() and (variances < LARGEST).all()):
+            vectors[:], h[k] = np.nan, np.nan
+            continue
+        h[k] = np.linalg.solve(factor, h[k])
+        vectors[:] = np.linalg.solve(factor, vectors.T).T
+    return y, h
+
+
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")    # what comes of it is erased
 def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=None,
-        needs_rank=True, **parameters):
+        needs_rank=True, noise_cov=None, **parameters):
     """Apply a reference detector to a batch.
 
     Args:
@@ -56,12 +85,16 @@ def run(detector, y, h, noise_var, constellation, prior=None, width=None, hard=N
         width: number of values that the detector returns for a vector; None for nt*m LLRs.
         hard: (iterations, n, nt*m) hard solutions for a detector that takes them, or None.
         needs_rank: whether a vector is erased if its h has no full column rank.
+        noise_cov: (n/T, nr, nr) or (1, nr, nr) covariance of the noise, with a noise_var of 1; or
+            None.
         parameters: further arguments of the detector.
 
     Returns:
         (llr (n, width) float64, erased (n,) bool).
     """
     noise_var = np.broadcast_to(noise_var, len(y))
+    if noise_cov is not None:
+        y, h = whitened(y, h, noise_cov)
     erased, _ = undetectable(y, h, noise_var, prior, needs_rank)
     llr = np.zeros((len(y), width or bits_per_vector(constellation, h.shape[2])))
     for i in np.flatnonzero(~erased):
