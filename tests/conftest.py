@@ -16,6 +16,8 @@ from source_tree import PACKAGES, ROOT
 from wifi_sky import make_sky
 from wifi_statistics import receive_frames
 
+collect_ignore = ["sionna"]    # scripts/test.sh --sionna runs it in an environment of its own
+
 
 @pytest.fixture(scope="session")
 def companion(tmp_path_factory):

@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "iterative",
-                "recording", "reference", "sim", "wifi"}:
+                "recording", "reference", "sim", "sionna", "wifi"}:
         return import_module(f"{__name__}.{name}")
     unknown = f"module {__name__!r} has no attribute {name!r}"
     if not name.startswith("_"):
