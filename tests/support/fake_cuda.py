@@ -140,7 +140,7 @@ class Fake:
         core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
         return programs._Compiled(None, len(Fake.kernels) - 1, arena=0, is_global=False, blocks=2,
-                                  most_threads=1, team=1)
+                                  most_threads=1, team=1, whitens=True)
 
     @staticmethod
     def _launch(function, *rest):
@@ -151,8 +151,8 @@ class Fake:
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
-        places = view(arguments, np.uint64, 14)
-        (n, _, chunk, per_matrix, y, h, noise, common, prior, out, scale, hard, _,
+        places = view(arguments, np.uint64, 15)
+        (n, _, chunk, per_matrix, y, h, noise, common, covariance, prior, out, scale, hard, _,
          counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
@@ -161,13 +161,16 @@ class Fake:
 
         def run():
             llr = view(out, np.int8 if variant.as_int8 else np.float32, n, bits)
+            matrices = n // (per_matrix * chunk)
             lost = core.detect(
-                view(y, np.complex64, n, nr),
-                view(h, np.complex64, n // (per_matrix * chunk), nr, nt),
+                view(y, np.complex64, n, nr), view(h, np.complex64, matrices, nr, nt),
                 view(noise, np.float32, n) if noise else np.array([common], np.float32),
                 view(prior, np.float32, n, bits) if prior else None, llr, scale, 1,
                 hard=(np.ascontiguousarray(np.moveaxis(
-                    view(hard, np.uint8, n, variant.num_hard, bits), 0, 1)) if hard else None))
+                    view(hard, np.uint8, n, variant.num_hard, bits), 0, 1)) if hard else None),
+                noise_cov=(view(covariance, np.complex64,
+                                matrices if variant.covariance == 2 else 1, nr, nr)
+                           if covariance else None))
             erased, taken = view(counters, np.uint64, 2)
             assert erased == taken == 0
             view(counters, np.uint64, 2)[:] = lost, n
