@@ -10,7 +10,7 @@ SIDEBAR = {
     "Start": ["README", "docs/install", "docs/glossary"],
     "Tutorials": ["docs/first-flowgraph", "docs/own-detector"],
     "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
-               "docs/iterative", "docs/simulation", "docs/campaigns"],
+               "docs/sionna", "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
                      "docs/papers", "docs/reproduction",
                      "bench/README"],

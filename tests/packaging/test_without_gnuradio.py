@@ -55,7 +55,8 @@ print(json.dumps(failed))
     needing = json.loads(done.stdout.splitlines()[-1])
     assert "mimopack.blocks" in needing
     assert {name for name in needing if not name.startswith("mimopack.blocks")} == {
-        "mimopack.apps.play.playback", "mimopack.apps.wifi.live", "mimopack.apps.wifi.radio"}
+        "mimopack.apps.play.playback", "mimopack.apps.wifi.live", "mimopack.apps.wifi.radio",
+        "mimopack.sionna"}    # which needs Sionna
 
 
 def test_a_block_is_absent_and_the_error_says_why(folder):
