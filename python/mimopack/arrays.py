@@ -58,7 +58,10 @@ def native(name, value):
             raise ValueError(f"{name}: got an array on a device of DLPack's type {int(kind)}, must "
                              "be on the host or a GPU of CUDA")
         # NumPy's own from_dlpack() makes a read-only array, and refuses those of JAX.
-        return value.numpy() if _library(value) == "torch" else numpy.asarray(value)
+        try:
+            return value.numpy() if _library(value) == "torch" else numpy.asarray(value)
+        except TypeError as error:
+            raise ValueError(f"{name}: got an array that NumPy cannot share: {error}") from error
     if hasattr(value, "__cuda_array_interface__"):
         return _cupy().asarray(value)
     try:

@@ -40,7 +40,8 @@ def _detect(y: torch.Tensor, h: torch.Tensor, s: torch.Tensor, prior: torch.Tens
 
 @_detect.register_fake
 def _(y, h, s, prior, key, bits):
-    return y.new_empty((*y.shape[:-1], h.shape[-1], bits), dtype=torch.float32)
+    batch = torch.broadcast_shapes(y.shape[:-1], h.shape[:-2], s.shape[:-2])
+    return y.new_empty((*batch, h.shape[-1], bits), dtype=torch.float32)
 
 
 class Detector(Block):
@@ -87,8 +88,14 @@ class Detector(Block):
         self._constellation = Constellation(points().detach().cpu().numpy())
         self._bits = self._constellation.bits_per_symbol
         self._factory = look_up(detector)
+        extrinsic = flag("extrinsic", extrinsic)
         self._options = {"threads": threads, **({"extrinsic": True} if extrinsic else {})}
         self._detectors = {}
+        self._key = next(_keys)
+        _made[self._key] = self
+
+    def __setstate__(self, state):    # of copies
+        super().__setstate__(state)
         self._key = next(_keys)
         _made[self._key] = self
 
@@ -101,6 +108,8 @@ class Detector(Block):
 
     def call(self, y, h, s, prior=None):
         """Return LLRs or decisions; see the class."""
+        y, h, s = (tensor.detach() for tensor in (y, h, s))    # there are no gradients
+        prior = None if prior is None else prior.detach()
         llr = _detect(y, h, s, prior, self._key, self._bits)
         if not self._hard_out:
             return llr.to(self.dtype)

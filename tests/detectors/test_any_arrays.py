@@ -119,6 +119,22 @@ def test_prior_and_out(vectors):
         det.detect(y, h[::2].copy(), noise_var, prior))
 
 
+def test_hard_solutions(vectors):
+    """They have the vectors' batch shape, also where the rows change their order."""
+    y, h, noise_var, _ = vectors
+    det = detectors.BitFlip()
+    hard = np.random.default_rng(4).integers(0, 2, (3, N, 16), np.uint8)
+    order = np.arange(N).reshape(6, 8).T.ravel()    # the vectors of each matrix together
+    expected = np.empty((N, 16), np.float32)
+    expected[order] = det.detect(y[order], h[:8].copy(), noise_var,
+                                 hard=np.ascontiguousarray(hard[:, order]))
+    llr = det.detect(y.reshape(6, 8, 4), h[:8], noise_var, hard=hard.reshape(3, 6, 8, 16))
+    np.testing.assert_array_equal(llr.reshape(N, 16), expected)
+    for wrong in hard[:, :1], hard[:, 0], hard.reshape(3, 6, 8, 16):
+        with pytest.raises(ValueError, match="hard: got shape"):
+            det.detect(y[:1], h, noise_var, hard=wrong)
+
+
 def test_arrays_of_another_library(vectors):
     y, h, noise_var, expected = vectors
     out = Elsewhere(np.empty((N, 16), np.float32))
@@ -175,11 +191,12 @@ WRONG = [
     ({"noise_var": 0}, "noise_var: got 0.0, must be positive and finite"),
     ({"noise_var": "0.1"}, "noise_var: got '0.1', must be a number or an array"),
     ({"noise_var": np.ones(3)}, "noise_var: got shape (3,), must fit the shape (12,)"),
-    ({"noise_var": None}, "noise_var: got none, must be given, or noise_cov in its place"),
-    ({"noise_cov": np.eye(4)}, "noise_var: got also noise_cov"),
+    ({"noise_var": None}, "noise_var: got none, must be given, or noise_cov"),
+    ({"noise_cov": np.eye(4)}, "noise_var: got noise_cov too"),
     ({"noise_var": None, "noise_cov": np.eye(3, dtype=complex)}, "noise_cov: got shape (3, 3)"),
     ({"noise_var": None, "noise_cov": np.zeros((5, 4, 4), complex)},
      "noise_cov of shape (5, 4, 4)"),
+    ({"noise_var": 0.1 + 1j}, "noise_var: got type complex128, must be real"),
     ({"prior": np.zeros((12, 16))}, "prior: mmse takes no a-priori LLRs"),
     ({"out": np.zeros((12, 15), np.float32)},
      "out: got float32 of shape (12, 15), must be float32 of shape (12, 16)"),
@@ -191,6 +208,20 @@ def test_errors(changed, message):
     y, h, noise_var, _ = problem(12, 4, 4, "qam16", 20)
     with pytest.raises(ValueError) as caught:
         detectors.MMSE().detect(**{"y": y, "h": h, "noise_var": noise_var, **changed})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("changed, message", [
+    ({"noise_var": np.ones(3)},
+     "noise_var: got shape (3,), must be one number, or one for each of the 12 vectors"),
+    ({"prior": np.zeros((3, 16))},
+     "prior: got shape (3, 16), must fit the shape (12, 16), or (12, 4, 4)"),
+    ({"noise_var": None, "noise_cov": np.zeros((2, 4, 4))},
+     "noise_cov: got shape (2, 4, 4), must")])
+def test_errors_where_vectors_share_matrices(changed, message):
+    y, h, noise_var, _ = problem(12, 4, 4, "qam16", 20, 4)
+    with pytest.raises(ValueError) as caught:
+        detectors.EP().detect(**{"y": y, "h": h, "noise_var": noise_var, **changed})
     assert message in str(caught.value)
 
 

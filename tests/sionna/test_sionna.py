@@ -5,6 +5,9 @@
 It needs an environment of its own, because Sionna and PyTorch need NumPy 2.
 """
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -131,6 +134,23 @@ def test_compiled():
     detector = fast.KBestDetector("bit", STREAMS, 16, **QAM16)
     compiled = torch.compile(lambda *arrays: 2 * detector(*arrays), fullgraph=True)
     assert torch.equal(compiled(y, h, s), 2 * detector(y, h, s))
+
+
+def test_copies():
+    """A copy lives on after the original, and a pickled one is the same detector."""
+    y, h, s, _ = link(4)
+    detector = fast.Detector("nway", **QAM16)
+    expected = detector(y, h, s)
+    copies = copy.deepcopy(detector), pickle.loads(pickle.dumps(detector))
+    del detector
+    for each in copies:
+        assert torch.equal(each(y, h, s), expected)
+
+
+def test_gradients_end():
+    y, h, s, _ = link(4)
+    llr = fast.Detector("nway", **QAM16)(y.requires_grad_(), h, s)
+    assert not llr.requires_grad
 
 
 def test_double_precision():

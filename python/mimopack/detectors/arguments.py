@@ -42,6 +42,11 @@ class AnyArguments:
             if of_cov in (of_h[:1], self._returned):
                 of_cov = of_h if of_cov == of_h[:1] else of_y
                 noise_cov = noise_cov.reshape(*of_cov, *noise_cov.shape[-2:])
+            elif _count(of_cov) > 1:
+                raise ValueError(
+                    f"noise_cov: got shape {noise_cov.shape}, must be one matrix, one for each of "
+                    f"the {of_h[0]} matrices of h, or one for each of the {self._returned[0]} "
+                    "vectors")
         try:
             of_matrices = np.broadcast_shapes(of_h, of_cov if _count(of_cov) > 1 else ())
             self._shape = np.broadcast_shapes(of_y, of_matrices)
@@ -102,26 +107,59 @@ class AnyArguments:
         if isinstance(noise_var, str):
             raise ValueError(f"noise_var: got {noise_var!r}, must be a number or an array")
         noise_var = native("noise_var", noise_var)
-        if noise_var.size == 1 and not is_device_array(noise_var):
+        is_real = noise_var.dtype.kind in "iuf"
+        if is_real and noise_var.size == 1 and not is_device_array(noise_var):
             return noise_var.reshape(-1)[0]
         if self._returned and noise_var.ndim:
+            if noise_var.shape != self._returned:
+                raise ValueError(f"noise_var: got shape {noise_var.shape}, must be one number, or "
+                                 f"one for each of the {self._returned[0]} vectors")
             noise_var = noise_var.reshape(self._shape)
         return self._rows("noise_var", noise_var, "iuf", np.float32)
 
     def _prior(self, prior, detector):
-        width = detector.bits_per_vector
-        if prior.shape[-1:] != (width,) and prior.ndim >= 2:
-            prior = prior.reshape(*prior.shape[:-2], -1)    # (..., nt, m)
-        if self._returned and prior.ndim == 2:
-            prior = prior.reshape(*self._shape, -1)
-        return self._rows("prior", prior, "iuf", np.float32, width)
+        width, layers = detector.bits_per_vector, detector.num_tx
+        batch = self._returned or self._shape
+        array = prior
+        if array.shape[-1:] != (width,) and array.shape[-2:] == (layers, width // layers):
+            array = array.reshape(*array.shape[:-2], width)
+        if array.shape[-1:] != (width,) or (self._returned and array.shape[:-1] != batch):
+            raise ValueError(f"prior: got shape {prior.shape}, must fit the shape "
+                             f"{(*batch, width)}, or {(*batch, layers, width // layers)}")
+        if self._returned:
+            array = array.reshape(*self._shape, width)
+        return self._rows("prior", array, "iuf", np.float32, width)
+
+    def hard(self, hard, detector):
+        """Return hard solutions (iterations, ..., nt*m) as (iterations, n, nt*m)."""
+        hard, width = native("hard", hard), detector.bits_per_vector
+        batch = self._returned or self._shape
+        if hard.dtype != np.uint8:
+            raise ValueError(f"hard: got type {hard.dtype}, must be uint8")
+        if hard.ndim < 2 or hard.shape[1:] != (*batch, width):
+            raise ValueError(f"hard: got shape {hard.shape}, must be "
+                             f"(iterations, {', '.join(map(str, (*batch, width)))})")
+        hard = self._xp.moveaxis(hard.reshape(len(hard), *self._shape, width), 0, -2)
+        rows = self._rows("hard", hard, "u", np.uint8, *hard.shape[-2:])
+        return self._xp.ascontiguousarray(self._xp.moveaxis(rows, 1, 0))
+
+    def check_out(self, out, dtype, width, layers):
+        """Check the caller's array for the result."""
+        room = native("out", out)
+        shape = (*(self._returned or self._shape),
+                 *((layers, width // layers) if layers else (width,)))
+        if room.shape != shape or room.dtype != dtype:
+            raise ValueError(f"out: got {room.dtype} of shape {room.shape}, must be {dtype} of "
+                             f"shape {shape}")
+        if not is_device_array(room) and not room.flags.writeable:
+            raise ValueError("out: got a read-only array, must be writable")
 
     def result(self, llr, out, layers):
         """Return LLRs in the shape, order and library of the caller.
 
         Args:
             llr: (n, nt*m), for the rows of y.
-            out: the caller's array that receives them, or None.
+            out: the caller's array that receives them, which ``check_out`` has checked; or None.
             layers: number of layers if these have an axis of their own, or None.
         """
         width = llr.shape[1]
@@ -131,11 +169,7 @@ class AnyArguments:
                           *((layers, width // layers) if layers else (width,)))
         if out is None:
             return like(self._xp.ascontiguousarray(llr), self._model)
-        room = native("out", out)
-        if room.shape != llr.shape or room.dtype != llr.dtype:
-            raise ValueError(f"out: got {room.dtype} of shape {room.shape}, must be {llr.dtype} of "
-                             f"shape {llr.shape}")
-        room[...] = llr
+        native("out", out)[...] = llr
         return out
 
 

@@ -136,8 +136,8 @@ class Detector(DetectorSettings):
         """Detect arrays of any library, see ``detect``; extras are those of ``_batch``."""
         layers = self._split(split_layers)
         if (noise_var is None) == (noise_cov is None):
-            raise ValueError(f"noise_var: got {'none' if noise_var is None else 'also noise_cov'}, "
-                             "must be given, or noise_cov in its place")
+            raise ValueError("noise_var: got none, must be given, or noise_cov" if noise_cov is None
+                             else "noise_var: got noise_cov too, give only one of them")
         with stream_of(y):
             rows = None
             try:
@@ -146,6 +146,9 @@ class Detector(DetectorSettings):
                 if strict:
                     raise
                 rows = AnyArguments(self, y, h, noise_var, prior, noise_cov)
+                if out is not None:
+                    rows.check_out(out, self.llr_dtype, self.bits_per_vector, layers)
+                extras = {name: rows.hard(value, self) for name, value in extras.items()}
                 batch = self._batch(rows.y, rows.h, rows.noise_var, rows.prior, None,
                                     rows.noise_cov, **extras)
             llr = self._detect(batch)

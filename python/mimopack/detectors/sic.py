@@ -4,7 +4,6 @@
 
 import numpy as np
 
-from ..arrays import native
 from ..checks import array
 from .base import Detector
 from .parameters import Parameter
@@ -70,8 +69,8 @@ class BitFlip(_Cancelling):
 
         Args:
             y, h, noise_var, prior, out, noise_cov, split_layers, strict: see ``Detector.detect``.
-            hard: (iterations, n, nt*m) uint8 bits in the order of the LLRs, for y of shape (n, nr):
-                all hard solutions so far. Allowed values are 0 and 1; in arrays on a GPU any other
+            hard: (iterations, ..., nt*m) uint8 bits in the order of the LLRs: all hard solutions so
+                far. Allowed values are 0 and 1; in arrays on a GPU any other
                 value counts as 1. Each call makes the candidate lists of all solutions and combines
                 them; the detector keeps no lists between calls. None stands for ZF-SIC's solution.
                 To include ZF-SIC's list, pass its decisions as the first solution:
@@ -84,18 +83,21 @@ class BitFlip(_Cancelling):
             ValueError: an argument does not match its description.
             Exception, KeyboardInterrupt: as in ``Detector.detect``.
         """
-        extras = {}
-        if hard is not None:
-            n = len(y) if getattr(y, "ndim", 0) else "n"
-            hard, gpu = native("hard", hard), self._gpu_of(native("y", y))
-            hard = array("hard", hard, np.uint8, ("iterations", n, self.bits_per_vector), gpu)
-            if len(hard) == 0:
-                raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
-            if gpu is None and hard.size and hard.max() > 1:    # max() on a GPU would wait
-                raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
-            extras["hard"] = hard
+        extras = {} if hard is None else {"hard": hard}
         return self._detect_any(y, h, noise_var, prior, out, noise_cov, split_layers, strict,
                                 **extras)
+
+    def _batch(self, y, h, noise_var, prior, out, noise_cov=None, hard=None):
+        batch = super()._batch(y, h, noise_var, prior, out, noise_cov)
+        if hard is None:
+            return batch
+        gpu = self._gpu_of(y)
+        hard = array("hard", hard, np.uint8, ("iterations", len(y), self.bits_per_vector), gpu)
+        if len(hard) == 0:
+            raise ValueError("hard: got 0 hard solutions, must be at least 1, or None")
+        if gpu is None and hard.size and hard.max() > 1:    # max() on a GPU would wait
+            raise ValueError(f"hard: got {hard.max()}, allowed are 0 and 1")
+        return batch._replace(hard=hard)
 
     def reference(self, y, h, noise_var, constellation, hard=None, **prior):
         starts = {}
