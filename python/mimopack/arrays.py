@@ -39,7 +39,7 @@ def native(name, value):
 
     Args:
         name: name of the argument, for errors.
-        value: an array of any library, or a list or number, of which NumPy makes an array.
+        value: an array of any library. A list or a number becomes a NumPy array.
 
     Raises:
         ValueError: the value is no array, or is on a device that is neither the host nor a GPU of

@@ -166,6 +166,26 @@ def test_covariance(covariances, name, kind):
         reference.detect(y, h, noise_cov=covariance), expected, rtol=1e-4, atol=1e-3)
 
 
+def test_covariance_of_a_detector_in_python(covariances):
+    class Matched:
+        name = "matched"
+
+        def __init__(self, num_tx, num_rx, constellation):
+            self.mmse = detectors.MMSE(num_tx, num_rx, constellation)
+
+        def detect(self, y, h, noise_var):
+            return self.mmse.detect(y, h, noise_var)
+
+    y, h, _, _ = problem(N, 4, 4, "qam16", 20)
+    bad = covariances.copy()
+    bad[3] *= -1
+    det = detectors.look_up(Matched).make(4, 4, "qam16")
+    llr = det.detect(y, h, noise_cov=bad)
+    np.testing.assert_allclose(llr, detectors.MMSE().detect(y, h, noise_cov=bad), rtol=1e-3,
+                               atol=1e-3)
+    assert det.erasures == 1
+
+
 @pytest.mark.quick
 def test_covariances_that_are_not_positive_definite(covariances):
     y, h, _, _ = problem(N, 4, 4, "qam16", 20)

@@ -32,7 +32,7 @@ public:
 
     MP_FN int bits() const { return WIDTH > 0 ? 2 * WIDTH : d_c.bits; }
 
-    /* Costs of points that the other steps need room for */
+    /* The other steps need room for the costs of this many points. */
     MP_FN int num_costs() const { return WIDTH > 0 ? 0 : d_c.size; }
 
     /* Set the mean and standard deviation of a symbol whose bits have these LLRs; none if

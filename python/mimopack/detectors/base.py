@@ -191,7 +191,7 @@ class Detector(DetectorSettings):
     def _batch(self, y, h, noise_var, prior, out, noise_cov=None, **extras):
         """Return the arguments of ``detect`` as a :class:`DetectBatch`.
 
-        extras are hard and nodes, already checked.
+        extras are further arguments of a detector, which its own ``_batch`` checks.
         """
         y, h, noise_var, prior = self.checked(
             y, h, 1.0 if noise_var is None else noise_var, prior)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..reference.batch import LARGEST_LLR, undetectable
+from ..reference.batch import LARGEST_LLR, undetectable, whitened
 from .base import Detector
 from .parameters import COMMON, PRIOR, Parameter
 
@@ -50,6 +50,10 @@ class PythonDetector(Detector):
         """Run a batch with the user's object; return the number of erased vectors."""
         if not batch.n:
             return 0
+        if batch.noise_cov is not None:
+            y, h = (array.astype(np.complex64)
+                    for array in whitened(batch.y, batch.h, batch.noise_cov))
+            batch = batch._replace(y=y, h=h)
         erased, y, h, noise_var, prior = _detectable(batch)
         known = {} if prior is None else {"prior": prior}
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):    # erased below

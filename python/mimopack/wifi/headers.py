@@ -40,7 +40,7 @@ _L_SIG_BITS = 24
 
 
 class Announced(NamedTuple):
-    """What the signal fields of a frame announce.
+    """The contents of a frame's signal fields.
 
     Attributes:
         format: a :class:`FrameFormat`; None if unknown or not supported.
