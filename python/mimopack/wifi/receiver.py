@@ -335,7 +335,8 @@ class Receiver:
 
     def _finish(self, job, batch):
         """Wait for the task in C++, take its result, and start a task for the frames it left."""
-        self._workers.finish(batch.task)
+        self._workers.finish(batch.task)    # may run it; a task measures its own time
+        self._timer.end()
         reports = self._decoder.finish(batch.begun)
         for index, report in zip(batch.indices, reports, strict=True):
             job.reports[index] = report
@@ -343,6 +344,7 @@ class Receiver:
         if batch.left:
             batch.task = self._start(_core.python_task(self._improved, batch.begun, batch.left),
                                      "reporting")
+        self._timer.end("reporting")
 
     def _complete(self, job, batch):
         """Wait for the reports of a batch."""
@@ -367,13 +369,11 @@ class Receiver:
         self._advance(0 if wait else len(self._stretches))
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
-        self._timer.end()
         for job in self._jobs:
             for batch in job.batches:
                 # Finish all tasks in C++ first: what they leave then shares the threads.
                 if batch.left is None and (wait or batch.task.done):
                     self._finish(job, batch)
-        self._timer.end("reporting")
         frames = []
         while self._jobs:
             job = self._jobs[0]
