@@ -214,6 +214,7 @@ WRONG = [
     ({"noise_var": None}, "noise_var: got none, must be given, or noise_cov"),
     ({"noise_cov": np.eye(4)}, "noise_var: got noise_cov too"),
     ({"noise_var": None, "noise_cov": np.eye(3, dtype=complex)}, "noise_cov: got shape (3, 3)"),
+    ({"noise_var": None, "noise_cov": 0.1}, "noise_cov: got shape ()"),
     ({"noise_var": None, "noise_cov": np.zeros((5, 4, 4), complex)},
      "noise_cov of shape (5, 4, 4)"),
     ({"noise_var": 0.1 + 1j}, "noise_var: got type complex128, must be real"),

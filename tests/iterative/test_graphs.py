@@ -5,7 +5,7 @@
 
 import numpy as np
 import pytest
-from coded_vectors import CODE, INTERLEAVER, transmitted
+from coded_vectors import CODE, INTERLEAVER, covariances, transmitted
 from gnuradio.mimopack import coding, detectors, iterative
 
 
@@ -23,10 +23,10 @@ class TestGraphs:
         return [iterative.IterativeReceiver(detector, decoder, INTERLEAVER, 3, False,
                                             graphs=graphs, **options) for graphs in (False, True)]
 
-    def compare(self, made, y, h, noise_var, **options):
-        there = [self.xp.asarray(value) if np.ndim(value) else value
-                 for value in (y, h, noise_var)]
-        expected, played = (each.receive(*there, **options) for each in made)
+    def compare(self, made, y, h, noise_var, noise_cov=None, **options):
+        *there, noise_cov = (self.xp.asarray(value) if np.ndim(value) else value
+                             for value in (y, h, noise_var, noise_cov))
+        expected, played = (each.receive(*there, noise_cov=noise_cov, **options) for each in made)
         for name in ("posterior", "bits", "found", "iterations", "decoder_iterations", "detected",
                      "history"):
             if getattr(expected, name) is None:
@@ -63,6 +63,19 @@ class TestGraphs:
         assert found.erasures == vectors + 2 and found.erased == 1
         with pytest.raises(ValueError, match="noise_var: got -1"):
             made[1].receive(self.xp.asarray(y), self.xp.asarray(h), -1.0)
+
+    @pytest.mark.parametrize("per_channel", [1, 41])
+    def test_covariance(self, per_channel):
+        """It is recorded apart from variances; a common one and one for each matrix are alike."""
+        made = self.make()
+        _, _, y, h, noise_var = transmitted(5, 11, per_channel=per_channel)
+        each = covariances(len(h), noise_var)
+        each[-1] *= -1
+        for covariance in each, each[:1], each:
+            found = self.compare(made, y, h, None, covariance)
+            assert found.erasures == (per_channel if len(covariance) > 1 else 0)
+            self.compare(made, y, h, noise_var)
+        assert len(made[1]._graphs._recorded) == 2
 
     def test_history_and_passes(self):
         made = self.make("nway", coding.get("turbo_matched:208:648").decoder(backend="cuda"))

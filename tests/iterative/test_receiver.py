@@ -5,7 +5,15 @@
 
 import numpy as np
 import pytest
-from coded_vectors import CODE, INTERLEAVER, MATRIX, POINTS, receiver, transmitted
+from coded_vectors import (
+    CODE,
+    INTERLEAVER,
+    MATRIX,
+    POINTS,
+    covariances,
+    receiver,
+    transmitted,
+)
 from gnuradio.mimopack import coding, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
 
@@ -172,6 +180,32 @@ class TestLoop:
         assert not np.array_equal(other.posterior, plain.posterior) and other.erasures == 0
         with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must be \(656, 16\)"):
             loop.receive(y, h, noise_var, first=first[:3])
+
+    @pytest.mark.parametrize("name", ["mmsepic", "nway", "bitflip"])
+    @pytest.mark.parametrize("per_channel, is_common", [(1, True), (1, False), (41, False),
+                                                        (82, True), (82, False)])
+    def test_covariance(self, name, per_channel, is_common):
+        """The result is that of vectors and matrices whitened in NumPy.
+
+        Some codewords leave early. Rounding grows in those that are not found.
+        """
+        snr_db = 14 if per_channel == 1 and name != "bitflip" else 17
+        _, _, y, h, noise_var = transmitted(20, snr_db, per_channel=per_channel)
+        covariance = covariances(1 if is_common else len(h), noise_var)
+        factors = np.linalg.cholesky(covariance.astype(complex))
+        factors = np.repeat(factors, len(y) // len(factors), axis=0)
+        white = [np.linalg.solve(factors, array).astype(np.complex64)
+                 for array in (y[:, :, None], np.repeat(h, per_channel, axis=0))]
+        loop = receiver(name, 3, decoder=CODE.decoder(iterations=3), feedback_scale=0.4)
+        expected = loop.receive(white[0][:, :, 0], white[1], 1.0)
+        received = loop.receive(y, h, noise_cov=covariance)
+        np.testing.assert_allclose(received.detected, expected.detected, rtol=1e-4, atol=1e-2)
+        np.testing.assert_array_equal(received.iterations, expected.iterations)
+        np.testing.assert_array_equal(received.found, expected.found)
+        both = expected.found
+        np.testing.assert_allclose(received.posterior[both], expected.posterior[both], rtol=0.01,
+                                   atol=0.1)
+        assert both.sum() > 10 and expected.iterations.max() > 1
 
     @pytest.mark.parametrize("name, arguments, message", [
         ("mmse", {}, "detector: mmse takes no a-priori LLRs; use iterations=1, or"),

@@ -8,7 +8,7 @@ import fake_cuda
 import numpy as np
 import pytest
 import stand_in
-from coded_vectors import CODE, INTERLEAVER, receiver, transmitted
+from coded_vectors import CODE, INTERLEAVER, covariances, receiver, transmitted
 from gnuradio.mimopack import coding, iterative
 
 
@@ -44,6 +44,19 @@ class TestSharing:
             assert found.erasures == expected.erasures == (41 if n else 0)
             assert found.erased == bool(n)
         assert len(made) == used and {each.threads for each in made} == {threads // used}
+
+    @pytest.mark.parametrize("per_channel", [1, 82])
+    def test_covariance(self, per_channel):
+        """Each receiver gets the covariances of its codewords."""
+        _, _, y, h, noise_var = transmitted(34, 11, per_channel=per_channel)
+        shared = iterative.SharedReceiver(receiver, threads=2)
+        for covariance in covariances(len(h), noise_var), covariances(1, noise_var):
+            expected = receiver().receive(y, h, noise_cov=covariance)
+            found = shared.receive(y, h, noise_cov=covariance)
+            for name in ("bits", "found", "iterations"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        with pytest.raises(ValueError, match=r"noise_cov: got shape \(2, 4, 4\), must be"):
+            shared.receive(y, h, noise_cov=np.zeros((2, 4, 4), np.complex64))
 
     def test_settings_reach_all(self):
         made = []
@@ -106,6 +119,11 @@ class TestSharing:
         found = shared.receive(y, h, np.full(len(y), noise_var, np.float32))
         np.testing.assert_array_equal(found.bits, expected.bits)
         assert max(batches) == 4 and found.history is None
+        each = covariances(len(h), noise_var)
+        np.testing.assert_array_equal(shared.receive(y, h, noise_cov=each).bits,
+                                      placed("cpu").receive(y, h, noise_cov=each).bits)
+        assert sorted(map(len, sent[6:])) == [2, 2, 3, 3, 3, 3]
+        del sent[6:]
         assert sorted(map(len, sent)) == [1, 1, 2, 2, 3, 3]
         sent.clear()
         alone = shared.receive(y[:41], h[:41], np.array(noise_var, np.float32))
@@ -157,10 +175,10 @@ class TestSharing:
             receive = each.receive
             made.append(each)
 
-            def slow(*arguments):
+            def slow(*arguments, **named):
                 if each is made[0]:
                     raise RuntimeError("injected")
-                receive(*arguments)
+                receive(*arguments, **named)
                 done.append(each)
 
             each.receive = slow

@@ -27,6 +27,12 @@ def transmitted(n, snr_db, num_tx=4, seed=0, per_channel=1, interleaver=INTERLEA
         noise_var
 
 
+def covariances(count, noise_var, num_rx=4):
+    """Draw covariance matrices of the noise, of about this power."""
+    a = np.random.default_rng(1).normal(size=(count, num_rx, 2 * num_rx, 2)) @ [1, 1j]
+    return (a @ a.conj().swapaxes(1, 2) * noise_var / (4 * num_rx)).astype(np.complex64)
+
+
 def receiver(name="mmsepic", iterations=4, num_tx=4, decoder=None, interleaver=INTERLEAVER,
              early_stop=True, feedback_scale=0.6, **parameters):
     detector = detectors.create(name, num_tx=num_tx, num_rx=num_tx, **parameters,

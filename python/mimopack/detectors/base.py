@@ -135,9 +135,6 @@ class Detector(DetectorSettings):
     def _detect_any(self, y, h, noise_var, prior, out, noise_cov, split_layers, strict, **extras):
         """Detect arrays of any library, see ``detect``; extras are those of ``_batch``."""
         layers = self._split(split_layers)
-        if (noise_var is None) == (noise_cov is None):
-            raise ValueError("noise_var: got none, must be given, or noise_cov" if noise_cov is None
-                             else "noise_var: got noise_cov too, give only one of them")
         with stream_of(y):
             rows = None
             try:
@@ -165,15 +162,19 @@ class Detector(DetectorSettings):
                              "bits")
         return self.num_tx
 
-    def checked(self, y, h, noise_var, prior):
-        """Check the arguments of ``detect``.
+    def checked(self, y, h, noise_var, prior, noise_cov=None):
+        """Check the arguments of ``detect`` with ``strict=True``.
 
         Returns:
-            (y, h, noise_var, prior), with a scalar noise_var as (1,) float32.
+            (y, h, noise_var, prior, noise_cov), with a scalar noise_var as (1,) float32; with
+            noise_cov it is 1.
 
         Raises:
             ValueError: as in ``detect``.
         """
+        if (noise_var is None) == (noise_cov is None):
+            raise ValueError("noise_var: got none, must be given, or noise_cov" if noise_cov is None
+                             else "noise_var: got noise_cov too, give only one of them")
         gpu = self._gpu_of(y)
         y = array("y", y, np.complex64, ("n", self.num_rx), gpu)
         n = len(y)
@@ -181,26 +182,25 @@ class Detector(DetectorSettings):
         if (n % len(h) if len(h) else n) or (len(h) and not n):
             raise ValueError(f"h: got {len(h)} matrices for {n} vectors, "
                              "must divide the number of vectors")
-        noise_var = self._noise(noise_var, n, gpu)
+        noise_var = self._noise(1.0 if noise_var is None else noise_var, n, gpu)
+        if noise_cov is not None:
+            count = 1 if getattr(noise_cov, "shape", ())[:1] == (1,) else len(h)
+            noise_cov = array("noise_cov", noise_cov, np.complex64,
+                              (count, self.num_rx, self.num_rx), gpu)
         if prior is not None:
             if not self.SUPPORTS_PRIOR:
                 raise ValueError(f"prior: {self.name} takes no a-priori LLRs")
             prior = array("prior", prior, np.float32, (n, self.bits_per_vector), gpu)
-        return y, h, noise_var, prior
+        return y, h, noise_var, prior, noise_cov
 
     def _batch(self, y, h, noise_var, prior, out, noise_cov=None, **extras):
         """Return the arguments of ``detect`` as a :class:`DetectBatch`.
 
         extras are further arguments of a detector, which its own ``_batch`` checks.
         """
-        y, h, noise_var, prior = self.checked(
-            y, h, 1.0 if noise_var is None else noise_var, prior)
+        y, h, noise_var, prior, noise_cov = self.checked(y, h, noise_var, prior, noise_cov)
         shape = (len(y), self.bits_per_vector)
         gpu = self._gpu_of(y)
-        if noise_cov is not None:
-            count = 1 if getattr(noise_cov, "shape", (0,))[0] == 1 else len(h)
-            extras["noise_cov"] = array("noise_cov", noise_cov, np.complex64,
-                                        (count, self.num_rx, self.num_rx), gpu)
         if out is not None:
             out = array("out", out, self.llr_dtype, shape, gpu)
             if gpu is None and not out.flags.writeable:
@@ -209,7 +209,8 @@ class Detector(DetectorSettings):
             out = self._cuda_backend().empty(shape, self.llr_dtype, gpu)
         else:
             out = np.empty(shape, self.llr_dtype)
-        return DetectBatch(y, h, noise_var, prior, out, self.llr_scale, self._threads, **extras)
+        return DetectBatch(y, h, noise_var, prior, out, self.llr_scale, self._threads,
+                           noise_cov=noise_cov, **extras)
 
     def _detect(self, batch):
         """Run a batch and return its out."""

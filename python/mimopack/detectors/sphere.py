@@ -62,7 +62,7 @@ class _Sphere(Detector):
 
     def _count(self, y, h, noise_var, prior, width):
         if self.backend == "reference":
-            y, h, noise_var, prior = self.checked(y, h, noise_var, prior)
+            y, h, noise_var, prior, _ = self.checked(y, h, noise_var, prior)
             visited, erased = reference.run(self._visited, y, h, noise_var, self.constellation,
                                             prior, width=width)
             self._erased = int(erased.sum())

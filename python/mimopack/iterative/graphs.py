@@ -65,7 +65,7 @@ class Graphs:
         with batch.y.device:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP
             key = (batch.y.device.id, size, batch.y.shape[1:], batch.h.shape[1:],
-                   len(batch.h) // n, *settings)
+                   len(batch.h) // n, batch.noise_cov is None, *settings)
             recording = self._recorded.pop(key, None)
             if recording:
                 self._recorded[key] = recording    # the most recently used one is deleted last
@@ -101,12 +101,15 @@ class _Recording:
         self._vectors, self._filler = vectors, filler
         self._pool = xp.cuda.MemoryPool()    # the graph keeps using its memory
         stream = xp.cuda.Stream(non_blocking=True)
+        matrices, (num_rx, num_tx) = size * (len(batch.h) // n), batch.h.shape[1:]
+        has_variances = batch.noise_cov is None
         with xp.cuda.using_allocator(self._pool.malloc), stream:
             self._whole = Batch(
-                xp.empty((size * vectors, *batch.y.shape[1:]), np.complex64),
-                xp.empty((size * (len(batch.h) // n), *batch.h.shape[1:]), np.complex64),
-                xp.empty(size * vectors, np.float32), vectors)
-            self._identity = xp.eye(*batch.h.shape[1:], dtype=np.complex64)
+                xp.empty((size * vectors, num_rx), np.complex64),
+                xp.empty((matrices, num_rx, num_tx), np.complex64),
+                xp.empty(size * vectors, np.float32) if has_variances else None, vectors,
+                None if has_variances else xp.empty((matrices, num_rx, num_rx), np.complex64))
+            self._ones = xp.eye(num_rx, max(num_rx, num_tx), dtype=np.complex64)
             self._fill(0, 0)
             for _ in range(2):    # compile, and allocate all memory in the pool
                 passes(self._whole)
@@ -122,14 +125,21 @@ class _Recording:
 
     def _fill(self, vectors, matrices):
         """Fill the vectors and matrices from these numbers on."""
-        self._whole.y[vectors:] = cupy().asarray(self._filler)
-        self._whole.h[matrices:] = self._identity
-        self._whole.noise_var[vectors:] = 0.01
+        whole = self._whole
+        whole.y[vectors:] = cupy().asarray(self._filler)
+        whole.h[matrices:] = self._ones[:, :whole.h.shape[2]]
+        if whole.noise_cov is None:
+            whole.noise_var[vectors:] = 0.01
+        else:
+            whole.noise_cov[matrices:] = 0.01 * self._ones[:, :len(self._ones)]
 
     def play(self, batch):
         vectors, matrices, whole = len(batch.y), len(batch.h), self._whole
         whole.y[:vectors], whole.h[:matrices] = batch.y, batch.h
-        whole.noise_var[:vectors] = batch.noise_var
+        if whole.noise_cov is None:
+            whole.noise_var[:vectors] = batch.noise_var
+        else:
+            whole.noise_cov[:matrices] = batch.noise_cov
         if vectors < len(whole.y):
             self._fill(vectors, matrices)
         stream = cupy().cuda.get_current_stream()

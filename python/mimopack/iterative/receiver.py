@@ -156,12 +156,13 @@ class IterativeReceiver:
                              f"codewords of {vectors} vectors")
         return len(y) // vectors
 
-    def receive(self, y, h, noise_var, keep_history=False, first=None):
+    def receive(self, y, h, noise_var=None, keep_history=False, first=None, *, noise_cov=None):
         """Detect and decode a batch of codewords.
 
         Args:
             y: (n * layout.vectors, nr) complex64: n codewords, in the layout's order.
             h, noise_var: as for ``Detector.detect``.
+            noise_cov: covariance of the noise in place of noise_var, as for ``Detector.detect``.
             keep_history: whether to return the decisions after each pass.
             first: (n * layout.vectors, nt*m) float32 LLRs for the first pass, if they have already
                 been computed; None runs the detector.
@@ -177,9 +178,9 @@ class IterativeReceiver:
         if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
             raise ValueError(f"first: got shape {first.shape}, must be "
                              f"({len(y)}, {self.layout.bits_per_vector})")
-        batch = Batch(y, h, noise_var, self.layout.vectors)
+        batch = Batch(y, h, noise_var, self.layout.vectors, noise_cov)
         if first is None and is_device_array(y) and self._may_record(batch, n):
-            self.detector.checked(y, h, noise_var, None)
+            self.detector.checked(y, h, noise_var, None, noise_cov)
             arrays, counts = self._graphs.receive(
                 self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
                 self.decoder.iterations, self.detector, self.detector.label, self.decoder)
@@ -251,7 +252,7 @@ class IterativeReceiver:
 
     def _detect(self, batch, prior, hard):
         extras = {} if hard is None else {"hard": hard}
-        return self.detector.detect(batch.y, batch.h, batch.noise_var, prior=prior, **extras)
+        return batch.detected(self.detector, prior=prior, **extras)
 
     def _candidates(self, batch, posterior, listed, hard):
         """Return BitFlip's hard solutions so far: ZF-SIC's, then the decoder's of each pass.
@@ -262,7 +263,7 @@ class IterativeReceiver:
             return None
         xp = array_module(posterior)
         if hard is None:
-            hard = hard_decisions(self._first.detect(batch.y, batch.h, batch.noise_var))[None]
+            hard = hard_decisions(batch.detected(self._first))[None]
         solutions = hard_decisions(posterior)[None]
         if listed is not None:
             solutions = xp.concatenate([solutions, listed])

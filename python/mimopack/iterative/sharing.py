@@ -99,7 +99,7 @@ class SharedReceiver(BackendChoice):
 
         return self._prepare(make_batch)
 
-    def receive(self, y, h, noise_var, keep_history=False):
+    def receive(self, y, h, noise_var=None, keep_history=False, *, noise_cov=None):
         """Receive a batch of host arrays.
 
         Arguments and errors are those of ``IterativeReceiver.receive``.
@@ -108,9 +108,9 @@ class SharedReceiver(BackendChoice):
             :class:`Received` with host arrays; LLRs and ``decoder_iterations`` are None.
         """
         n = self.receiver.codewords(y)
-        batch = Batch(y, h, noise_var, self.layout.vectors)
+        batch = Batch(y, h, noise_var, self.layout.vectors, noise_cov)
         # Check the arguments here, for all shares.
-        self.receiver.detector.checked(y, h, noise_var, None)
+        self.receiver.detector.checked(y, h, noise_var, None, noise_cov)
         return self._run(partial(self._on_cpu, batch, n, keep_history),
                          partial(self._on_gpus, batch, n, keep_history))
 
@@ -126,8 +126,8 @@ class SharedReceiver(BackendChoice):
             receiver.threads = threads // len(shares) if len(shares) > 1 else self._threads
 
         def receive(receiver, part):
-            return _decisions(receiver.receive(part.y, part.h, part.noise_var, keep_history),
-                              np.asarray)
+            return _decisions(receiver.receive(part.y, part.h, part.noise_var, keep_history,
+                                               noise_cov=part.noise_cov), np.asarray)
 
         return self._share(receive, receivers, shares, batch)
 
@@ -137,10 +137,11 @@ class SharedReceiver(BackendChoice):
         def receive(receiver, part):
             with current(self._devices[self._on_gpu_receivers.index(receiver)]):
                 # The pinned copies live until the results are here.
-                arrays, _pinned = zip(*(
+                (y, h, noise_var, noise_cov), _pinned = zip(*(
                     upload(array, self._threads) if np.ndim(array) else (array, None)
-                    for array in (part.y, part.h, part.noise_var)), strict=True)
-                return _decisions(receiver.receive(*arrays, keep_history), cupy().asnumpy)
+                    for array in (part.y, part.h, part.noise_var, part.noise_cov)), strict=True)
+                return _decisions(receiver.receive(y, h, noise_var, keep_history,
+                                                   noise_cov=noise_cov), cupy().asnumpy)
 
         return self._share(receive, self._on_gpu_receivers, _shares(n, -(-n // len(self._devices))),
                            batch)
