@@ -30,9 +30,9 @@ from gnuradio.mimopack.text import json_rows
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')"
 # What a row of a suite is, in contrast to what it measured.
-KEYS = ("label", "detector", "code", "decoder", "parameters", "constellation", "num_tx", "num_rx",
-        "symbols_per_channel", "prior", "backend", "isa", "threads", "iterations", "ebn0_db",
-        "precision", "early_stop", "algorithm")
+KEYS = ("label", "where", "detector", "code", "decoder", "parameters", "constellation", "num_tx",
+        "num_rx", "symbols_per_channel", "prior", "backend", "isa", "threads", "iterations",
+        "ebn0_db", "precision", "early_stop", "algorithm")
 RATES = ("vectors_per_s", "codewords_per_s", "mbit_per_s")
 
 
