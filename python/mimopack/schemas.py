@@ -164,12 +164,14 @@ def _sim():
         "interleaver": (_one_of("random", "none"), "permutation of the coded bits of a frame"),
         "snr_kind": (_one_of("snr", "ebn0"), "what at_db of the results is"),
         "seed": (_COUNT, "seed of the random numbers"),
+        "interferer": (_or_null(_NUMBER), "power of the interferer over the noise in dB; null "
+                                          "without one"),
         "iterations": (_SIZE, "passes of detector and decoder, unless a detector sets its own"),
         "decoder_iterations": (_SIZE, "largest number of decoder iterations in a pass"),
         "feedback_scale": (_NUMBER, "factor of the LLRs that the decoder feeds back"),
         "early_stop": (_FLAG, "whether found codewords skip the further passes"),
         "frames_per_block": (_SIZE, "frames that are drawn together"),
-    }, more=True)
+    }, optional=("interferer",), more=True)
     run = _object("a run", {"machine": _MACHINE,
                             "backend": (_TEXT, "where the detectors ran"),
                             "seconds": (_AMOUNT, "duration")}, more=True)
@@ -189,7 +191,7 @@ def _sim():
         "at_db": (_NUMBER, "SNR or Eb/N0 in dB, see snr_kind"),
         "snr_db": (_NUMBER, "SNR per receive antenna: num_tx / noise_var, in dB"),
         "ebn0_db": (_NUMBER, "Eb/N0 in dB"),
-        "noise_var": (_POSITIVE, "noise power per complex receive dimension"),
+        "noise_var": (_POSITIVE, "noise power per complex receive dimension, without interferer"),
         "frames": (_COUNT, "frames received"),
         "complete": (_FLAG, "whether the point has enough errors or frames"),
         "counts": (counts, "sums, from which a run continues"),

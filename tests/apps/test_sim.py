@@ -41,6 +41,14 @@ class TestCommand:
         assert "not complete" in self.run(*arguments, "--max-frames", 10**6, "--errors", 10**6,
                                           "--seconds", 1e-6)
 
+    def test_interferer(self):
+        text = self.run("-d", "mmse", "-d", "mmse:covariance=none", "--num-rx", 6, "--snr", 12,
+                        "--interferer", 10, "--max-frames", 32, "--quiet")
+        assert "channel rayleigh, interferer 10 dB; dB of SNR" in text
+        known, unknown = (float(re.search(rf"(?m)^{name} .* (\S+)$", text)[1])
+                          for name in ("mmse", "mmse:covariance=none"))
+        assert 0 < 2 * known < unknown
+
     def test_without_options_it_says_what_it_runs(self):
         text = self.run("--errors", 5, "--quiet")
         assert "by default: -d mmse -d nway --snr 8:24:4 (mimopack sim --help" in text

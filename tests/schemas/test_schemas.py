@@ -41,7 +41,8 @@ def test_it_is_a_schema_and_printed(name):
 
 
 @pytest.mark.parametrize("options", [
-    ("--ebn0", 5), ("--snr", "4,9", "--code", "wifi:648:1/2", "-d", "mmsepic:iterations=2")])
+    ("--ebn0", 5), ("--snr", 3, "--interferer", 10),
+    ("--snr", "4,9", "--code", "wifi:648:1/2", "-d", "mmsepic:iterations=2")])
 def test_sim(tmp_path, options):
     path = tmp_path / "out.json"
     run("sim", "-d", "mmse", "--num-tx", 2, "--num-rx", 2, "--max-frames", 16, "-q", "-o", path,

@@ -64,6 +64,44 @@ class TestTheory:
             assert np.mean(np.abs(clean) ** 2) == pytest.approx(3, rel=0.15)
 
 
+class TestInterferer:
+    @pytest.mark.parametrize("channel", ["rayleigh", "block:length=3"])
+    def test_covariance_is_that_of_the_samples(self, channel):
+        """In a basis of the interferer's channel, noise and interference have this power."""
+        link = sim.Link(2, 3, "qpsk", "none:90", channel, interferer=10)
+        frames = link.frames(7.0, 0, 8)
+        period = len(frames.y) // len(frames.h)
+        x = link.points.modulate(link.layout.spread(frames.words))
+        noise = frames.y - np.einsum("nij,nj->ni", frames.h.repeat(period, axis=0), x)
+        noise_var = link.noise_var(7.0)
+        powers, basis = np.linalg.eigh(frames.noise_cov)
+        seen = np.einsum("nij,ni->nj", basis.conj().repeat(period, axis=0), noise)
+        seen = np.mean(np.abs(seen) ** 2 / powers.repeat(period, axis=0), axis=0)
+        assert seen == pytest.approx(1, rel=0.06)
+        assert powers[:, :2] == pytest.approx(noise_var, rel=1e-3)
+        assert np.mean(powers[:, 2]) == pytest.approx(noise_var * (1 + 3 * 10), rel=0.06)
+        assert np.mean(np.abs(noise) ** 2) == pytest.approx(frames.noise_var, rel=0.06)
+        assert frames.noise_var == pytest.approx(11 * noise_var)
+        plain = sim.Link(2, 3, "qpsk", "none:90", channel).frames(7.0, 0, 8)
+        np.testing.assert_array_equal(plain.h, frames.h)
+        assert plain.noise_cov is None
+
+    @pytest.mark.parametrize("code, errors", [("none", "bit_errors"), (LDPC, "frame_errors")])
+    def test_a_known_covariance_gains(self, code, errors):
+        link = sim.Link(2, 4, "qam16", code, "block:length=5", interferer=10)
+        detectors = ["mmse", "mmse:covariance=none", "nway", "nway:covariance=none"]
+        rows = sim.Simulation(link, detectors).run([8], 10**6, 64)
+        known, unknown, *others = (np.sum(row["counts"][errors]) for row in rows)
+        assert 3 * known < unknown and 3 * others[0] < others[1]
+        assert [row["detector"] for row in rows] == detectors
+
+    def test_without_an_interferer(self):
+        with pytest.raises(ValueError, match="covariance: got none without an interferer"):
+            sim.Simulation(sim.Link(), ["mmse:covariance=none"])
+        with pytest.raises(ValueError, match="covariance: got 'some', allowed are known, none"):
+            sim.Simulation(sim.Link(interferer=3), ["mmse:covariance=some"])
+
+
 LINK = sim.Link(2, 2, "qam16", LDPC)
 DETECTORS = ["mmse", "mmsepic:iterations=3"]
 
@@ -153,7 +191,7 @@ class TestSimulation:
     @pytest.mark.parametrize("detector, arguments, message", [
         ("mmse", {"iterations": 2}, "mmse takes no a-priori LLRs; use iterations=1"),
         ("kbest:q=2", {}, "'kbest:q=2': kbest has no parameter 'q', allowed are k, llr_clip, "
-                          "iterations, feedback_scale, list_bits, device, isa"),
+                          "iterations, feedback_scale, list_bits, covariance, device, isa"),
         ("nwai", {}, "detector: got 'nwai', allowed are zf, mmse"),
         ("nway", {"backend": "gpu"}, "backend: got 'gpu'"),
         ("nway:list_bits=11", {}, "list_bits: got 11, allowed are 0 to 10"),
@@ -180,7 +218,7 @@ class TestSimulation:
     @pytest.mark.parametrize("arguments, message", [
         ({"num_tx": 0}, "num_tx: got 0"), ({"num_rx": 3}, "num_rx: got 3, allowed are 4 to 256"),
         ({"interleaver": "s"}, "interleaver: got 's', allowed are random, none"),
-        ({"seed": -1}, "seed: got -1")])
+        ({"seed": -1}, "seed: got -1"), ({"interferer": 300}, "interferer: got 300.0, allowed")])
     def test_bad_links(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             sim.Link(**arguments)

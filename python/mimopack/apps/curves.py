@@ -48,8 +48,11 @@ def _link_in_words(link):
     code = "uncoded" if family == "none" else f"{_CODES.get(family, family)} {size}".strip()
     kind, _, options = link["channel"].partition(":")
     channel = _CHANNELS.get(kind, kind.upper().replace("_", "-")) + f" ({options})" * bool(options)
+    power = link.get("interferer")
+    interferer = "" if power is None else f", interferer {power:g} dB"
     return (f"Simulated: {link['num_tx']}x{link['num_rx']} "
-            f"{constellation_in_words(link['constellation'])}, {code}, channel {channel}")
+            f"{constellation_in_words(link['constellation'])}, {code}, channel {channel}"
+            f"{interferer}")
 
 
 def draw(rows, parameters, path, title=None, labels=None):

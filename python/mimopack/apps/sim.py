@@ -127,6 +127,9 @@ class _Sim(HeadedCommand, click.Group):
        help=f"{', '.join(BUILT_IN)}; or one for each antenna, as in qam64,qpsk.")
 @_link("--num-tx", default=4, show_default=True, metavar="N", help="Transmit antennas.")
 @_link("--num-rx", default=4, show_default=True, metavar="N", help="Receive antennas.")
+@_link("--interferer", type=FiniteRange(-100, 200), metavar="DB",
+       help="Add an interferer: its mean power over that of the noise, in dB. Detectors know the "
+            "covariance of noise and interference, unless covariance=none follows their name.")
 @_link("--interleaver", type=click.Choice(["random", "none"]), default="random",
        show_default=True, help="Permutation of the coded bits of a frame.")
 @_link("--snr", type=_SNRS,
@@ -138,8 +141,9 @@ class _Sim(HeadedCommand, click.Group):
 @_receiver("-d", "--detector", "names", multiple=True, metavar="NAME[:KEY=VALUE]",
            help=f"Detector: {', '.join(detector_names())}. Its parameters may follow, as in "
                 "nway:num_passes=2, and parameters of the receiver for this detector only: "
-                "iterations=, feedback_scale= and list_bits= (list decoder in the last pass). May "
-                "be given several times; all detectors receive the same frames. Default: "
+                "iterations=, feedback_scale=, list_bits= (list decoder in the last pass) and "
+                "covariance= (known, or none: see --interferer). May be given several times; all "
+                "detectors receive the same frames. Default: "
                 f"{', '.join(DEFAULT_DETECTORS)}.")
 @_receiver("--iterations", default=1, show_default=True, metavar="N",
            help="Passes of detector and decoder; 1 means no feedback.")
@@ -217,8 +221,9 @@ def sim_command(context, names, snr, ebn0, iterations, decoder_iterations, feedb
     rows = simulation.store.rows
     if assumed:
         click.echo(f"by default: {' '.join(assumed)} (mimopack sim --help lists all options)")
+    interferer = "" if link.interferer is None else f", interferer {link.interferer:g} dB"
     click.echo(f"simulated: {link.num_tx}x{link.num_rx} {link.constellation}, code {link.code}, "
-               f"channel {link.channel}; dB of "
+               f"channel {link.channel}{interferer}; dB of "
                + ("SNR per receive antenna" if ebn0 is None else "Eb/N0"))
     _show(rows)
     if output and failure is None:

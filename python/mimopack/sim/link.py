@@ -30,7 +30,9 @@ class Frames:
         y: (n * vectors, num_rx) complex64, the received vectors of all frames in order; vectors is
             the number of vectors per frame.
         h: (n * vectors / T, num_rx, num_tx) complex64; T consecutive vectors share a matrix.
-        noise_var: noise power per complex receive dimension.
+        noise_var: mean power of noise and interference per complex receive dimension.
+        noise_cov: (n * vectors / T, num_rx, num_rx) complex64, covariance of noise and
+            interference for each matrix; None without an interferer.
     """
 
     bits: Any
@@ -38,6 +40,7 @@ class Frames:
     y: Any
     h: Any
     noise_var: float
+    noise_cov: Any = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Link:
 
     A frame is one interleaved codeword, which fills as many vectors as it needs. Model: y = H x + n
     with E|x_i|^2 = 1, E|h_ij|^2 = 1 and n ~ CN(0, noise_var I). The receiver knows H and noise_var.
+    An interferer adds g s to n, with s ~ CN(0, noise_var P) and a g ~ CN(0, I) for each H. The
+    receiver then knows the covariance noise_var (I + P g g^H), see ``Receiver``.
 
     Args:
         num_tx, num_rx: number of transmit and receive antennas.
@@ -61,6 +66,8 @@ class Link:
             Trans. Commun. 51 (3), 2003, eq. 41).
         seed: seed of the random numbers. Frames come in blocks of 16. The random numbers of a block
             depend only on seed, SNR (rounded to 0.001 dB) and the number of the block.
+        interferer: P, the mean power of the interferer over noise_var at each receive antenna, in
+            dB; None for no interferer. The SNR does not count it.
 
     Attributes:
         coding: the :class:`coding.Code`, or :class:`codes.Uncoded`.
@@ -77,12 +84,18 @@ class Link:
     interleaver: str = "random"
     snr_kind: str = "snr"
     seed: int = 1
+    interferer: float | None = None
 
     def __post_init__(self):
         # Results are written as JSON, which takes Python's integers only.
         object.__setattr__(self, "num_tx", integer("num_tx", self.num_tx, 1, 64))
         object.__setattr__(self, "num_rx", integer("num_rx", self.num_rx, self.num_tx, 256))
         object.__setattr__(self, "seed", integer("seed", self.seed, 0, 2**63 - 1))
+        power = 0.0
+        if self.interferer is not None:
+            object.__setattr__(self, "interferer", snr("interferer", self.interferer))
+            power = 10 ** (self.interferer / 10)
+        object.__setattr__(self, "_interference", power)
         choice("interleaver", self.interleaver, ("random", "none"))
         choice("snr_kind", self.snr_kind, SNR_KINDS)
         object.__setattr__(self, "coding", make_code(self.code, self.bits_per_vector))
@@ -131,7 +144,10 @@ class Link:
         return snr("snr", value) - (self.ebn0_over_snr if self.snr_kind == "ebn0" else 0.0)
 
     def noise_var(self, value):
-        """Return the noise power per complex receive dimension at an SNR, as for ``snr_db``."""
+        """Return the noise power per complex receive dimension at an SNR, as for ``snr_db``.
+
+        It does not count the interferer.
+        """
         return self.num_tx * 10 ** (-self.snr_db(value) / 10)
 
     def frames(self, value, block, count=1):
@@ -151,11 +167,26 @@ class Link:
         drawn = []
         for index in range(block, block + count):
             rng = np.random.default_rng((self.seed, place, index))
-            drawn.append((rng.integers(0, 2, (BLOCK, code.num_info), np.uint8),
-                          self._draw_channel(BLOCK, vectors, self.num_rx, self.num_tx, rng),
-                          awgn((BLOCK * vectors, self.num_rx), noise_var, rng)))
-        bits, h, noise = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+            bits = rng.integers(0, 2, (BLOCK, code.num_info), np.uint8)
+            h = self._draw_channel(BLOCK, vectors, self.num_rx, self.num_tx, rng)
+            noise = self._draw_noise(BLOCK * vectors, len(h), noise_var, rng)
+            drawn.append((bits, h, *noise))
+        bits, h, noise, noise_cov = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
         words = code.encode(bits)
         x = self.points.modulate(self.layout.spread(words))
         received = np.einsum("kij,ktj->kti", h, x.reshape(len(h), -1, self.num_tx))
-        return Frames(bits, words, received.reshape(-1, self.num_rx) + noise, h, noise_var)
+        return Frames(bits, words, received.reshape(-1, self.num_rx) + noise, h,
+                      noise_var * (1 + self._interference),
+                      None if self.interferer is None else noise_cov)
+
+    def _draw_noise(self, vectors, matrices, noise_var, rng):
+        """Draw noise and interference, and return them with their covariances, if any."""
+        noise = awgn((vectors, self.num_rx), noise_var, rng)
+        if self.interferer is None:
+            return noise, np.empty((0, self.num_rx, self.num_rx), np.complex64)
+        channels = awgn((matrices, self.num_rx), self._interference, rng)
+        sent = awgn((matrices, vectors // matrices, 1), noise_var, rng)
+        noise += (sent * channels[:, None]).reshape(noise.shape)
+        covariance = np.einsum("ki,kj->kij", channels, channels.conj())
+        covariance += np.eye(self.num_rx, dtype=np.complex64)
+        return noise, np.float32(noise_var) * covariance

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from ..arrays import array_module, is_device_array
+from ..checks import choice
 from ..coding import ListDecoder
 from ..cuda.device import cupy
 from ..detectors import look_up
@@ -15,7 +16,7 @@ from .counts import Counts
 from .link import BLOCK
 
 # Parameters of the receiver that may follow a detector's name.
-_OF_RECEIVER = ("iterations", "feedback_scale", "list_bits")
+_OF_RECEIVER = ("iterations", "feedback_scale", "list_bits", "covariance")
 
 
 class Receiver:
@@ -25,9 +26,11 @@ class Receiver:
         link: the ``Link``.
         detector: one of:
 
-            - a text with its parameters, such as "nway:num_passes=4". It may also set three
+            - a text with its parameters, such as "nway:num_passes=4". It may also set four
               parameters of the receiver: ``iterations`` and ``feedback_scale``, which override the
-              arguments below, and ``list_bits`` of a ``coding.ListDecoder`` for the last pass;
+              arguments below; ``list_bits`` of a ``coding.ListDecoder`` for the last pass; and
+              ``covariance``, which is "known" (the default), or "none" for a receiver that takes
+              the interferer for white noise of the same mean power;
             - an object of this package's detectors, made for the same link. A new one is made with
               its arguments other than backend and threads;
             - a user's object (see ``detectors.register``). It is copied with
@@ -51,6 +54,11 @@ class Receiver:
         self.iterations = factory.extra.get("iterations", iterations)
         feedback_scale = factory.extra.get("feedback_scale", feedback_scale)
         list_bits = factory.extra.get("list_bits", 0)
+        covariance = str(factory.extra.get("covariance", "known")).lower()    # none becomes None
+        choice("covariance", covariance, ("known", "none"))
+        if "covariance" in factory.extra and link.interferer is None:
+            raise ValueError(f"covariance: got {covariance} without an interferer")
+        self._knows_covariance = link.interferer is not None and covariance == "known"
         self._code = link.coding
         self._detector = factory.make(
             link.num_tx, link.num_rx, link.points, backend=backend, threads=threads,
@@ -79,14 +87,16 @@ class Receiver:
     def count(self, frames):
         """Receive ``Frames`` and return their ``Counts``."""
         n = len(frames.bits)
+        to_device = cupy().asarray if self._on_gpu else np.asarray
+        noise = ({"noise_cov": to_device(frames.noise_cov)} if self._knows_covariance else
+                 {"noise_var": frames.noise_var})
         if self._receiver is None:
-            llr = self._detector.detect(frames.y, frames.h, frames.noise_var)
+            llr = self._detector.detect(frames.y, frames.h, **noise)
             wrong = np.count_nonzero((llr.reshape(n, -1) > 0) != frames.bits, axis=1)
             ones = np.ones(n, int)
             return Counts(wrong[None], wrong, np.zeros(n, bool), ones, 0 * ones)
-        to_device = cupy().asarray if self._on_gpu else np.asarray
         received = self._receiver.receive(to_device(frames.y), to_device(frames.h),
-                                          frames.noise_var, keep_history=self.iterations > 1)
+                                          keep_history=self.iterations > 1, **noise)
         decided = received.bits[None] if received.history is None else received.history
         before = (received.detected > 0) != to_device(frames.words)
         xp = array_module(before)
