@@ -50,6 +50,11 @@ HEADER = """\
 # Parameters of the block, in addition to the detector's; the block's signature has the defaults.
 NOISE_VAR = ("noise_var", "Noise Variance", "float",
              "Noise power per complex receive dimension, linear. A tag noise_var on y sets it too.")
+NOISE_COV = ("noise_cov", "Noise Covariance", "raw",
+             "Covariance matrix of the noise at the receive antennas, such as an interferer's and "
+             "the receiver's together: an nr x nr array, or None. It takes the place of Noise "
+             "Variance until a message or tag sets noise_var. A tag noise_cov on y sets it too. In "
+             "tags and messages it is a uniform vector of nr*nr numbers, row by row.")
 PERIOD = ("symbols_per_channel", "Vectors per Channel", "int",
           "Number of consecutive received vectors that share a channel matrix. Each item of y "
           "holds this number of vectors.")
@@ -60,11 +65,13 @@ HARD = ("hard_inputs", "Hard Inputs", "int",
         "Number of inputs for hard solutions, such as the decoder's of each iteration; 0 to 8. "
         "They need the a-priori input too, as Companion numbers hidden inputs; zeros may feed it.")
 
-# Order in GRC's dialogue. The block shows parameters in LAST only if they differ from the default.
+# Order in GRC's dialogue. The block shows parameters in USUAL and LAST only if they differ from the
+# default.
 FIRST = ("num_tx", "num_rx", "constellation")
+USUAL = ("noise_cov", "symbols_per_channel")
 LAST = ("llr_type", "llr_scale", "backend", "device", "threads")
 DTYPES = {"int": "int", "float": "real", "bool": "bool", "enum": "enum", "constellation": "raw",
-          "device": "raw"}
+          "device": "raw", "raw": "raw"}
 
 
 def block_parameters(detector, block):
@@ -72,7 +79,7 @@ def block_parameters(detector, block):
     signature = inspect.signature(block)
     declared = {p.name: p for p in detector.all_parameters()}
     own = [name for name in declared if name not in (*FIRST, *LAST)]
-    extra = ([NOISE_VAR, PERIOD] + [PRIOR] * detector.SUPPORTS_PRIOR
+    extra = ([NOISE_VAR, NOISE_COV, PERIOD] + [PRIOR] * detector.SUPPORTS_PRIOR
              + [HARD] * detector.TAKES_HARD)
     added = [Parameter(name, label, signature.parameters[name].default, kind, doc)
              for name, label, kind, doc in extra]
@@ -111,9 +118,10 @@ def grc_parameter(parameter):
         entry["hide"] = "${ 'none' if llr_type == 'int8' else 'all' }"
     elif parameter.name == "device":
         entry["hide"] = "${ {'cuda': 'none', 'auto': 'part'}.get(backend, 'all') }"
-    elif parameter.name in LAST or parameter.name == "symbols_per_channel" or parameter.advanced:
+    elif parameter.name in (*USUAL, *LAST) or parameter.advanced:
         shown = f"'{default}'" if parameter.kind == "enum" else repr(default)
-        entry["hide"] = f"${{ 'part' if {parameter.name} == {shown} else 'none' }}"
+        entry["hide"] = (f"${{ 'part' if {parameter.name} {'is' if default is None else '=='} "
+                         f"{shown} else 'none' }}")
     return entry
 
 
@@ -142,8 +150,8 @@ def documentation(detector, parameters):
     # Remove the arguments: they follow below, with their labels in Companion.
     text = inspect.cleandoc(detector.__doc__).split("\n\nArgs:")[0]
     keys = settings(detector)
-    lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I), E|x_i|^2 = 1, with nt transmit "
-             "and nr receive antennas and M constellation points."]
+    lines = [text, "", "Model: y = H x + n, n ~ CN(0, noise_var I) or n ~ CN(0, noise_cov), "
+             "E|x_i|^2 = 1, with nt transmit and nr receive antennas and M constellation points."]
     lines += ["", "Ports:",
               "  y: received vectors, one after another; Vectors per Channel vectors per item.",
               "  h: the channel matrix of these vectors, nr x nt, row by row."]

@@ -8,7 +8,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio.mimopack import checks
-from gnuradio.mimopack.blocks.settings import NoisePower
+from gnuradio.mimopack.blocks.settings import NOISE_VAR, Noise
 from wifi_blocks import DEEP
 
 pytestmark = pytest.mark.quick
@@ -36,15 +36,15 @@ def test_errors_quote_the_beginning_of_a_long_value():
             checks.integer("num_tx", value, 1, 8)
 
 
-class Tagged(NoisePower):
+class Tagged(Noise):
     """Return a block's noise power after a tag on item 1."""
 
     def __init__(self, value):
-        self.tag = SimpleNamespace(offset=1, value=value)
-        self.set_noise_var(0.5)
+        self.tag = SimpleNamespace(offset=1, key=NOISE_VAR, value=value)
+        self._set_noise(2, 0.5, None)
 
-    def get_tags_in_window(self, *_):
-        return [self.tag]
+    def get_tags_in_window(self, _port, _first, _end, key):
+        return [self.tag] * (key is NOISE_VAR)
 
     def nitems_read(self, _port):
         return 0
@@ -54,12 +54,13 @@ class Tagged(NoisePower):
     DEEP, pmt.make_tuple(DEEP, DEEP), pmt.PMT_T, pmt.intern("low"), pmt.from_double(-1.0),
     pmt.from_double(np.inf), pmt.from_double(np.nan), pmt.from_complex(1j), pmt.PMT_NIL])
 def test_a_noise_power_that_is_none_erases(value):
-    assert np.array_equal(Tagged(value)._noise(3, 1), [0.5, np.nan, np.nan], equal_nan=True)
+    noise_var = Tagged(value)._noise(3, 1)["noise_var"]
+    assert np.array_equal(noise_var, [0.5, np.nan, np.nan], equal_nan=True)
 
 
 @pytest.mark.parametrize("value", [pmt.from_double(2.0), pmt.from_long(2), pmt.from_uint64(2)])
 def test_a_noise_power_of_a_tag(value):
-    assert np.array_equal(Tagged(value)._noise(3, 1), [0.5, 2, 2])
+    assert np.array_equal(Tagged(value)._noise(3, 1)["noise_var"], [0.5, 2, 2])
 
 
 def test_snr():

@@ -12,7 +12,9 @@ from detector_blocks import Hungry, Sink, Source, make, play
 from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import detectors
-from simulated import problem
+from gnuradio.mimopack.blocks.detector import make_detector_block
+from own_detectors import OwnZf
+from simulated import coloured, problem
 from suites.flowgraph import repeat_into
 
 ALL = list(detectors.REGISTRY)
@@ -176,6 +178,82 @@ def test_unusable_noise_var_tag_erases_until_the_next():
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("detector", [*detectors.REGISTRY.values(), OwnZf])
+def test_noise_cov_is_that_of_arrays(detector):
+    """A parameter, a message and a tag have the effect of ``detect(noise_cov=...)``."""
+    common = {"num_tx": 2, "num_rx": 3, "constellation": "qpsk"}
+    y, h, noise_var, _ = problem(90, 2, 3, "qpsk", 12, 3)
+    y, noise_cov = coloured(y, noise_var)
+    expected = detectors.look_up(detector).make(**common).detect(y, h, noise_cov=noise_cov)
+    make_block = make_detector_block(detector)
+    parameter, message, tag = (make_block(**common, symbols_per_channel=3, **given)
+                               for given in ({"noise_cov": noise_cov}, {}, {}))
+    message._post(pmt.intern("control"), pmt.to_pmt({"noise_cov": noise_cov}))
+    for block, tags in ((parameter, ()), (message, ()), (tag, [(0, "noise_cov", noise_cov)])):
+        llr, _ = play(block, y, h, 3, tags=tags)
+        np.testing.assert_allclose(llr, expected, rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(block.noise_cov(), noise_cov)
+        assert block.erasures() == block.failures() == block.refused_settings() == 0
+
+
+@pytest.mark.quick
+def test_noise_cov_holds_until_noise_var_comes():
+    """Tags apply from their item on. A noise_cov has precedence over a noise_var of its item."""
+    y, h, noise_var, _ = problem(400, 4, 4, "qam16", 20, 2)
+    y, noise_cov = coloured(y, noise_var)
+    singular = np.outer(np.arange(1, 5), np.arange(1, 5)).astype(np.float32)
+    tags = [(50, "noise_cov", noise_cov), (50, "noise_var", 1.0), (80, "noise_var", noise_var),
+            (100, "noise_cov", singular), (110, "noise_cov", noise_cov[:3]),
+            (130, "noise_cov", 2 * noise_cov.astype(complex)), (150, "noise_var", -1.0),
+            (160, "noise_cov", noise_cov)]
+    block = make("mmse", noise_var=noise_var, symbols_per_channel=2)
+    llr, sink = play(block, y, h, 2, tags=tags, step=30)
+    assert len(sink.tags) == len(tags)
+
+    def check(first, end, **noise):
+        at = slice(2 * first, 2 * end)
+        np.testing.assert_allclose(llr[at], detectors.MMSE().detect(y[at], h[first:end], **noise),
+                                   rtol=1e-3, atol=1e-3)
+
+    for first, end in ((0, 50), (80, 100)):
+        check(first, end, noise_var=noise_var)
+    for first, end, factor in ((50, 80, 1), (130, 150, 2), (160, 200, 1)):
+        check(first, end, noise_cov=factor * noise_cov)
+    assert not llr[200:260].any() and not llr[300:320].any() and block.erasures() == 80
+    np.testing.assert_array_equal(block.noise_cov(), noise_cov)
+    block.set_noise_var(0.5)
+    assert block.noise_cov() is None and block.noise_var() == 0.5
+    block.set_noise_cov(noise_cov)
+    block.set_noise_cov(None)
+    assert block.noise_cov() is None and block.noise_var() == 0.5
+
+
+def test_wrong_noise_cov_is_refused():
+    block = make("mmse", num_tx=2, num_rx=2)
+    for value in (pmt.from_double(1.0), pmt.intern("loud"), pmt.PMT_NIL,
+                  pmt.init_c32vector(3, [1, 0, 0]), pmt.to_pmt([1.0, 0.0, 0.0, 1.0])):
+        block._on_control(pmt.cons(pmt.intern("noise_cov"), value))
+    block.control.set_noise_cov("loud")
+    assert block.refused_settings() == 6 and block.noise_cov() is None
+    block._on_control(pmt.cons(pmt.intern("noise_cov"), pmt.init_f64vector(4, [2, 0, 0, 1])))
+    np.testing.assert_array_equal(block.noise_cov(), [[2, 0], [0, 1]])
+
+
+@pytest.mark.gpu
+def test_noise_cov_on_a_gpu():
+    """Covariances for all items of a call, and for each item."""
+    y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 20)
+    y, noise_cov = coloured(y, noise_var)
+    expected = detectors.NWay().detect(y, h, noise_cov=noise_cov)
+    for given, tags in (({"noise_cov": noise_cov}, ()), ({}, [(0, "noise_cov", noise_cov)])):
+        block = make("nway", backend="cuda", **given)
+        llr, _ = play(block, y, h, tags=tags)
+        wrong = np.abs(llr - expected).max(axis=1) > 1e-3 * np.abs(expected).max(axis=1)
+        assert wrong.mean() < 1e-3 and block.last_backend() == "cuda"
+        assert block.erasures() == block.failures() == 0
+
+
+@pytest.mark.quick
 def test_erasures_are_counted_and_reported():
     y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 20)
     y[::40, 1] = np.nan
@@ -262,12 +340,13 @@ def test_names_and_documentation(name):
     parameters = inspect.signature(block).parameters
     for parameter in detectors.REGISTRY[name].all_parameters():
         assert parameters[parameter.name].default == parameter.default
-    assert {"noise_var", "symbols_per_channel", "prior_input"} <= parameters.keys()
+    assert {"noise_var", "noise_cov", "symbols_per_channel", "prior_input"} <= parameters.keys()
     assert "ln P(1)/P(0)" in block.__doc__ and f"{name}_detector" in dir(mimopack)
 
 
 @pytest.mark.parametrize("arguments, message", [
     ({"noise_var": 0}, "noise_var: got 0.0, must be positive"),
+    ({"noise_cov": np.eye(3)}, r"noise_cov: got shape \(3, 3\), must be \(4, 4\)"),
     ({"symbols_per_channel": 0}, "symbols_per_channel: got 0"),
     ({"prior_input": True}, "prior_input: zf takes no a-priori"),
     ({"num_tx": 5}, "num_rx: got 4, must be at least num_tx = 5"),

@@ -11,8 +11,8 @@ from gnuradio.mimopack import blocks
 from wifi_blocks import HOSTILE
 
 ALL = STREAMS | MESSAGES | SOURCES
-TAGS = ("noise_var", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len", "frame",
-        "wifi_frame")
+TAGS = ("noise_var", "noise_cov", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len",
+        "frame", "wifi_frame")
 # Blocks that read the tags of radios.
 RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_channel_estimator", "wifi_receiver",
          "wifi_synchroniser")

@@ -21,6 +21,7 @@ from gnuradio.mimopack import (
     detectors,
     iterative,
 )
+from simulated import coloured
 
 CODE = "wifi:648:1/2"
 LINK = {"num_tx": 2, "num_rx": 2, "constellation": "qam16"}
@@ -41,12 +42,12 @@ def received(n, snr_db=9.0, code=CODE, per_channel=1):
     return bits, y + channel.awgn(y.shape, noise_var, rng), h, noise_var
 
 
-def expected(y, h, noise_var, code=CODE, detector="mmsepic", **parameters):
+def expected(y, h, noise_var, code=CODE, detector="mmsepic", noise_cov=None, **parameters):
     code = coding.get(code)
     receiver = iterative.IterativeReceiver(
         detectors.create(detector, **LINK, extrinsic=True), code.decoder(),
         coding.RandomInterleaver(code.num_bits, 1), **parameters)
-    return receiver.receive(y, h, noise_var, keep_history=True)
+    return receiver.receive(y, h, noise_var, keep_history=True, noise_cov=noise_cov)
 
 
 def outputs(result):
@@ -104,6 +105,22 @@ class TestReceiver:
         assert tested.erasures() == 10 and tested.erased_vectors() == 10 * VECTORS
         assert not np.array_equal(wanted.history[0, 10:30],
                                   expected(y, h, noise_var, iterations=1).history[0, 10:30])
+
+    @pytest.mark.parametrize("per_channel", [1, 27])
+    def test_covariance_of_the_noise(self, per_channel):
+        """From the codeword of its tag on; one that is not positive definite erases."""
+        _, y, h, noise_var = received(40, 25.0, per_channel=per_channel)
+        y, noise_cov = coloured(y, noise_var)
+        matrices = np.repeat([noise_cov, 3 * noise_cov, 0 * noise_cov], [20, 10, 10], axis=0)
+        wanted = expected(y, h, None, iterations=4,
+                          noise_cov=matrices.repeat(VECTORS // per_channel, axis=0))
+        tested = mimopack.iterative_receiver(**LINK, code=CODE, noise_cov=noise_cov,
+                                             history_output=True, symbols_per_channel=per_channel)
+        tags = [(20, "noise_cov", 3 * noise_cov), (30, "noise_cov", 0 * noise_cov)]
+        for sink, values in zip(play(tested, 40, y, h, tags, 6), outputs(wanted), strict=True):
+            np.testing.assert_array_equal(sink.items(), values)
+        assert tested.erasures() == 10 and tested.erased_vectors() == 10 * VECTORS
+        assert wanted.found[:20].sum() > 15 and not wanted.found[30:].any()
 
     def test_counts_and_status(self, capfd):
         bits, y, h, noise_var = received(50, 25.0)
@@ -229,12 +246,26 @@ class TestTransmitterAndChannel:
                                  (y, h), strict=False):
             np.testing.assert_allclose(other, values, atol=1e-5)
 
+    def test_interferer(self):
+        """The tag is the covariance of noise and interference; the matrices stay the same."""
+        x = channel.awgn((400, 12, 2), 1.0, np.random.default_rng(1))
+        y, h, tags = self.through(x, snr_db=7.0, interferer_db=20.0)
+        noise = y - np.einsum("nij,nj->ni", h, x.reshape(-1, 2))
+        (item, key, noise_cov), = tags
+        assert (item, key) == (0, "noise_cov")
+        noise_cov = noise_cov.reshape(3, 3)
+        measured = noise.T @ noise.conj() / len(noise)
+        np.testing.assert_allclose(measured, noise_cov, atol=0.05 * noise_cov.real.max())
+        assert np.linalg.eigvalsh(noise_cov)[:2] == pytest.approx(2 / 10**0.7, rel=1e-3)
+        np.testing.assert_array_equal(self.through(x, snr_db=7.0)[1], h)
+
     @pytest.mark.parametrize("make, message", [
         (lambda: mimopack.codeword_modulator(num_tx=0), "num_tx: got 0"),
         (lambda: mimopack.codeword_modulator("x"), "code: got 'x'"),
         (lambda: mimopack.rayleigh_channel(vectors=5, symbols_per_channel=2),
          "symbols_per_channel: got 2, must divide the 5 vectors"),
         (lambda: mimopack.rayleigh_channel(snr_db=300), "snr_db: got 300.0, allowed are -100 to"),
+        (lambda: mimopack.rayleigh_channel(interferer_db="loud"), "interferer_db: got 'loud'"),
         (lambda: mimopack.ber_meter(passes=0), "passes: got 0"),
         (lambda: mimopack.ber_meter(average=0), "average: got 0")])
     def test_bad_parameters(self, make, message):

@@ -81,7 +81,7 @@ MENUS = [(path, parameter) for path in BLOCKS
 # Cases of the detector blocks that differ in their ports and parameters.
 CASES = [*((name, {}) for name in detectors.REGISTRY),
          ("omap", {"prior_input": "True", "llr_type": "int8", "llr_scale": "4.0"}),
-         ("zf", {"device": "[0, 1]"}),
+         ("zf", {"device": "[0, 1]"}), ("zf", {"noise_cov": "covariance"}),
          ("mmse", {"constellation": "digital.constellation_8psk().base()", "bits": "3"}),
          ("mla", {"constellation": "points", "bits": "2"}),
          ("nway", {"constellation": "['qam64', 'qpsk']", "prior_input": "True"}),
@@ -97,6 +97,8 @@ def detectors_flowgraph(cases, folder, count=100, period=3):
     """
     blocks = [block("sigma2", "variable", value="0.05"), block("passes", "variable", value="2"),
               block("points", "variable", value="[1, 1j, -1, -1j]"),
+              block("covariance", "variable", value="numpy.eye(3)"),
+              block("numpy_imported", "import", imports="import numpy"),
               block("imported", "import", imports="from gnuradio import digital")]
     connections, sizes = [], []
 

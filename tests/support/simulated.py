@@ -21,6 +21,15 @@ def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):
     return y, h, noise_var, bits
 
 
+def coloured(y, noise_var, seed=2):
+    """Add an interferer to received vectors: (y, covariance of noise and interference)."""
+    rng = np.random.default_rng(seed)
+    response = channel.awgn(y.shape[1], 10.0, rng)
+    covariance = noise_var * (np.eye(len(response)) + np.outer(response, response.conj()))
+    return (y + channel.awgn((len(y), 1), noise_var, rng) * response,
+            covariance.astype(np.complex64))
+
+
 def random_prior(bits, spread=4, seed=5):
     """Draw a-priori LLRs for these bits, with mean 0 and this standard deviation."""
     return np.random.default_rng(seed).normal(0, spread, bits.shape).astype(np.float32)

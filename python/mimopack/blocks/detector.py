@@ -10,7 +10,7 @@ from gnuradio import gr
 from .. import detectors
 from ..checks import flag, integer
 from .decoding import BackendBlock
-from .settings import NoisePower
+from .settings import Noise
 from .streams import Batched, vector
 
 # Target for a work() call: number of vectors, and bytes at the largest port. The buffers around the
@@ -26,11 +26,12 @@ LEAST_VECTORS = 64
 MOST_HARD_INPUTS = 8
 
 
-class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
+class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
     """A detector of ``gnuradio.mimopack.detectors`` as a sync block.
 
-    Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I), and
-    E|x_i|^2 = 1. A point has m bits. T consecutive vectors share a channel matrix.
+    Model: y = H x + n, with nt transmit and nr receive antennas, n ~ CN(0, noise_var I) or
+    n ~ CN(0, noise_cov), and E|x_i|^2 = 1. A point has m bits. T consecutive vectors share a
+    channel matrix.
 
     Ports:
         in 0 ``y``: complex, vlen T*nr: T received vectors, one after another.
@@ -42,8 +43,9 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
             significant).
         out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), vector by vector, antenna by
             antenna, most significant bit first.
-        message in ``control``: dictionary with the keys ``noise_var`` and ``threads``, and
-            ``num_passes`` (N-way) or ``k`` (K-best); or a pair of one key and its value.
+        message in ``control``: dictionary with the keys ``noise_var``, ``noise_cov`` and
+            ``threads``, and ``num_passes`` (N-way) or ``k`` (K-best); or a pair of one key and its
+            value.
         message out ``status``: dictionary with the totals ``vectors``, ``erasures``,
             ``failures`` and ``refused_settings``, sent when one of the last three has changed, at
             most once a second.
@@ -51,6 +53,8 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
     The block has the parameters of its detector, and
 
         noise_var: noise power per complex receive dimension, linear.
+        noise_cov: (nr, nr) covariance E[n n^H] of the noise, which takes the place of noise_var
+            until a message or tag sets noise_var; or None.
         symbols_per_channel: T.
         prior_input: whether the block has the input ``prior``. The output LLRs are then
             a-posteriori, unless the detector has ``extrinsic=True``.
@@ -58,16 +62,21 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
             of all these solutions; without such an input they are those of ZF-SIC's solution.
 
     Each input item gives one output item; tags pass from every input to the output. A vector is
-    erased, so that its LLRs are 0, if it has NaN or Inf, if noise_var is not positive, if H has a
-    deficient rank and the detector needs full rank, or if the detector raises an exception. A tag
-    ``noise_var`` on ``y`` sets the noise power from the tag's item on; ``set_noise_var``,
-    ``set_num_passes`` and ``set_k`` hold from the next work() call on.
+    erased, so that its LLRs are 0, if it has NaN or Inf, if noise_var is not positive or noise_cov
+    not positive definite, if H has a deficient rank and the detector needs full rank, or if the
+    detector raises an exception. ``set_noise_var``, ``set_noise_cov``, ``set_num_passes`` and
+    ``set_k`` hold from the next work() call on.
+
+    A tag ``noise_var`` or ``noise_cov`` on ``y`` sets the noise from the tag's item on. In tags and
+    messages, ``noise_cov`` is a uniform vector of nr*nr numbers (c32, or any other type), row by
+    row: ``pmt.to_pmt`` makes it of a NumPy array (nr, nr).
 
     The block works on batches of about 65536 vectors, or fewer if vectors are large or the detector
     evaluates many candidates per vector. A maximum buffer size on the block makes batches smaller.
 
     With backend "cuda" or "auto", start() compiles the GPU code, which takes seconds, or half a
-    minute for the largest searches; so does a new value of ``num_passes`` or ``k``. With "auto",
+    minute for the largest searches; so does a new value of ``num_passes`` or ``k``, and the first
+    ``noise_cov`` if the block starts without one. With "auto",
     start() then times a batch on the CPU and on the GPU, and logs which one it chooses. A GPU
     failure in a running flowgraph is logged once; the CPU then detects the current vectors and all
     later ones, until the flowgraph starts again. While the block runs on a GPU, the buffers around
@@ -84,12 +93,13 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
     """
 
     DETECTOR = None
-    CONTROLS = ("noise_var", "threads")
+    CONTROLS = ("noise_var", "noise_cov", "threads")
     TOTALS, QUIET = ("vectors", "erasures", "failures", "refused_settings"), ("vectors",)
-    ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
+    ERASED = "NaN, Inf, noise, rank of H, or a failure"
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", *, noise_var=0.1,
-                 symbols_per_channel=1, prior_input=False, hard_inputs=0, **parameters):
+                 noise_cov=None, symbols_per_channel=1, prior_input=False, hard_inputs=0,
+                 **parameters):
         det = self._detector = self.DETECTOR(num_tx, num_rx, constellation, **parameters)
         self._begin(det)
         det.pins_buffers = gr.prefs().get_bool("mimopack", "pin_buffers", True)
@@ -101,7 +111,7 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         self._hard_inputs = integer("hard_inputs", hard_inputs, 0,
                                     MOST_HARD_INPUTS if det.TAKES_HARD else 0)
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
-        self.set_noise_var(noise_var)
+        self._set_noise(det.num_rx, noise_var, noise_cov)
         self._vectors = 0
         width = self._period * det.bits_per_vector
         inputs = [(np.complex64, self._period * det.num_rx),
@@ -124,7 +134,7 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         self._pinned = False
         self._apply_live()
         self._prepare(self._batch * self._period, self._period, self._prior_input,
-                      self._hard_inputs)
+                      self._hard_inputs, self._noise_cov is not None)
         return Batched.start(self)
 
     def stop(self):
@@ -152,8 +162,8 @@ class detector_block(BackendBlock, NoisePower, Batched, gr.sync_block):
         self._vectors += n
         try:
             self._apply_live()
-            det.detect(y, h, self._noise(items, self._period), prior=prior, out=out.reshape(shape),
-                       **hard)
+            det.detect(y, h, prior=prior, out=out.reshape(shape),
+                       **self._noise(items, self._period), **hard)
             self._erasures += det.erasures
         except Exception as error:
             out[...] = 0

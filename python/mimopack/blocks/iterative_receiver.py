@@ -14,7 +14,7 @@ from .decoding import Decoding, refuse_reserved
 from .detector import BATCH_CANDIDATES
 from .fec_encoder import batch_of_codewords
 from .rayleigh_channel import period_of
-from .settings import NoisePower
+from .settings import Noise
 from .streams import batched_block, vector
 
 # Options of detector and decoder that the block refuses: its own parameters, and options that it
@@ -23,11 +23,11 @@ OF_DETECTOR = {"num_tx", "num_rx", "constellation", "backend", "threads", "extri
 OF_DECODER = {"iterations", "backend", "device", "threads"}
 
 
-class iterative_receiver(Decoding, NoisePower, batched_block):
+class iterative_receiver(Decoding, Noise, batched_block):
     """Detect and decode iteratively (``iterative.IterativeReceiver``); each item is one codeword.
 
-    Model: y = H x + n, with num_tx transmit and num_rx receive antennas, n ~ CN(0, noise_var I),
-    and E|x_i|^2 = 1. T consecutive vectors share a channel matrix.
+    Model: y = H x + n, with num_tx transmit and num_rx receive antennas, n ~ CN(0, noise_var I) or
+    n ~ CN(0, noise_cov), and E|x_i|^2 = 1. T consecutive vectors share a channel matrix.
 
     Ports:
         in 0 ``y``: complex, vlen vectors*num_rx: the received vectors of a codeword, one after
@@ -42,17 +42,18 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         out 2 ``iterations``: int: number of passes of detector and decoder for the codeword.
         out 3 ``history`` (with history_output=True): byte, vlen iterations*code.num_info: decisions
             on the information bits after each pass, one pass after another.
-        message in ``control``: dictionary with the keys ``noise_var``, ``iterations`` and
-            ``threads``, or a pair of one key and its value.
+        message in ``control``: dictionary with the keys ``noise_var``, ``noise_cov``,
+            ``iterations`` and ``threads``, or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``codewords``, ``undecoded``,
             ``erasures``, ``failures``, ``refused_settings`` and ``erased_vectors``, and with
             ``mean_iterations``, at most once a second. The methods of these names return the totals
             too.
 
-    Each input item gives one output item, with its tags. A tag ``noise_var`` on ``y`` sets the
-    noise power from the tag's item on; the method ``set_noise_var`` sets the noise power from the
-    next work() call on. A vector that cannot be detected (NaN, Inf, rank of H) has no LLRs. A
-    codeword without any LLRs is erased: its bits are 0.
+    Each input item gives one output item, with its tags. A tag ``noise_var`` or ``noise_cov`` on
+    ``y`` sets the noise from the tag's item on; the methods ``set_noise_var`` and ``set_noise_cov``
+    set it from the next work() call on. See the detector blocks for the form of ``noise_cov``. A
+    vector that cannot be detected (NaN, Inf, noise, rank of H) has no LLRs. A codeword without any
+    LLRs is erased: its bits are 0.
 
     A GPU gets each vector once, and sends back only bits. Backends "cuda" and "auto", and failures
     of a GPU: see the detector blocks.
@@ -77,6 +78,8 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         interleaver_seed: seed of ``coding.RandomInterleaver``, the same as in the transmitter; None
             for no interleaver.
         noise_var: noise power per complex receive dimension, linear.
+        noise_cov: (num_rx, num_rx) covariance of the noise, which takes the place of noise_var
+            until a message or tag sets noise_var; or None.
         symbols_per_channel: T. It must divide the number of vectors per codeword.
         history_output: whether the block has the output ``history``. ``set_iterations`` then
             refuses more than the initial ``iterations``.
@@ -89,15 +92,15 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         ImportError: backend is "cuda" and there is no CuPy.
     """
 
-    CONTROLS = ("noise_var", "iterations", "threads")
+    CONTROLS = ("noise_var", "noise_cov", "iterations", "threads")
     TOTALS = (*Decoding.TOTALS, "erased_vectors")
-    ERASED = "NaN, Inf, noise_var, rank of H, or a failure"
+    ERASED = "NaN, Inf, noise, rank of H, or a failure"
 
     def __init__(self, num_tx=4, num_rx=4, constellation="qam16", code="wimax:2304:1/2",
                  detector="mmsepic", detector_options=None, iterations=4, decoder_iterations=None,
                  decoder_options=None, feedback_scale=0.6, early_stop=True, interleaver_seed=1,
                  noise_var=0.1, symbols_per_channel=1, history_output=False, backend="auto",
-                 threads=0):
+                 threads=0, noise_cov=None):
         self._code = coding.get(code)
         factory = look_up(detector)
         kind = factory.kind
@@ -126,7 +129,7 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
         on_gpu = backend == "cuda" or backend == "auto" and not kind.IN_PYTHON
         self._begin(SharedReceiver(make_receiver, devices if on_gpu else None, threads, backend))
         self._erased_vectors = 0
-        self.set_noise_var(noise_var)
+        self._set_noise(num_rx, noise_var, noise_cov)
         self._most = iterations if flag("history_output", history_output) else 1000
         self._shape = num_rx, num_tx
         vectors = self.vectors()
@@ -175,9 +178,11 @@ class iterative_receiver(Decoding, NoisePower, batched_block):
 
     def _receive(self, y, h, keep_history):
         """Return the values of the outputs."""
-        noise_var = self._noise(len(y), self.vectors())
+        vectors = self.vectors()
+        noise = self._noise(len(y), vectors, vectors // self._period)
         decided = self._engine.receive(
-            y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape), noise_var, keep_history)
+            y.reshape(-1, self._shape[0]), h.reshape(-1, *self._shape), keep_history=keep_history,
+            **noise)
         outputs = [decided.bits, decided.found, decided.iterations]
         if keep_history:
             history = decided.history.transpose(1, 0, 2)

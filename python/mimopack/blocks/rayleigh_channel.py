@@ -7,7 +7,7 @@ import pmt
 
 from ..channel import awgn
 from ..checks import integer, snr
-from .settings import NOISE_VAR, Controlled
+from .settings import NOISE_COV, NOISE_VAR, Controlled
 from .streams import BlockLog, batched_block, vector
 
 # Target size of a batch per work() call, in bytes at the larger output.
@@ -21,11 +21,16 @@ class rayleigh_channel(Controlled, batched_block):
     n ~ CN(0, noise_var I). With x of mean energy 1 per antenna, noise_var is num_tx / SNR. Equal
     seeds give equal channels and noise. For the samples of a waveform, use ``mimo_channel``.
 
+    An interferer may add g s to y, with s ~ CN(0, noise_var P), where P is its power over that of
+    the noise. Its channel g ~ CN(0, I) is drawn once. Noise and interference together then have the
+    covariance noise_var (I + P g g^H).
+
     Ports:
         in 0 ``x``: complex, vlen vectors*num_tx: transmit vectors, one after another.
         out 0 ``y``: complex, vlen vectors*num_rx: received vectors, one after another. The first
             item, and the first item after each change of the SNR, has a tag ``noise_var`` with the
-            noise power per complex receive dimension, linear.
+            noise power per complex receive dimension, linear; with an interferer, a tag
+            ``noise_cov`` with the covariance, a c32vector of num_rx*num_rx numbers, row by row.
         out 1 ``h``: complex, vlen vectors/T*num_rx*num_tx: channel matrices, one after another,
             each row-major.
         message in ``control``: dictionary with the key ``snr_db`` (in dB), or a pair of this key
@@ -39,6 +44,8 @@ class rayleigh_channel(Controlled, batched_block):
             divide ``vectors``.
         snr_db: mean SNR per receive antenna in dB, -100..200.
         seed: seed of channel and noise; None takes a random seed.
+        interferer_db: mean power of the interferer over noise_var at each receive antenna in dB,
+            -100..200; None for no interferer.
 
     Raises:
         ValueError: an argument is invalid.
@@ -47,15 +54,19 @@ class rayleigh_channel(Controlled, batched_block):
     CONTROLS = ("snr_db",)
 
     def __init__(self, num_tx=4, num_rx=4, vectors=1, symbols_per_channel=1, snr_db=15.0,
-                 seed=None):
+                 seed=None, interferer_db=None):
         self._num_tx = integer("num_tx", num_tx, 1, 64)
         self._num_rx = integer("num_rx", num_rx, 1, 256)
         self._vectors = integer("vectors", vectors, 1, 2**20)
         self._period = period_of(symbols_per_channel, vectors)
         if seed is not None:
             seed = integer("seed", seed, 0, 2**63 - 1)
-        self._channels, self._noise = map(np.random.default_rng,
-                                          np.random.SeedSequence(seed).spawn(2))
+        self._channels, self._noise, self._interference = map(
+            np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
+        self._interferer = None
+        if interferer_db is not None:
+            power = 10 ** (snr("interferer_db", interferer_db) / 10)
+            self._interferer = awgn(num_rx, power, self._interference)
         self._tagged = None
         self.set_snr_db(snr_db)
         width = vectors // self._period * num_rx * num_tx
@@ -74,7 +85,7 @@ class rayleigh_channel(Controlled, batched_block):
         return self._snr_db
 
     def noise_var(self):
-        """Return the noise power per complex receive dimension, linear."""
+        """Return the noise power per complex receive dimension, linear, without the interferer."""
         return self._num_tx * 10 ** (-self._snr_db / 10)
 
     def start(self):
@@ -85,14 +96,21 @@ class rayleigh_channel(Controlled, batched_block):
         x, (y, h) = input_items[0], output_items
         noise_var = self.noise_var()
         if noise_var != self._tagged:
-            self.add_item_tag(0, self.nitems_written(0), NOISE_VAR, pmt.from_double(noise_var))
+            key, value = NOISE_VAR, pmt.from_double(noise_var)
+            if self._interferer is not None:
+                correlation = np.outer(self._interferer, self._interferer.conj())
+                correlation += np.eye(self._num_rx, dtype=np.complex64)
+                key, value = NOISE_COV, pmt.to_pmt(noise_var * correlation)
+            self.add_item_tag(0, self.nitems_written(0), key, value)
             self._tagged = noise_var
         n = len(y) * self._vectors
         shape = n // self._period, self._num_rx, self._num_tx
         matrices = awgn(shape, 1.0, self._channels)
         received = np.einsum("kij,ktj->kti", matrices, x.reshape(len(matrices), -1, self._num_tx))
-        y[...] = received.reshape(y.shape) + awgn((n, self._num_rx), noise_var,
-                                                  self._noise).reshape(y.shape)
+        noise = awgn((n, self._num_rx), noise_var, self._noise)
+        if self._interferer is not None:
+            noise += awgn((n, 1), noise_var, self._interference) * self._interferer
+        y[...] = received.reshape(y.shape) + noise.reshape(y.shape)
         h[...] = matrices.reshape(h.shape)
         return len(y)
 

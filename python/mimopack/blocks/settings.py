@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base classes of blocks with settings that change at run time: port ``control``, noise power."""
+"""Base classes of blocks with settings that change at run time: port ``control``, noise."""
 
 import numpy as np
 import pmt
 
 from .._runtime import to_python
-from ..checks import LARGEST, SMALLEST, number, positive
+from ..checks import LARGEST, SMALLEST, number, positive, shown
 
 CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
 NOISE_VAR = pmt.intern("noise_var")
+NOISE_COV = pmt.intern("noise_cov")
 
 
 def scalar(name, value):
@@ -26,7 +27,14 @@ def scalar(name, value):
 
 
 def setting(name, value):
-    """Return the value of :func:`scalar`; convert whole floats to int, as widgets send floats."""
+    """Return the value of :func:`scalar`; convert whole floats to int, as widgets send floats.
+
+    ``noise_cov`` is an array: its PMT is a uniform vector.
+    """
+    if name == "noise_cov":
+        if not pmt.is_uniform_vector(value):
+            raise ValueError(f"{name}: got another type, must be a uniform vector")
+        return pmt.to_python(value)
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -76,6 +84,7 @@ class Controlled:
     def _refuse(self, reason):
         self._refused_settings += 1
         self._log.warn("settings", f"setting refused: {reason}")
+
     def _register_control(self):
         self.message_port_register_in(CONTROL)
         self.set_msg_handler(CONTROL, self._on_control)
@@ -96,30 +105,84 @@ class Controlled:
                 self._try(f"set_{name}", value)
 
 
-class NoisePower:
-    """Base class of blocks with a noise power; tags ``noise_var`` on the first input change it."""
+class Noise:
+    """Base class of blocks with a noise power or covariance, which tags on the first input change.
+
+    The tags are ``noise_var`` and ``noise_cov``. At one item, ``noise_cov`` has precedence.
+    """
+
+    def _set_noise(self, num_rx, noise_var, noise_cov):
+        self._num_rx = num_rx
+        self.set_noise_var(noise_var)
+        self.set_noise_cov(noise_cov)
 
     def set_noise_var(self, noise_var):
         """Set the noise power per complex receive dimension, linear and positive."""
         self._noise_var = positive("noise_var", noise_var)
+        self._noise_cov = None
 
     def noise_var(self):
+        """Return the noise power, which is not in use while there is a ``noise_cov()``."""
         return self._noise_var
 
-    def _noise(self, items, vectors):
-        """Return the noise power of items: one number, or an array with a value per vector."""
-        tags = self.get_tags_in_window(0, 0, items, NOISE_VAR)
-        before = self._noise_var
-        if not tags and SMALLEST <= before <= LARGEST:
-            return before
-        start, firsts, values = self.nitems_read(0), [0], [before]
-        for tag in tags:
-            try:
-                value = number("noise_var", scalar("noise_var", tag.value))
-            except ValueError:
-                value = np.nan
-            # An invalid value erases the vectors to which it applies.
-            firsts.append((tag.offset - start) * vectors)
-            values.append(value if 0 < value <= LARGEST else np.nan)
-        self._noise_var = values[-1]
-        return np.repeat(np.float32(values), np.diff([*firsts, items * vectors]))
+    def set_noise_cov(self, noise_cov):
+        """Set the covariance of the noise, in place of ``noise_var`` until the next one.
+
+        Args:
+            noise_cov: (nr, nr) complex array, or its nr*nr entries, row by row. None restores the
+                last ``noise_var``.
+        """
+        self._noise_cov = None if noise_cov is None else _square(noise_cov, self._num_rx)
+
+    def noise_cov(self):
+        """Return the covariance of the noise; None while ``noise_var()`` is in use."""
+        return self._noise_cov
+
+    def _noise(self, items, vectors, matrices=1):
+        """Return the noise of items as keyword arguments of ``Detector.detect``.
+
+        Args:
+            items: number of items of this work() call.
+            vectors, matrices: number of vectors and of matrices per item.
+        """
+        tags = [(tag.offset, self._tagged(tag)) for key in (NOISE_VAR, NOISE_COV)
+                for tag in self.get_tags_in_window(0, 0, items, key)]
+        before = self._noise_var if self._noise_cov is None else self._noise_cov
+        if not tags:
+            if self._noise_cov is not None:
+                return {"noise_cov": before[None]}
+            if SMALLEST <= before <= LARGEST:
+                return {"noise_var": before}
+        tags.sort(key=lambda tag: tag[0])
+        offsets, values = zip((self.nitems_read(0), before), *tags, strict=True)
+        lengths = np.diff([*offsets, offsets[0] + items])
+        self._noise_cov = values[-1] if np.ndim(values[-1]) else None
+        if self._noise_cov is None:
+            self._noise_var = values[-1]
+        if not any(map(np.ndim, values)):
+            return {"noise_var": np.repeat(np.float32(values), lengths * vectors)}
+        unit = np.eye(self._num_rx, dtype=np.complex64)
+        values = np.stack([value if np.ndim(value) else value * unit for value in values])
+        return {"noise_cov": np.repeat(values, lengths * matrices, axis=0)}
+
+    def _tagged(self, tag):
+        """Return the value of a tag; NaN, which erases vectors, if it is invalid."""
+        try:
+            if pmt.eq(tag.key, NOISE_COV):
+                return _square(setting("noise_cov", tag.value), self._num_rx)
+            value = number("noise_var", scalar("noise_var", tag.value))
+        except ValueError:
+            return np.nan
+        return value if 0 < value <= LARGEST else np.nan
+
+
+def _square(value, size):
+    """Return a covariance as a complex64 array (size, size); ValueError unless it is that."""
+    try:
+        matrix = np.array(value, np.complex64)
+    except (TypeError, ValueError):
+        raise ValueError(f"noise_cov: got {shown(value)}, must be a matrix") from None
+    if matrix.shape not in ((size, size), (size**2,)):
+        raise ValueError(f"noise_cov: got shape {matrix.shape}, must be ({size}, {size}), or the "
+                         f"{size**2} numbers row by row")
+    return matrix.reshape(size, size)

@@ -287,7 +287,7 @@ class Detector(DetectorSettings):
         """The :class:`CudaBackend`, for measurements; None without a GPU backend."""
         return self._cuda_backend() if self.backend in ("auto", "cuda") else None
 
-    def prepare(self, n, per_channel=1, has_prior=False, num_hard=0):
+    def prepare(self, n, per_channel=1, has_prior=False, num_hard=0, has_cov=False):
         """Do the slow first steps on a GPU now, so that the first ``detect`` is fast.
 
         These steps are compiling and, for backend "auto", choosing between CPU and GPU for host
@@ -298,6 +298,7 @@ class Detector(DetectorSettings):
             per_channel: T, the number of vectors that share a matrix.
             has_prior: whether the batches have a-priori LLRs.
             num_hard: number of hard solutions per vector, for ``BitFlip``.
+            has_cov: whether the batches have a covariance of the noise, one for all vectors.
 
         Returns:
             A sentence about the choice; None if there was none.
@@ -307,7 +308,7 @@ class Detector(DetectorSettings):
             if self.backend == "cuda":    # compiling takes few vectors
                 period = min(per_channel, 2)    # one program serves every period above 1
             size = period * max(len(self.devices), n // period if self.backend == "auto" else 1)
-            batch = random_batch(self, size, period, has_prior, num_hard)
+            batch = random_batch(self, size, period, has_prior, num_hard, has_cov)
             if self.pins_buffers and self.backend == "auto":
                 batch = batch._replace(**{name: _pinned(getattr(batch, name))
                                           for name in ("y", "h", "prior", "out")})

@@ -59,7 +59,7 @@ class DetectBatch(NamedTuple):
         return 0 if self.hard is None else len(self.hard)
 
 
-def random_batch(detector, n, per_channel, has_prior=False, num_hard=0):
+def random_batch(detector, n, per_channel, has_prior=False, num_hard=0, has_cov=False):
     """Draw a random :class:`DetectBatch` of i.i.d. Rayleigh channels, to measure a detector.
 
     The SNR is high enough for the detector to make few errors, because the run time of a tree
@@ -72,6 +72,7 @@ def random_batch(detector, n, per_channel, has_prior=False, num_hard=0):
         per_channel: number of vectors that share a matrix.
         has_prior: whether to draw a-priori LLRs.
         num_hard: number of hard solutions to draw per vector.
+        has_cov: whether the noise has a covariance matrix, one for all vectors.
     """
     rng = np.random.default_rng(1)
     nt, bits = detector.num_tx, detector.constellation.bits_per_symbol    # the most of a layer
@@ -88,6 +89,7 @@ def random_batch(detector, n, per_channel, has_prior=False, num_hard=0):
     width = detector.bits_per_vector
     prior = rng.normal(0, 3, (n, width)).astype(np.float32) if has_prior else None
     hard = rng.integers(0, 2, (num_hard, n, width), np.uint8) if num_hard else None
-    return DetectBatch(y, h, np.array([noise_var], np.float32), prior,
+    noise_cov = noise_var * np.eye(detector.num_rx, dtype=np.complex64)[None] if has_cov else None
+    return DetectBatch(y, h, np.array([1.0 if has_cov else noise_var], np.float32), prior,
                        np.empty((n, width), detector.llr_dtype), detector.llr_scale,
-                       detector.threads, hard)
+                       detector.threads, hard, noise_cov=noise_cov)
