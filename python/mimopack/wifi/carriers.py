@@ -72,10 +72,22 @@ _HIGH_THROUGHPUT = {
 def subchannels(bandwidth_mhz):
     """Return the subcarrier indices of the centres of the 20 MHz subchannels.
 
-    They are (0,), (-32, 32) or (-96, -32, 32, 96) at 20, 40 or 80 MHz.
+    They are (0,), (-32, 32) or (-96, -32, 32, 96) at 20, 40 or 80 MHz, and so on at 160 MHz.
     """
     count = bandwidth_mhz // 20
     return tuple(FFT_20 * i - FFT_20 // 2 * (count - 1) for i in range(count))
+
+
+@lru_cache
+def extended(bandwidth_mhz=20):
+    """Return the plan of HE-SIG-A and HE-SIG-B symbols: 52 data subcarriers in each 20 MHz.
+
+    L-SIG and RL-SIG of HE frames have the same subcarriers; the outer four hold no data.
+    """
+    one = high_throughput(20)
+    centres = subchannels(bandwidth_mhz)
+    return CarrierPlan(bandwidth_mhz, tuple(c + k for c in centres for k in one.data),
+                       tuple(c + k for c in centres for k in one.pilots), len(centres))
 
 
 @lru_cache
@@ -95,14 +107,16 @@ def rotation(bandwidth_mhz, k):
     """Return gamma_k, the phase rotation of the parts of a wide channel (§19.3.9.3.2, §21.3.7.5).
 
     Args:
-        bandwidth_mhz: 20, 40 or 80.
+        bandwidth_mhz: 20, 40, 80 or 160.
         k: array of subcarrier indices.
 
     Returns:
-        complex128 array of the shape of k: j for k >= 0 at 40 MHz, -1 for k >= -64 at 80 MHz, and 1
-        elsewhere.
+        complex128 array of the shape of k: j for k >= 0 at 40 MHz, -1 for k >= -64 at 80 MHz and in
+        each half of 160 MHz, and 1 elsewhere.
     """
     k = np.asarray(k)
+    if bandwidth_mhz == 160:
+        return rotation(80, np.where(k < 0, k + 128, k - 128))
     if bandwidth_mhz == 40:
         return np.where(k >= 0, 1j, 1)
     if bandwidth_mhz == 80:

@@ -133,15 +133,34 @@ class DataField:
         if f.coding == "ldpc":
             coded = np.stack([self._matching.encode(np.ascontiguousarray(one), self._code)
                               for one in bits])
-            return coded.reshape(n, f.num_symbols, -1)
+            return self._in_symbols(coded)
         bits = bits.copy()
         bits[:, f.tail_position:f.tail_position + TAIL * f.num_encoders] = 0
         if f.num_encoders == 1:
-            return self._code.encode(bits).reshape(n, f.num_symbols, -1)
+            return self._in_symbols(self._code.encode(bits))
         coded = np.stack([self._code.encode(bits[:, i::f.num_encoders])
                           for i in range(f.num_encoders)])
         coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
+
+    def _in_symbols(self, coded):
+        """Divide coded bits (n, bits) into symbols, with zeros where a symbol is not full.
+
+        The last symbol of an HE frame, or its last two with a space-time block code, may hold fewer
+        coded bits (post-FEC padding). At rate 1/2, an odd number of positions in a symbol leaves
+        one without a bit of the convolutional code (802.11ax-2021 §27.3.12.5.1).
+        """
+        f = self.frame_format
+        size, last = f.coded_bits_per_symbol, f.last_coded_bits
+        if last == size and coded.shape[1] == f.num_symbols * size:
+            return coded.reshape(len(coded), f.num_symbols, size)
+        full, block = f.num_symbols - f.symbols_per_code_block, f.symbols_per_code_block
+        used = self._code.coded_length(f.data_bits_per_symbol) if f.coding == "bcc" else size
+        out = np.zeros((len(coded), f.num_symbols, size), np.uint8)
+        out[:, :full, :used] = coded[:, :full * used].reshape(len(coded), full, used)
+        rest = coded[:, full * used:].reshape(len(coded), block, -1)
+        out[:, full:, :rest.shape[2]] = rest
+        return out
 
     def decode(self, llr):
         """Decode the LLRs of frames into PSDUs.
@@ -241,7 +260,7 @@ class DataFields:
 def viterbi_decoder(frame_format):
     """Return the C++ decoder of the convolutional code of frames; threads may share it."""
     f = frame_format
-    return _viterbi_decoder(f.plan.num_data, f.num_streams, f.stream_bits, f.num_encoders,
+    return _viterbi_decoder(f.num_points, f.num_streams, f.stream_bits, f.num_encoders,
                             f.code_rate)
 
 

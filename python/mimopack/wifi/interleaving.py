@@ -6,10 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-# Tables 17-2, 19-17 and 21-17, by number of data subcarriers: interleaver columns, N_ROT and D_TM.
-_COLUMNS = {48: 16, 52: 13, 108: 18, 234: 26}
-_ROTATION = {52: 11, 108: 29, 234: 58}
-_TONE_DISTANCE = {52: 4, 108: 6, 234: 9}
+# Tables 17-2, 19-17, 21-17, and 27-34 and 27-35 of 802.11ax-2021, by number of points in a symbol:
+# interleaver columns, N_ROT and D_TM. With DCM, an RU of HE has half as many points as subcarriers.
+_COLUMNS = {12: 4, 24: 8, 48: 16, 51: 17, 52: 13, 102: 17, 108: 18, 117: 13, 234: 26}
+_ROTATION = {12: 2, 24: 2, 48: 11, 51: 11, 52: 11, 102: 29, 108: 29, 117: 29, 234: 58}
+_TONE_DISTANCE = {12: 1, 24: 1, 48: 3, 51: 3, 52: 4, 102: 6, 108: 6, 117: 9, 234: 9, 468: 12,
+                  490: 14, 980: 20}
 
 
 def _interleaved(num_carriers, stream, num_streams, bits):
@@ -28,7 +30,10 @@ def _interleaved(num_carriers, stream, num_streams, bits):
 
 
 def _tone_mapped(num_carriers, bits):
-    """Return where bit k is sent with LDPC in VHT (§21.3.10.9.2), which spreads whole points."""
+    """Return where bit k is sent with LDPC in VHT and HE, which spread whole points.
+
+    See §21.3.10.9.2, and §27.3.12.10 of 802.11ax-2021.
+    """
     k = np.arange(num_carriers * bits)
     carrier, distance = k // bits, _TONE_DISTANCE[num_carriers]
     spread = distance * (carrier % (num_carriers // distance)) + carrier * distance // num_carriers
@@ -36,19 +41,23 @@ def _tone_mapped(num_carriers, bits):
 
 
 @lru_cache
-def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleaver"):
+def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleaver", segments=1):
     """Return where each coded bit of an OFDM symbol is sent.
 
     Source: IEEE 802.11-2020 §19.3.11.8.2 and §21.3.10.6. The stream parser gives each stream in
     turn s = N_BPSCS / 2 bits (at least 1) of an encoder, then as many of the next encoder.
 
     Args:
-        num_carriers: number of data subcarriers, 48, 52, 108 or 234.
+        num_carriers: number of data subcarriers, or of points of a stream with DCM: a key of
+            _COLUMNS, or of _TONE_DISTANCE times ``segments``.
         num_streams: number of spatial streams, 1..4.
         bits: coded bits per subcarrier of each stream, a tuple; a number if all have the same.
         num_encoders: N_ES, number of convolutional encoders. With share = N_CBPS / N_ES,
             coded bit j of the symbol is bit ``j % share`` of encoder ``j // share``.
-        spread: "interleaver" (convolutional code), "tones" (LDPC in VHT) or "none" (LDPC in HT).
+        spread: "interleaver" (convolutional code), "tones" (LDPC in VHT and HE) or "none" (LDPC in
+            HT).
+        segments: 2 if a segment parser gives s bits of each stream in turn to the lower and to the
+            upper half of the symbol (§21.3.10.7), else 1.
 
     Returns:
         int64 (coded bits,), read-only. Coded bit j is sent as bit ``order[j]``, with subcarriers
@@ -64,10 +73,14 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
     first = np.cumsum(s) - s
     k = (turn * num_encoders + encoder) * s[stream] + place - first[stream]
     where = k.copy()
+    size = num_carriers // segments
     for i, own in enumerate(bits if spread != "none" else ()):
-        to = (_interleaved(num_carriers, i, num_streams, own) if spread == "interleaver"
-              else _tone_mapped(num_carriers, own))
-        where[stream == i] = to[k[stream == i]]
+        to = (_interleaved(size, i, num_streams, own) if spread == "interleaver"
+              else _tone_mapped(size, own))
+        mine = stream == i
+        group, rest = np.divmod(k[mine], s[i])
+        segment = group % segments
+        where[mine] = to[group // segments * s[i] + rest] + segment * size * own
     carrier, bit = np.divmod(where, bits[stream])
     order = carrier * bits.sum() + (np.cumsum(bits) - bits)[stream] + bit
     order.setflags(write=False)
@@ -79,5 +92,6 @@ def order_of(frame_format):
     f = frame_format
     spread = "interleaver"
     if f.coding == "ldpc":
-        spread = "tones" if f.name == "vht" else "none"
-    return bit_order(f.plan.num_data, f.num_streams, f.stream_bits, f.num_encoders, spread)
+        spread = "none" if f.name == "ht" else "tones"
+    return bit_order(f.num_points, f.num_streams, f.stream_bits, f.num_encoders, spread,
+                     f.segments)

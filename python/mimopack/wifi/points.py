@@ -26,7 +26,10 @@ def known_points(frame_format, coded, order):
     sent = coded[..., order]
     n, symbols, _ = sent.shape
     layers = constellations.of_layers(f.constellation, f.num_streams)
-    points = layers.modulate(sent.reshape(n, symbols, plan.num_data, -1)).transpose(0, 3, 1, 2)
+    sent = sent.reshape(n, symbols, f.num_points, -1)
+    points = layers.modulate(sent).transpose(0, 3, 1, 2)
+    if f.num_points < plan.num_data:
+        points = _dual_carriers(points, sent, f)
     points = np.tile(points, plan.copies)
     streams = []
     for stream in range(f.num_streams):
@@ -39,6 +42,33 @@ def known_points(frame_format, coded, order):
     values[..., plan.data_index] = np.stack(streams, axis=1)
     values[..., plan.pilot_index] = f.pilots(symbols).transpose(2, 0, 1)
     return values
+
+
+def _dual_carriers(points, sent, frame_format):
+    """Add the second copy of each point of dual carrier modulation (802.11ax-2021 §27.3.12.9).
+
+    Args:
+        points: (n, N_SS, num_symbols, num_points).
+        sent: (n, num_symbols, num_points, N_SS * m), their bits.
+        frame_format: the format.
+
+    Returns:
+        complex (n, N_SS, num_symbols, 2 * num_points). Each half of an RU of 2x996 tones has its
+        own copies.
+    """
+    f = frame_format
+    *shape, total = points.shape
+    size = total // f.segments
+    if f.bits_per_carrier == 1:
+        copy = points * (1 - 2 * ((np.arange(total) % size + size) % 2))
+    elif f.bits_per_carrier == 2:
+        copy = points.conj()
+    else:
+        turned = sent.reshape(*sent.shape[:-1], -1, 2)[..., ::-1].reshape(sent.shape)
+        layers = constellations.of_layers(f.constellation, f.num_streams)
+        copy = layers.modulate(turned).transpose(0, 3, 1, 2)
+    halves = [part.reshape(*shape, f.segments, size) for part in (points, copy)]
+    return np.concatenate(halves, axis=-1).reshape(*shape, 2 * total)
 
 
 def space_time_blocks(y, channel, num_streams, stbc):

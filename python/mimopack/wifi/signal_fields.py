@@ -16,6 +16,7 @@ import numpy as np
 from ..coding import ConvolutionalCode
 from .formats import HT, VHT, Unsupported
 from .formats.base import TAIL
+from .formats.he import TRAINING
 from .formats.non_ht import MAX_LENGTH, RATES
 from .interleaving import bit_order
 
@@ -174,6 +175,45 @@ def parse_vht_sig_a(bits, l_sig):
     return VHT(num_symbols=symbols, extra_symbol=bool(bits[27]), **fields)
 
 
+def he_sig_a(frame_format):
+    """Return the HE-SIG-A of an :class:`HE` frame: uint8 (52,).
+
+    See Tables 27-18 to 27-21 of 802.11ax-2021.
+    """
+    f = frame_format
+    head = _he_sig_a_of_trigger(f) if f.name == "he-tb" else _he_sig_a_of_one_user(f)
+    head = np.concatenate(head).astype(np.uint8)
+    # The CRC is the first half of the CRC of 8 bits (§27.3.11.7.3).
+    return np.concatenate([head, crc8(head)[:4], np.zeros(TAIL, np.uint8)])
+
+
+def _he_sig_a_of_one_user(f):
+    training = TRAINING[f.name].index((f.ltf, f.gi_us))
+    dcm, stbc = f.dcm, bool(f.stbc)
+    if training == 4:    # 4x HE-LTF with 0.8 us: sent as 3 with both DCM and STBC
+        training, dcm, stbc = 3, True, True
+    if f.name == "he-er-su":
+        bandwidth = int(f.ru.size == 106)
+    else:
+        bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    streams = f.num_space_time_streams - 1
+    if f.midamble:
+        streams = _bits(streams, 2).tolist() + [f.midamble == 20]
+    else:
+        streams = _bits(streams, 3)
+    return [[1, f.beam_change, f.uplink], _bits(f.mcs, 4), [dcm], _bits(f.bss_color, 6), [1],
+            _bits(f.spatial_reuse, 4), _bits(bandwidth, 2), _bits(training, 2), streams,
+            _bits(f.txop, 7), [f.coding == "ldpc", f.extra_symbol or f.coding == "bcc", stbc,
+                               f.beamformed], _bits(f.pre_fec_padding % 4, 2),
+            [f.pe_disambiguity, 1, bool(f.midamble)]]
+
+
+def _he_sig_a_of_trigger(f):
+    bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    return [[0], _bits(f.bss_color, 6), np.tile(_bits(f.spatial_reuse, 4), 4), [1],
+            _bits(bandwidth, 2), _bits(f.txop, 7), np.ones(9)]
+
+
 @contextmanager
 def _announcing(name, told):
     """Attach the fields read so far to an Unsupported error raised inside."""
@@ -222,12 +262,25 @@ def _code():
     return ConvolutionalCode("1/2")
 
 
-def encode_signal(bits):
-    """Encode and interleave the bits of L-SIG, HT-SIG or VHT-SIG-A: uint8 (symbols, 48)."""
-    coded = _code().encode(bits).reshape(-1, 48)
+def encode_signal(bits, size=48):
+    """Encode and interleave the bits of L-SIG, HT-SIG, VHT-SIG-A or HE-SIG-A.
+
+    ``size`` is the number of data subcarriers: 48, or 52 for HE-SIG-A. The result is uint8
+    (symbols, size).
+    """
+    coded = _code().encode(bits).reshape(-1, size)
     out = np.empty_like(coded)
-    out[:, bit_order(48, 1, 1)] = coded
+    out[:, bit_order(size, 1, 1)] = coded
     return out
+
+
+def encode_repeated_signal(bits):
+    """Encode the HE-SIG-A of an HE ER SU frame: uint8 (4, 52) (802.11ax-2021 §27.3.11.7.4).
+
+    Each symbol is followed by its coded bits in the order of the encoder, not interleaved.
+    """
+    plain = _code().encode(bits).reshape(-1, 52)
+    return np.stack([encode_signal(bits, 52), plain], axis=1).reshape(4, 52)
 
 
 def sig_b_order(frame_format):

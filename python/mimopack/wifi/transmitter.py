@@ -5,14 +5,24 @@
 import numpy as np
 
 from ..checks import integer, rate_choice
-from . import carriers, mac, signal_fields, training
+from . import carriers, he_tables, mac, signal_fields, training
 from .data_field import DataFields
-from .formats import VHT, NonHT
+from .formats import HE, VHT, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 4
 # Sample rates in samples per second.
-SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
+SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in he_tables.BANDWIDTHS)
+# Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
+_OUTER = (-1, -1, -1, 1)
+# Amplitude of the non-HT training fields of HE frames, epsilon of §27.3.11.3: a subcarrier has the
+# power that it has in the L-SIG, which has four more of them.
+_NON_HT_TRAINING = np.sqrt(52 / 56)
+# Amplitude of what serves channel estimation in HE ER SU frames: all training fields, and the outer
+# subcarriers of L-SIG and RL-SIG.
+_BOOST = np.sqrt(2)
+# Seed of the packet extension's content.
+_EXTENSION_SEED = 93
 
 
 class Transmitter:
@@ -114,6 +124,8 @@ class Transmitter:
         """
         f = frame_format
         self.check(f)
+        if isinstance(f, HE):
+            return self._high_efficiency(f, [psdu], [scrambler_seed]).astype(np.complex64)
         parts = ([self._greenfield(f)] if f.greenfield else
                  [self._legacy_preamble(f), self._high_throughput_preamble(f)])
         if f.num_symbols:
@@ -174,6 +186,11 @@ class Transmitter:
 
     def _legacy_preamble(self, f):
         """Return L-STF, L-LTF and L-SIG."""
+        short, long, bits = self._legacy_fields(f)
+        return np.concatenate([short, long, self._signal(f, bits, 0, [1])], axis=1)
+
+    def _legacy_fields(self, f):
+        """Return L-STF, L-LTF, and the bits of the L-SIG."""
         bandwidth = f.bandwidth_mhz
         plan = carriers.legacy(bandwidth)
         values, k = self._short_training(bandwidth)
@@ -183,8 +200,7 @@ class Transmitter:
             training.legacy_long_training(bandwidth)[None], plan.used, bandwidth), plan.used, 0)
         long = np.tile(long, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
         rate, length = (f.mcs, f.length) if isinstance(f, NonHT) else (6, f.legacy_length)
-        bits = signal_fields.LSig(rate, length).bits()
-        return np.concatenate([short, long, self._signal(f, bits, 0, [1])], axis=1)
+        return short, long, signal_fields.LSig(rate, length).bits()
 
     def _signal(self, f, bits, first, phases):
         """Return the samples of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
@@ -194,10 +210,14 @@ class Transmitter:
         return self._symbols(self._per_antenna(points, plan.used, f.bandwidth_mhz), plan.used,
                              training.GUARD)
 
-    @staticmethod
-    def _signal_points(bits, first, phases, plan, copies):
+    def _signal_points(self, bits, first, phases, plan, copies):
         """Return the points (symbols, used) of a signal field; phases are 1 (BPSK) or j (QBPSK)."""
-        coded = 2.0 * signal_fields.encode_signal(bits) - 1
+        return self._coded_points(signal_fields.encode_signal(bits), first, phases, plan, copies)
+
+    @staticmethod
+    def _coded_points(coded, first, phases, plan, copies):
+        """Return the points of coded bits (symbols, subcarriers), with pilots."""
+        coded = 2.0 * coded - 1
         points = np.zeros((len(coded), plan.used.size), complex)
         points[:, plan.data_index] = np.tile(coded, copies) * np.array(phases)[:, None]
         points[:, plan.pilot_index] = training.legacy_pilots(first, len(coded), copies)
@@ -260,6 +280,128 @@ class Transmitter:
         if f.num_ltf > 1:
             parts.append(self._long_training(f, 1, f.num_ltf))
         return np.concatenate(parts, axis=1)
+
+    def _high_efficiency(self, f, psdus, seeds):
+        """Return the samples of an HE frame for one or several users (802.11ax-2021 §27.3.11)."""
+        boost = _BOOST if f.name == "he-er-su" else 1
+        short, long, signal = self._legacy_fields(f)
+        training_fields = boost * self._he_long_training(f)
+        data = self._he_data(f, psdus, seeds)
+        parts = [boost * _NON_HT_TRAINING * short, boost * _NON_HT_TRAINING * long,
+                 self._he_signals(f, signal), boost * self._he_short_training(f), training_fields]
+        size = f.symbol * self._scale
+        every = f.midamble or f.num_symbols
+        for i in range(f.num_midambles + 1):
+            last = None if i == f.num_midambles else (i + 1) * every * size
+            parts.append(data[:, i * every * size:last])
+            if last:
+                parts.append(training_fields)
+        return np.concatenate([*parts, self._packet_extension(f)], axis=1)
+
+    def _packet_extension(self, f):
+        """Return the packet extension: any signal with the power of the data (§27.3.13)."""
+        size = 20 * f.packet_extension_us * self._scale
+        values = [np.sign(np.random.default_rng(_EXTENSION_SEED).standard_normal(
+            (1, user.plan.used.size, user.num_space_time_streams))) for user in f.users]
+        symbol = self._he_symbols(f, values, f.guard)
+        return np.tile(symbol, 2)[:, symbol.shape[1] - size:][:, :size]
+
+    def _he_symbols(self, f, values, guard, k=None, ltf=4):
+        """Modulate symbols of the HE part of a frame.
+
+        Args:
+            f: the format.
+            values: for each user, the values (symbols, len(k), N_STS) of its streams.
+            guard: guard interval in samples at 20 MS/s.
+            k: for each user its subcarriers; None takes all of the RU.
+            ltf: duration without the guard interval, in units of 3.2 us.
+        """
+        k = k or [user.plan.used for user in f.users]
+        fft, spectrum = 4 * self._fft, 0
+        # Number of subcarriers of all RUs; the users of an RU share its subcarriers.
+        total = sum({user.ru: len(own) for user, own in zip(f.users, k, strict=True)}.values())
+        for user, own, value in zip(f.users, k, values, strict=True):
+            one = np.zeros((value.shape[0], fft, self.num_tx), complex)
+            one[:, (own + 4 * self.centre) % fft] = self._mapped(user, own, value)
+            spectrum = spectrum + one
+        samples = np.fft.ifft(spectrum / np.sqrt(total), axis=1)[:, :fft * ltf // 4] * fft
+        guard *= self._scale
+        samples = np.concatenate([samples[:, samples.shape[1] - guard:], samples], axis=1)
+        return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
+
+    def _mapped(self, user, k, values):
+        """Map the streams (symbols, len(k), N_STS) of a user to antennas."""
+        streams, first = user.num_space_time_streams, user.first_stream
+        among = user.ru_streams or streams
+        advance = training.STREAM_ADVANCE[max(among, first + streams)][first:first + streams]
+        turned = values * training.cyclic_shift(k, advance, he_tables.FFT_20)
+        mapping = self._he_mapping(user, k)
+        return (mapping @ turned[..., None])[..., 0] / np.sqrt(among)
+
+    def _he_mapping(self, user, k):
+        """Return the spatial mapping matrix of a user at subcarriers k."""
+        first, streams = user.first_stream, user.num_space_time_streams
+        if self._mapping is None:
+            return np.eye(self.num_tx, first + streams)[:, first:]
+        mapping = self._mapping
+        if mapping.ndim == 3:
+            whole = he_tables.WHOLE[user.bandwidth_mhz]
+            used = he_tables.plan(user.bandwidth_mhz, (whole, 1)).used
+            mapping = mapping[np.clip(np.searchsorted(used, k), 0, used.size - 1)]
+        return mapping[..., first:first + streams]
+
+    def _he_signals(self, f, signal):
+        """Return L-SIG, RL-SIG and HE-SIG-A of an HE frame."""
+        plan, copies = carriers.extended(f.bandwidth_mhz), f.bandwidth_mhz // 20
+        legacy = carriers.legacy(f.bandwidth_mhz)
+        points = np.zeros((2, plan.used.size), complex)
+        points[:, np.searchsorted(plan.used, legacy.used)] = np.concatenate(
+            [self._signal_points(signal, first, [1], legacy, copies) for first in (0, 1)])
+        outer = [c + k for c in carriers.subchannels(f.bandwidth_mhz) for k in (-28, -27, 27, 28)]
+        boost = _BOOST if f.name == "he-er-su" else 1
+        points[:, np.searchsorted(plan.used, outer)] = boost * np.tile(_OUTER, copies)
+        bits = signal_fields.he_sig_a(f)
+        if f.name == "he-er-su":
+            coded, phases = signal_fields.encode_repeated_signal(bits), [1, 1j, 1, 1]
+        else:
+            coded, phases = signal_fields.encode_signal(bits, 52), [1, 1]
+        points = np.concatenate(
+            [points, self._coded_points(coded, 2, phases, plan, copies)])
+        return self._symbols(self._per_antenna(points, plan.used, f.bandwidth_mhz), plan.used,
+                             training.GUARD)
+
+    def _he_short_training(self, f):
+        trigger_based = f.name == "he-tb"
+        all_k, sequence = he_tables.short_training(f.bandwidth_mhz, trigger_based)
+        k, values = [], []
+        for user in f.users:
+            here = np.isin(all_k, user.plan.used)
+            k.append(all_k[here])
+            values.append(np.repeat(sequence[here][None, :, None], user.num_space_time_streams,
+                                    axis=2))
+        symbol = self._he_symbols(f, values, 0, k)
+        return symbol[:, :f.short_training * self._scale]
+
+    def _he_long_training(self, f):
+        mapping = he_tables.ltf_mapping(f.num_ltf)
+        values = []
+        for user in f.users:
+            plan, first = user.plan, user.first_stream
+            sequence = he_tables.long_training_of(f.bandwidth_mhz, f.ltf, plan.used)
+            rows = mapping[first:first + user.num_space_time_streams].T
+            own = np.repeat(rows[:, None], plan.used.size, axis=1)
+            own[:, plan.pilot_index] = mapping[0][:, None, None]    # matrix R (27-56)
+            values.append(own * sequence[:, None])
+        # 1x and 2x HE-LTFs use a quarter and half of the subcarriers, with more power (27-53).
+        return np.sqrt(4 / f.ltf) * self._he_symbols(f, values, f.guard, ltf=f.ltf)
+
+    def _he_data(self, f, psdus, seeds):
+        values = []
+        for user, psdu, seed in zip(f.users, psdus, seeds, strict=True):
+            bits = self._fields.of(user).encode(psdu, seed)
+            values.append(known_points(user, bits[None], np.arange(bits.shape[1]))[0]
+                          .transpose(1, 2, 0))
+        return self._he_symbols(f, values, f.guard)
 
     def _data(self, f, psdu, scrambler_seed):
         field = self._fields.of(f)

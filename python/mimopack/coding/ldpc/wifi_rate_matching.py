@@ -30,24 +30,29 @@ class WifiRateMatching:
     Args:
         payload_bits: N_pld, number of bits in the SERVICE field and the PSDU.
         rate: one of WIFI_RATES.
-        symbol_bits: N_CBPS, number of coded bits in an OFDM symbol.
+        symbol_bits: N_CBPS, number of coded bits in an OFDM symbol; in an HE frame, the number of
+            coded bits that an extra segment adds.
+        available: number of coded bits before an extra symbol or segment. None takes as many
+            symbols as the payload needs.
+        extended: whether there is an extra symbol or segment. None follows (19-39).
 
     Attributes:
         code: :class:`Prototype` of wifi(length, rate).
         num_codewords: N_CW, number of codewords in the frame.
-        num_symbols: number of OFDM symbols that the codewords fill.
-        num_coded: N_avbits, number of bits in these symbols.
+        num_symbols: number of OFDM symbols that the codewords fill, if they fill whole symbols.
+        num_coded: N_avbits, number of bits sent.
+        extended: whether there is an extra symbol or segment.
         num_shortened, num_punctured, num_repeated: number of such bits in all codewords.
         information: (payload_bits,) integers, positions of the payload's bits among the bits sent.
     """
 
-    def __init__(self, payload_bits, rate, symbol_bits):
+    def __init__(self, payload_bits, rate, symbol_bits, available=None, extended=None):
         payload_bits = integer("payload_bits", payload_bits, 1, 2**24)
         symbol_bits = integer("symbol_bits", symbol_bits, 1, 2**24)
         up, down = map(int, choice("rate", rate, WIFI_RATES).split("/"))
-        symbols = -(-payload_bits * down // (symbol_bits * up))
+        if available is None:
+            available = -(-payload_bits * down // (symbol_bits * up)) * symbol_bits
         # Table 19-16
-        available = symbols * symbol_bits
         spare = (available - payload_bits) * down / (down - up)
         count = 1
         if available <= SHORT:
@@ -64,15 +69,18 @@ class WifiRateMatching:
         shortened = max(0, count * info - payload_bits)
         punctured = max(0, count * length - available - shortened)
         # If too many bits are punctured, add an OFDM symbol (equation 19-39 and the text before it)
-        if ((10 * punctured > count * parity
-             and 10 * shortened * (down - up) < 12 * punctured * up)
-                or 10 * punctured > 3 * count * parity):
-            symbols += 1
+        if extended is None:
+            extended = ((10 * punctured > count * parity
+                         and 10 * shortened * (down - up) < 12 * punctured * up)
+                        or 10 * punctured > 3 * count * parity)
+        self.extended = bool(extended)
+        if extended:
             available += symbol_bits
             punctured = max(0, count * length - available - shortened)
         repeated = max(0, available - count * parity - payload_bits)
         self.code = wifi(length, rate)
-        self.num_codewords, self.num_symbols, self.num_coded = count, symbols, available
+        self.num_codewords, self.num_coded = count, available
+        self.num_symbols = available // symbol_bits
         self.num_shortened, self.num_punctured = shortened, punctured
         self.num_repeated = repeated
         self._payload_bits = payload_bits

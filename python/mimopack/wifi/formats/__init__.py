@@ -3,8 +3,9 @@
 """Frame formats, one module each. These modules hold everything that depends on the format."""
 
 from .base import FrameFormat, Unsupported
+from .he import HE
 from .ht import HT
 from .non_ht import NonHT
 from .vht import VHT
 
-__all__ = ["HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]
+__all__ = ["HE", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]

@@ -53,14 +53,14 @@ def unequal(num_streams, first):
 
 
 class FrameFormat:
-    """Format of a frame, as its signal fields announce it; base class of NonHT, HT and VHT.
+    """Format of a frame, as its signal fields announce it; base class of NonHT, HT, VHT and HE.
 
     Durations and positions are in samples at 20 MS/s. Positions count from the first sample of the
     short training field. Multiply durations and positions by 2 at 40 MS/s, and by 4 at 80 MS/s.
 
     Attributes of every format:
-        name: "non-ht", "ht" or "vht".
-        bandwidth_mhz: bandwidth of the channel in MHz: 20, 40 or 80; 20 also for the narrow
+        name: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu" or "he-tb".
+        bandwidth_mhz: bandwidth of the channel in MHz: 20, 40, 80 or 160; 20 also for the narrow
             channels of 802.11p.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s.
         num_streams: N_SS, number of spatial streams.
@@ -117,6 +117,21 @@ class FrameFormat:
     def bits_per_carrier(self):
         """N_BPSCS of the first stream, which has the most coded bits per subcarrier."""
         return self.stream_bits[0]
+
+    @cached_property
+    def num_points(self):
+        """Number of points of a stream in a symbol; with DCM, each is sent on two subcarriers."""
+        return self.plan.num_data
+
+    @cached_property
+    def segments(self):
+        """Number of parts of a symbol that a segment parser fills."""
+        return 1
+
+    @cached_property
+    def last_coded_bits(self):
+        """Number of coded bits in the last symbol; padding follows them in HE frames."""
+        return self.coded_bits_per_symbol
 
     @cached_property
     def coded_bits_per_symbol(self):
