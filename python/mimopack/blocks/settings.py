@@ -147,10 +147,11 @@ class Noise:
         """
         tags = [(tag.offset, self._tagged(tag)) for key in (NOISE_VAR, NOISE_COV)
                 for tag in self.get_tags_in_window(0, 0, items, key)]
-        before = self._noise_var if self._noise_cov is None else self._noise_cov
+        noise_cov = self._noise_cov    # another thread may change it now
+        before = self._noise_var if noise_cov is None else noise_cov
         if not tags:
-            if self._noise_cov is not None:
-                return {"noise_cov": before[None]}
+            if noise_cov is not None:
+                return {"noise_cov": noise_cov[None]}
             if SMALLEST <= before <= LARGEST:
                 return {"noise_var": before}
         tags.sort(key=lambda tag: tag[0])
