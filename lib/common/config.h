@@ -71,6 +71,9 @@ constexpr float least_energy = 1e-37f;
  * <. */
 constexpr float least_noise = 0.9999e-37f;
 constexpr float largest_noise = 1.0001e37f;
+/* A pivot of a covariance, nr x nr, must be more than this times nr times the diagonal
+ * entry; a smaller one is only rounding. */
+constexpr float least_pivot = 1e-7f;
 constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: rounds a sum */
 constexpr int max_list_option = 32;            /* entries of an option's list */
 constexpr int max_bits_per_symbol = 10;

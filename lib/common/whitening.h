@@ -51,7 +51,7 @@ struct noise_whitener {
                 pivot = fnma(re, re, fnma(im, im, pivot));
             }
             positive = positive & (F(least_noise) < variance) &
-                       (variance < F(largest_noise)) & (F(1e-7f * n) * variance < pivot);
+                       (variance < F(largest_noise)) & (F(least_pivot * n) * variance < pivot);
             inverse[i] = rsqrt(pivot);
         }
         inverse[0] = select(positive, inverse[0], F(not_a_number));

@@ -8,7 +8,9 @@ from ..checks import LARGEST, SMALLEST
 from ..constellation import bits_per_vector
 
 LARGEST_LLR = np.finfo(np.float32).max
-_LARGEST_ENERGY = 1e26    # of y, and of a column of H: largest_energy in lib/common/config.h
+# These two are largest_energy and least_pivot in lib/common/config.h.
+_LARGEST_ENERGY = 1e26    # of y, and of a column of H
+_LEAST_PIVOT = 1e-7       # of a covariance, times its size and the diagonal entry
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")    # such vectors are erased
@@ -60,7 +62,7 @@ def whitened(y, h, noise_cov):
         try:
             factor = np.linalg.cholesky(covariance)    # reads the lower triangle
             pivots = factor.diagonal().real**2
-            positive = (pivots > 1e-7 * len(pivots) * variances).all()
+            positive = (pivots > _LEAST_PIVOT * len(pivots) * variances).all()
         except np.linalg.LinAlgError:
             positive = False
         if not (positive and (variances > SMALLEST).all() and (variances < LARGEST).all()):
