@@ -15,6 +15,13 @@ namespace {
 using index_array = py::array_t<std::int32_t, py::array::c_style>;
 using long_array = py::array_t<std::int64_t, py::array::c_style>;
 
+/* The shape of an array with one axis. For a plain number, pybind11 before 2.12 reads the
+ * items' size where NumPy 2 has something else, and makes all strides 0. */
+py::array::ShapeContainer vector_shape(std::size_t n)
+{
+    return py::array::ShapeContainer{ static_cast<py::ssize_t>(n) };
+}
+
 /* A decoder with soft output */
 class soft_decoder
 {
@@ -46,8 +53,8 @@ public:
             (messages && static_cast<std::size_t>(messages->size()) != num_messages(n)))
             throw std::invalid_argument("decode: inconsistent array shapes");
         float_array posterior({ n, d_num_bits });
-        py::array_t<bool> found(n);
-        index_array iterations(n);
+        py::array_t<bool> found(vector_shape(n));
+        index_array iterations(vector_shape(n));
         codeword_batch b{};
         b.n = n;
         b.llr = llr.data();
@@ -194,7 +201,7 @@ public:
                                         " values, must be " + std::to_string(coded) +
                                         " for blocks of num_bits at rate " +
                                         viterbi_rates[d_rate].rate);
-        byte_array bits(decoded);
+        byte_array bits(vector_shape(decoded));
         b.bits = bits.mutable_data();
         if (decoded > 0)
             run_batch(b, threads, [&](const viterbi_batch& all) {
