@@ -22,6 +22,11 @@ def is_device_array(value):
     return _library(value) == "cupy"
 
 
+def gpu_of(value):
+    """Return the index of the GPU that holds an array; None for an array on the host."""
+    return value.device.id if is_device_array(value) else None
+
+
 def array_module(value):
     """Return the module that an array belongs to: CuPy, or NumPy for everything else."""
     if is_device_array(value):
@@ -79,7 +84,8 @@ def like(result, model):
     """Return a NumPy or CuPy array as an array of the library of ``model``, on the same device."""
     library = _library(model)
     if library == "torch":
-        return sys.modules["torch"].from_dlpack(result)
+        torch = sys.modules["torch"]
+        return torch.from_dlpack(result) if is_device_array(result) else torch.from_numpy(result)
     if library in ("jax", "jaxlib"):
         return sys.modules["jax"].dlpack.from_dlpack(result)
     if library == "numba":
@@ -87,6 +93,50 @@ def like(result, model):
     if hasattr(model, "__array_namespace__") and not isinstance(model, numpy.ndarray):
         return model.__array_namespace__().from_dlpack(result)
     return result
+
+
+def leading_shape(name, array, *ends):
+    """Return the batch shape (...) of an array of shape (..., *ends).
+
+    Args:
+        name: name of the argument, for errors.
+        array: NumPy or CuPy array.
+    """
+    if array.ndim < len(ends) or array.shape[array.ndim - len(ends):] != ends:
+        raise ValueError(f"{name}: got shape {array.shape}, must be "
+                         f"(..., {', '.join(map(str, ends))})")
+    return array.shape[:array.ndim - len(ends)]
+
+
+def packed(name, array, kinds, dtype):
+    """Return an array C-contiguous and of a type, copied if necessary.
+
+    Args:
+        name: name of the argument, for errors.
+        array: NumPy or CuPy array.
+        kinds: the kinds of types that may be converted, as ``numpy.dtype.kind``.
+    """
+    if array.dtype.kind not in kinds:
+        wanted = "complex" if "c" in kinds else "real" if "i" in kinds else "floating-point"
+        raise ValueError(f"{name}: got type {array.dtype}, must be {wanted}")
+    if array.dtype == dtype and array.flags.c_contiguous:
+        return array
+    copy = array_module(array).empty(array.shape, dtype)
+    copy[...] = array
+    return copy
+
+
+def shaped(rows, shape, model, axis=0):
+    """Return a result with the batch shape and in the library of an argument.
+
+    Args:
+        rows: NumPy or CuPy array with an entry for each item of a batch along an axis; or None.
+        shape: batch shape, which takes the place of this axis.
+        model: the argument.
+    """
+    if rows is None:
+        return None
+    return like(rows.reshape((*rows.shape[:axis], *shape, *rows.shape[axis + 1:])), model)
 
 
 def stream_of(value):

@@ -94,11 +94,18 @@ def test_bad_arguments(name):
         with pytest.raises(ValueError, match=message):
             code.decoder(**options)
     llr = received(code, 4)
-    for bad, message in ((llr[:, :9].copy(), r"llr: got shape \(4, 9\), must be \(n, "),
-                         (llr.astype(float), "llr: got type float64, must be float32"),
-                         (llr[::2], "llr: got a strided array")):
-        with pytest.raises(ValueError, match=message):
-            code.decoder().decode(bad)
+    for bad, strict, message in (
+            (llr[:, :9].copy(), True, r"llr: got shape \(4, 9\), must be \(n, "),
+            (llr.astype(float), True, "llr: got type float64, must be float32"),
+            (llr[::2], True, "llr: got a strided array"),
+            (llr.tolist(), True, "llr: got list, must be a NumPy array"),
+            (llr[:, :9].copy(), False, r"llr: got shape \(4, 9\), must be \(n, "),
+            (llr[:, :9], False, r"llr: got shape \(4, 9\), must be \(\.\.\., "),
+            (llr.astype(np.int8), False, "llr: got type int8, must be floating-point"),
+            ("text", False, "llr: got str, must be an array")):
+        for call in code.decoder().decode, code.decoder().decide:
+            with pytest.raises(ValueError, match=message):
+                call(bad, strict=strict)
 
 
 @pytest.mark.parametrize("name", NAMES)

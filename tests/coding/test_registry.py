@@ -105,6 +105,10 @@ class TestFamilyFromOutside:
             np.testing.assert_array_equal(decoder.decide(llr), bits)
             np.testing.assert_array_equal(decoder.decode(llr) > 0, code.encode(bits))
             np.testing.assert_array_equal(decoder.bits, bits)
+        # A decoder inside a Code need not know other arrays.
+        decoder = code.decoder()
+        decoder.decode(llr.astype(float).reshape(10, 20, 250))
+        np.testing.assert_array_equal(decoder.bits, bits.reshape(10, 20, 50))
 
     @pytest.mark.parametrize("name, message", [
         ("repetition", "must be repetition:INFO_BITS"), ("repetition:1:2:3", "must be repetition:"),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The iterative receiver: the loop of detector and decoder."""
 
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from coded_vectors import (
     receiver,
     transmitted,
 )
+from elsewhere import Elsewhere
 from gnuradio.mimopack import coding, detectors, iterative
 from gnuradio.mimopack.coding import ldpc
 
@@ -178,8 +180,9 @@ class TestLoop:
         other = loop.receive(y, h, noise_var, first=known)
         np.testing.assert_array_equal(other.detected, loop.layout.gather(known))
         assert not np.array_equal(other.posterior, plain.posterior) and other.erasures == 0
-        with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must be \(656, 16\)"):
-            loop.receive(y, h, noise_var, first=first[:3])
+        for strict, shape in (True, r"be \(656, 16\)"), (False, r"fit the shape \(656, 16\)"):
+            with pytest.raises(ValueError, match=r"first: got shape \(3, 16\), must " + shape):
+                loop.receive(y, h, noise_var, first=first[:3], strict=strict)
 
     @pytest.mark.parametrize("name", ["mmsepic", "nway", "bitflip"])
     @pytest.mark.parametrize("per_channel, is_common", [(1, True), (1, False), (41, False),
@@ -225,6 +228,116 @@ class TestLoop:
         with pytest.raises(ValueError, match=message):
             receiver(name, **arguments)
 
-    def test_parts_of_codewords_are_refused(self):
-        with pytest.raises(ValueError, match=r"y: got shape \(40, 4\), must be \(n \* 41, nr\)"):
-            receiver().receive(np.zeros((40, 4), np.complex64), np.zeros((40, 4, 4), "c8"), 0.1)
+    @pytest.mark.parametrize("shape, strict", [((40, 4), False), ((40, 4), True),
+                                               ((2, 82, 4), False), ((4,), False)])
+    def test_parts_of_codewords_are_refused(self, shape, strict):
+        with pytest.raises(ValueError, match=rf"y: got shape {re.escape(str(shape))}, must be "
+                                             r"\(n \* 41, nr\)"):
+            receiver().receive(np.zeros(shape, "c8"), np.zeros((*shape[:-1], 4, 4), "c8"), 0.1,
+                               strict=strict)
+
+
+RESULTS = ("posterior", "bits", "found", "iterations", "decoder_iterations", "detected")
+
+
+def assert_same(received, expected, shape, kind=np.ndarray):
+    """Compare results, all arrays of a kind, with those of (n, ...)."""
+    for name in RESULTS:
+        found, wanted = getattr(received, name), getattr(expected, name)
+        assert isinstance(found, kind), name
+        found = getattr(found, "values", found)
+        np.testing.assert_array_equal(found, wanted.reshape(*shape, *wanted.shape[1:]), name)
+    assert (received.erasures, received.erased) == (expected.erasures, expected.erased)
+
+
+@pytest.fixture(scope="module")
+def batch():
+    """Return y, h and noise_var of 12 codewords, and what is received."""
+    _, _, y, h, noise_var = transmitted(12, 11.5)
+    y[3] = np.nan
+    return y, h, noise_var, receiver().receive(y, h, noise_var, keep_history=True)
+
+
+class TestAnyArrays:
+    @pytest.mark.parametrize("change", [
+        lambda array: array.astype(np.complex128), np.asfortranarray,
+        lambda array: np.repeat(array, 2, axis=-1)[..., ::2]])
+    def test_layout_and_precision(self, batch, change):
+        y, h, noise_var, expected = batch
+        assert_same(receiver().receive(change(y), change(h), noise_var), expected, (12,))
+        with pytest.raises(ValueError, match="y: got"):
+            receiver().receive(change(y), h, noise_var, strict=True)
+
+    @pytest.mark.quick
+    def test_another_library(self, batch):
+        y, h, noise_var, expected = batch
+        received = receiver().receive(Elsewhere(y), Elsewhere(h), noise_var, keep_history=True)
+        assert_same(received, expected, (12,), Elsewhere)
+        np.testing.assert_array_equal(received.history.values, expected.history)
+
+    @pytest.mark.quick
+    def test_batch_shape(self, batch):
+        y, h, noise_var, expected = batch
+        shape = 3, 4, 41
+        received = receiver().receive(y.reshape(*shape, 4), h.reshape(*shape, 4, 4),
+                                      np.full((4, 1), noise_var), keep_history=True)
+        assert_same(received, expected, (3, 4))
+        assert received.history.shape == (4, 3, 4, 324)
+        given = receiver().receive(
+            y.reshape(*shape, 4), h.reshape(*shape, 4, 4), noise_var,
+            first=detectors.MMSEPIC().detect(y, h, noise_var).astype(float).reshape(*shape, 4, 4))
+        np.testing.assert_array_equal(given.posterior, received.posterior)
+
+    @pytest.mark.parametrize("of_h, period", [((3, 1, 1), 164), ((3, 4, 1), 41), ((4, 1), 41),
+                                              ((41,), 1), ((), 492)])
+    def test_broadcast(self, batch, of_h, period):
+        """Matrices stay shared among vectors that follow each other."""
+        y, h, noise_var, _ = batch
+        h = h[:np.prod(of_h, dtype=int)].reshape(*of_h, 4, 4)
+        each = np.broadcast_to(h, (3, 4, 41, 4, 4)).reshape(-1, 4, 4)
+        loop, seen = receiver(iterations=1), []
+        loop._detect = lambda batch, *more: (
+            seen.append(len(batch.y) // len(batch.h))
+            or iterative.IterativeReceiver._detect(loop, batch, *more))
+        received = loop.receive(y.reshape(3, 4, 41, 4), h, noise_var)
+        assert_same(received, loop.receive(y, each, noise_var), (3, 4))
+        assert seen == [period, 1]
+
+    @pytest.mark.parametrize("of_cov", [(), (3, 1, 1), (3, 4, 41)])
+    def test_covariance(self, batch, of_cov):
+        y, h, noise_var, _ = batch
+        covariance = covariances(np.prod(of_cov, dtype=int), noise_var)
+        loop = receiver(iterations=2)
+        received = loop.receive(y.reshape(3, 4, 41, 4), h.reshape(3, 4, 41, 4, 4),
+                                noise_cov=covariance.reshape(*of_cov, 4, 4).astype(complex))
+        each = np.repeat(covariance, len(y) // len(covariance), axis=0)
+        assert_same(received, loop.receive(y, h, noise_cov=each), (3, 4))
+
+    @pytest.mark.parametrize("changed, message", [
+        ({"h": np.zeros((5, 4, 4), complex)}, "h: got shape (5, 4, 4) with y of shape (492, 4)"),
+        ({"noise_var": None}, "noise_var: got none, must be given, or noise_cov"),
+        ({"noise_cov": np.eye(4)}, "noise_var: got noise_cov too, give only one"),
+        ({"noise_var": -1}, "noise_var: got -1.0, must be positive")])
+    def test_errors(self, batch, changed, message):
+        y, h, noise_var, _ = batch
+        with pytest.raises(ValueError) as caught:
+            receiver().receive(**{"y": y, "h": h, "noise_var": noise_var, **changed})
+        assert message in str(caught.value)
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("early_stop", [True, False])
+    def test_cupy_arrays(self, batch, early_stop):
+        import cupy
+
+        y, h, noise_var, _ = batch
+        loop = receiver(backend="cuda", early_stop=early_stop,
+                        decoder=CODE.decoder(iterations=10, backend="cuda"))
+        y, h = map(cupy.asarray, (y, h))
+        expected = loop.receive(y, h, noise_var, keep_history=True)
+        received = loop.receive(
+            cupy.asfortranarray(y.astype(cupy.complex128).reshape(3, 4, 41, 4)),
+            h.reshape(3, 4, 41, 4, 4), noise_var, keep_history=True)
+        for name in RESULTS:
+            found, wanted = getattr(received, name), getattr(expected, name)
+            cupy.testing.assert_array_equal(found, wanted.reshape(3, 4, *wanted.shape[1:]))
+        assert received.history.shape == (4, 3, 4, 324)

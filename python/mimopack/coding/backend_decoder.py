@@ -8,7 +8,7 @@ import numpy as np
 
 from ..backends import BACKENDS, BackendChoice
 from ..checks import array, choice, flag, integer, thread_count
-from .decoder import Decoder
+from .decoder import ArrayDecoder
 
 PRECISIONS = ("float32", "int16")
 # Rules of the BCJR algorithm, which join the metrics of several paths. The last rule is exact.
@@ -19,7 +19,7 @@ _SURE = 8.0
 _MOST = float(np.finfo(np.float32).max)
 
 
-class BackendDecoder(BackendChoice, Decoder):
+class BackendDecoder(BackendChoice, ArrayDecoder):
     """A decoder with a C++ and a GPU implementation.
 
     A subclass has the attribute ``isa``, and sets ``num_bits`` and whatever ``_program`` needs
@@ -56,7 +56,7 @@ class BackendDecoder(BackendChoice, Decoder):
         return sentence
 
     def _decode(self, llr):
-        """Check and decode LLRs, and set the attributes of a call."""
+        """Check and decode LLRs; the result is that of ``_output``."""
         if not self._is_on_gpu(llr):
             llr = array("llr", llr, np.float32, ("n", self.num_bits))
             return self._run(partial(self._on_cpu, llr), partial(self._on_cuda, llr))
@@ -103,7 +103,7 @@ class SoftDecoder(BackendDecoder):
         threads: number of CPU threads; 0 takes all cores.
         may_copy: see :class:`BackendDecoder`; False if the CPU works with another precision.
 
-    A decoder is not thread-safe. ``decode`` sets these attributes, CuPy arrays if llr was one:
+    A decoder is not thread-safe. ``decode`` sets these attributes:
         found: (n,) bool, see the decoders.
         iterations_taken: (n,) int32, number of iterations; 0 for erased codewords.
     """
@@ -132,24 +132,6 @@ class SoftDecoder(BackendDecoder):
     def reset(self):
         """Delete the kept messages: the next call starts without any."""
         self._messages = None
-
-    def decode(self, llr):
-        """Compute a-posteriori LLRs of all bits; the extrinsic LLRs are ``decode(llr) - llr``.
-
-        Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; 0 for punctured bits. With
-                backends "cuda" and "auto" it may be a CuPy array. The decoder then queues its work
-                on the current CUDA stream and returns a CuPy array without waiting for the GPU.
-
-        Returns:
-            (n, num_bits) float32.
-
-        Raises:
-            ValueError: llr does not match its description.
-            Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
-                ``backends``).
-        """
-        return self._decode(llr)
 
     def _output(self, n):
         return np.empty((n, self.num_bits), np.float32)

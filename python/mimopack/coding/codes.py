@@ -251,6 +251,8 @@ def keyword_names(*functions):
 class CodeDecoder(DecoderAround):
     """The decoder of a :class:`Code`: wraps a decoder of whole codewords.
 
+    It decodes the LLRs of the bits sent to a-posteriori LLRs of these bits.
+
     All members of the inner decoder, such as ``algorithm`` and ``isa``, are available here too.
 
     Attributes:
@@ -269,20 +271,7 @@ class CodeDecoder(DecoderAround):
             raise AttributeError(name)
         return getattr(self.decoder, name)
 
-    def decode(self, llr):
-        """Compute a-posteriori LLRs of the bits sent; the LLRs of erased codewords are 0.
-
-        Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous; may be a CuPy array if the
-                family's decoder supports these.
-
-        Returns:
-            (n, num_bits) float32.
-
-        Raises:
-            ValueError: llr does not match its description.
-            Exception: the GPU failed, as in the inner decoder.
-        """
+    def _decode(self, llr):
         inner = self.decoder
         posterior = inner.decode(self._matching.recover(llr) if self._matching else llr)
         self.found, self.iterations_taken = inner.found, inner.iterations_taken

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ..arrays import gpu_of, is_device_array, leading_shape, like, native, packed, shaped, stream_of
+from ..checks import array
 from ..checks import bits as check_bits
 
 
@@ -40,7 +42,8 @@ class Decoder(ABC):
 
     To write a decoder, derive a class with ``num_bits`` and ``decode``; ``decode`` sets ``found``
     and ``iterations_taken``. Arrays are NumPy arrays. If ``decode`` also takes a CuPy array, its
-    results are CuPy arrays too.
+    results are CuPy arrays too. The decoders of this package take more, see
+    ``ArrayDecoder.decode``.
 
     LLRs are ln P(1)/P(0). A decoder is not thread-safe.
 
@@ -102,7 +105,10 @@ class Decoder(ABC):
         Args:
             posterior: the result of the last ``decode``.
         """
-        return (posterior > 0).view(np.uint8) if self.bits is None else self.bits
+        if self.bits is not None:
+            return self.bits
+        with stream_of(posterior):
+            return like((native("posterior", posterior) > 0).view(np.uint8), posterior)
 
     @property
     def erasures(self):
@@ -126,6 +132,76 @@ class Decoder(ABC):
         """
 
 
+class ArrayDecoder(Decoder):
+    """A decoder that takes arrays of any library, batch shape, layout and precision.
+
+    A subclass has ``_decode(llr)``, which decodes C-contiguous float32 rows, (n, num_bits), in a
+    NumPy array, or in a CuPy array if the decoder runs on GPUs. ``_decide(llr)`` may replace it if
+    only decisions are wanted.
+    """
+
+    # The results that have an entry for each codeword, and its axis
+    _PER_CODEWORD = (("bits", 0), ("found", 0), ("iterations_taken", 0))
+
+    def decode(self, llr, *, strict=False):
+        """Compute a-posteriori LLRs; those of erased codewords are 0.
+
+        The extrinsic LLRs are ``decode(llr) - llr``. llr may be a NumPy array, a CuPy array, a
+        PyTorch tensor, a JAX array, or any other that speaks DLPack. It may be strided, of double
+        precision, and of any batch shape (...). The decoder makes a C-contiguous array of single
+        precision of one that is not. With backends "cuda" and "auto" it may be on the decoder's
+        GPU. The decoder then queues its work on the current CUDA stream of CuPy, or of PyTorch for
+        its tensors, and returns without waiting for the GPU.
+
+        Args:
+            llr: (..., num_bits) floating-point, ln P(1)/P(0); 0 for bits about which nothing is
+                known. Divide the int8 LLRs of a detector by its llr_scale.
+            strict: whether to refuse what would be copied or converted: only NumPy and CuPy arrays
+                pass, C-contiguous, float32, (n, num_bits).
+
+        Returns:
+            (..., num_bits) float32, an array of the same library and on the same device as llr. So
+            are the attributes that a call sets, with (...) in place of (n,).
+
+        Raises:
+            ValueError: llr does not match its description.
+            Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
+                ``backends``).
+        """
+        return self._in_rows(self._decode, llr, strict)
+
+    def decide(self, llr, *, strict=False):
+        """Decode llr and return only :meth:`decisions`; this may be faster than ``decode``.
+
+        Arguments and errors are those of :meth:`decode`.
+        """
+        return self._in_rows(self._decide, llr, strict)
+
+    def _in_rows(self, decode, llr, strict):
+        """Call a function of rows with LLRs of any form, and give the results their form."""
+        if strict:
+            return decode(array("llr", llr, np.float32, ("n", self.num_bits), gpu_of(llr)))
+        if ((isinstance(llr, np.ndarray) or is_device_array(llr)) and llr.ndim == 2
+                and llr.dtype == np.float32 and llr.flags.c_contiguous):
+            return decode(llr)
+        with stream_of(llr):
+            rows = native("llr", llr)
+            shape = leading_shape("llr", rows, self.num_bits)
+            rows = packed("llr", rows, "f", np.float32).reshape(-1, self.num_bits)
+            result = decode(rows)
+            for name, axis in self._PER_CODEWORD:
+                setattr(self, name, shaped(getattr(self, name), shape, llr, axis))
+            return shaped(result, shape, llr)
+
+    @abstractmethod
+    def _decode(self, llr):
+        """Decode rows, set the attributes of a call, and return a-posteriori LLRs."""
+
+    def _decide(self, llr):
+        """Decode rows, set the attributes of a call, and return decisions."""
+        return self.decisions(self._decode(llr))
+
+
 class HardDecoder(Decoder):
     """A decoder with hard decisions: it takes the LLRs of the bits sent and finds ``bits``.
 
@@ -142,7 +218,7 @@ def _passed_on(name):
                     lambda self, value: setattr(self.decoder, name, value))
 
 
-class DecoderAround(Decoder):
+class DecoderAround(ArrayDecoder):
     """A decoder that wraps another decoder and exposes the settings of that decoder.
 
     Attributes:

@@ -52,6 +52,8 @@ class ListDecoder(DecoderAround):
         keep_candidates: whether to keep the candidates of codewords that are not found, from which
             the detector ``BitFlip`` can start in an ``IterativeReceiver``.
 
+    The a-posteriori LLRs of a codeword found in the tree are those of the chosen candidate.
+
     Attributes, set by ``decode``:
         bits: decisions as in the decoder; on all bits sent if the decoder has no ``bits``.
         found, erasures: as in the decoder.
@@ -61,6 +63,7 @@ class ListDecoder(DecoderAround):
     """
 
     candidates = None
+    _PER_CODEWORD = (*DecoderAround._PER_CODEWORD, ("candidates", 1))
 
     def __init__(self, decoder, list_bits=4, check=None, keep_candidates=False):
         super().__init__(decoder)
@@ -73,21 +76,8 @@ class ListDecoder(DecoderAround):
         self._check = check
         self._keeps_candidates = flag("keep_candidates", keep_candidates)
 
-    def decode(self, llr):
-        """Compute a-posteriori LLRs of all bits.
-
-        For a codeword found in the tree, they are the LLRs of the chosen candidate.
-
-        Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), as the decoder takes it.
-
-        Returns:
-            (n, num_bits) float32
-
-        Raises:
-            ValueError, Exception: as in the decoder.
-        """
-        posterior, bits, found, taken = (array.copy() for array in self._decode(llr))
+    def _decode(self, llr):
+        posterior, bits, found, taken = (array.copy() for array in self._attempt(llr))
         lost = array_module(llr).flatnonzero(~found)
         usable = posterior[lost].any(axis=1)
         self.erasure_count = len(lost) - int(usable.sum())
@@ -106,8 +96,8 @@ class ListDecoder(DecoderAround):
         self.bits, self.found, self.iterations_taken = bits, found, taken
         return posterior
 
-    def _decode(self, llr):
-        """Return (posterior, bits, found, iterations taken)."""
+    def _attempt(self, llr):
+        """Return the decoder's (posterior, bits, found, iterations taken)."""
         posterior, found = self.decoder.decode(llr), self.decoder.found
         bits = self.decoder.decisions(posterior)
         if self._check:
@@ -123,7 +113,7 @@ class ListDecoder(DecoderAround):
         """Search a tree for each codeword that was not found.
 
         Returns:
-            The same as ``_decode``; the codewords that are still not found, and the posterior LLRs
+            The same as ``_attempt``; the codewords that are still not found, and the posterior LLRs
             (codewords, candidates, bits) of their candidates.
         """
         xp, n = array_module(llr), len(llr)
@@ -143,7 +133,7 @@ class ListDecoder(DecoderAround):
             fixed[codeword, candidate, at] = fixed[codeword, width + candidate, at] = True
             decided, decided_bits, fits, iterations = (
                 array.reshape(len(left), 2 * width, *array.shape[1:])
-                for array in self._decode(tried.reshape(-1, self.num_bits)))
+                for array in self._attempt(tried.reshape(-1, self.num_bits)))
             taken[left] += iterations.sum(axis=1, dtype=np.int32)
             ones = (decided > 0).astype(np.float32)
             score = xp.where(fits, (ones @ llr[:, :, None])[:, :, 0], -np.inf)

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ..arrays import Constant, array_module, is_device_array
+from ..arrays import Constant, array_module, gpu_of
 from ..checks import array, integer, integers
 
 
@@ -80,7 +80,7 @@ class Selection:
         Returns:
             (n, coded_bits), of the same type.
         """
-        array("words", words, words.dtype, ("n", self.num_bits), _gpu(words))
+        array("words", words, words.dtype, ("n", self.num_bits), gpu_of(words))
         sent = self._sent.of(words)
         return sent.copy() if self._sent.range else sent
 
@@ -94,7 +94,7 @@ class Selection:
             (n, num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits not
             sent.
         """
-        array("llr", llr, np.float32, ("n", self.coded_bits), _gpu(llr))
+        array("llr", llr, np.float32, ("n", self.coded_bits), gpu_of(llr))
         xp = array_module(llr)
         if self._sent.range:    # faster than indexing
             out = xp.zeros((len(llr), self.num_bits), np.float32)
@@ -103,7 +103,3 @@ class Selection:
         llr = xp.pad(llr, ((0, 0), (0, 1)))
         with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
             return sum(xp.take(llr, source.beside(llr), axis=1) for source in self._sources)
-
-
-def _gpu(values):
-    return values.device.id if is_device_array(values) else None

@@ -11,8 +11,11 @@ from .decoder import HardDecoder
 BACKENDS = ("auto", "cpu", "cuda")
 
 
-class ViterbiDecoder(HardDecoder, BackendDecoder):
+class ViterbiDecoder(BackendDecoder, HardDecoder):
     """Viterbi decoder for codewords of one length, with the interface of the soft decoders.
+
+    The LLRs that ``decode`` returns are +-1, and express no confidence. ``decide`` returns only the
+    decisions on the information bits, 0 for erased codewords.
 
     It runs the Viterbi decoder of :class:`ConvolutionalCode`. It is several times as fast as a soft
     decoder, but gives only decisions. On a GPU the LLRs are not rounded, but clipped to +-10^4. A
@@ -26,7 +29,7 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
         isa: CPU instruction set, as for :class:`detectors.Detector`.
         device: index of the GPU.
 
-    Attributes, set by ``decode`` and ``decide``; CuPy arrays if llr was a CuPy array:
+    Attributes, set by ``decode`` and ``decide``:
         bits: (n, num_info) uint8, the decisions on the information bits.
         found: (n,) bool, True except for erased codewords, because any decision is a codeword.
         iterations_taken: (n,) int32: 1, or 0 for erased codewords.
@@ -45,23 +48,8 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
         """The decoder's instruction set on the CPU."""
         return self._code.isa
 
-    def decide(self, llr):
-        """Decode to decisions on the information bits.
-
-        Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), C-contiguous. With backends "cuda" and "auto"
-                it may be a CuPy array; the decoder then queues its work on the current CUDA stream
-                and returns a CuPy array without waiting for the GPU.
-
-        Returns:
-            (n, num_info) uint8; 0 for erased codewords.
-
-        Raises:
-            ValueError: llr does not match its description.
-            Exception: CuPy's own, if the GPU fails and the CPU does not take over (see
-                ``backends``).
-        """
-        self.bits = self._decode(llr)
+    def _decide(self, llr):
+        self.bits = super()._decode(llr)
         return self.bits
 
     def _output(self, n):
@@ -77,19 +65,8 @@ class ViterbiDecoder(HardDecoder, BackendDecoder):
         self.erasure_count = len(llr) - int(usable.sum())
         return bits
 
-    def decode(self, llr):
-        """Return the decided codewords as LLRs of +-1, which express no confidence.
-
-        Args:
-            llr: see :meth:`decide`.
-
-        Returns:
-            (n, num_bits) float32; 0 for erased codewords.
-
-        Raises:
-            ValueError, Exception: as in :meth:`decide`.
-        """
-        bits = self.decide(llr)
+    def _decode(self, llr):
+        bits = self._decide(llr)
         if self._is_on_gpu(llr):
             return self._gpu.encode(bits, self.found)
         words = self._code.encode(np.pad(bits, ((0, 0), (0, TAIL))))

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from ..arrays import array_module, is_device_array, like, native
+from ..arrays import array_module, is_device_array, leading_shape, like, native, packed
 
 
 class AnyArguments:
@@ -16,23 +16,26 @@ class AnyArguments:
     Args:
         detector: ``Detector``.
         y, h, noise_var, prior, noise_cov: see ``Detector.detect``.
+        in_order: whether the rows keep the order of the batch. A matrix is then repeated for axes
+            before the last one along which H changes.
 
     Attributes:
+        shape: batch shape.
         y, h, noise_var, prior, noise_cov: as ``Detector.detect`` takes them with ``strict=True``.
 
     Raises:
         ValueError: an argument does not match its description.
     """
 
-    def __init__(self, detector, y, h, noise_var, prior, noise_cov=None):
+    def __init__(self, detector, y, h, noise_var, prior, noise_cov=None, in_order=False):
         self._model = y
         y, h = (native(name, value) for name, value in (("y", y), ("h", h)))
         self._xp = array_module(y)
-        of_y = _batch_shape("y", y, detector.num_rx)
-        of_h = _batch_shape("h", h, detector.num_rx, detector.num_tx)
+        of_y = leading_shape("y", y, detector.num_rx)
+        of_h = leading_shape("h", h, detector.num_rx, detector.num_tx)
         if noise_cov is not None:
             noise_cov = native("noise_cov", noise_cov)
-        of_cov = () if noise_cov is None else _batch_shape(
+        of_cov = () if noise_cov is None else leading_shape(
             "noise_cov", noise_cov, detector.num_rx, detector.num_rx)
         self._returned = None    # the shape of a batch whose vectors share matrices T by T
         if len(of_y) == len(of_h) == 1 and 1 < of_h[0] < of_y[0] and of_y[0] % of_h[0] == 0:
@@ -56,7 +59,11 @@ class AnyArguments:
                 + (f" and noise_cov of shape {noise_cov.shape}" if of_cov else "")
                 + "; their leading dimensions must fit together, or the number of matrices must "
                 "divide that of vectors") from None
+        self.shape = self._returned or self._shape
         of_matrices = (1,) * (len(self._shape) - len(of_matrices)) + of_matrices
+        if in_order:
+            last = max((axis for axis, size in enumerate(of_matrices) if size != 1), default=-1)
+            of_matrices = self._shape[:last + 1] + of_matrices[last + 1:]
         self._order = ([axis for axis, size in enumerate(of_matrices) if size != 1]
                        + [axis for axis, size in enumerate(of_matrices) if size == 1])
         self._n = _count(self._shape)
@@ -65,7 +72,7 @@ class AnyArguments:
         self.noise_var = None if noise_var is None else self._noise(noise_var)
         self.prior = self.noise_cov = None
         if prior is not None:
-            self.prior = self._prior(native("prior", prior), detector)
+            self.prior = self.llrs("prior", prior, detector)
         if noise_cov is not None:
             self.noise_cov = self._matrices("noise_cov", noise_cov,
                                             of_matrices if _count(of_cov) > 1 else ())
@@ -76,19 +83,8 @@ class AnyArguments:
         matrices = array_module(array).broadcast_to(array, (*shape, *ends)) if shape else array
         count = _count(shape) if self._n or not shape else 0
         kinds = "c" if name == "h" else "ciuf"
-        matrices = self._packed(name, matrices, kinds, np.complex64)
+        matrices = packed(name, matrices, kinds, np.complex64)
         return matrices.reshape(_count(matrices.shape[:-2]), *ends)[:count]
-
-    def _packed(self, name, array, kinds, dtype):
-        """Return an array with C-contiguous items of a type, copied if necessary."""
-        if array.dtype.kind not in kinds:
-            raise ValueError(f"{name}: got type {array.dtype}, must be "
-                             f"{'complex' if 'c' in kinds else 'real'}")
-        if array.dtype == dtype and array.flags.c_contiguous:
-            return array
-        copy = array_module(array).empty(array.shape, dtype)
-        copy[...] = array
-        return copy
 
     def _rows(self, name, array, kinds, dtype, *ends):
         """Return an array of shape (..., *ends) as (n, *ends), in the order of the rows of y."""
@@ -99,7 +95,7 @@ class AnyArguments:
                              f"{(*self._shape, *ends)}") from None
         batch = len(self._shape)
         view = view.transpose(*self._order, *range(batch, batch + len(ends)))
-        return self._packed(name, view, kinds, dtype).reshape(self._n, *ends)
+        return packed(name, view, kinds, dtype).reshape(self._n, *ends)
 
     def _noise(self, noise_var):
         if isinstance(noise_var, (int, float, np.number)):
@@ -117,28 +113,27 @@ class AnyArguments:
             noise_var = noise_var.reshape(self._shape)
         return self._rows("noise_var", noise_var, "iuf", np.float32)
 
-    def _prior(self, prior, detector):
+    def llrs(self, name, llr, detector):
+        """Return LLRs (..., nt*m) or (..., nt, m) as (n, nt*m)."""
         width, layers = detector.bits_per_vector, detector.num_tx
-        batch = self._returned or self._shape
-        array = prior
+        array = given = native(name, llr)
         if array.shape[-1:] != (width,) and array.shape[-2:] == (layers, width // layers):
             array = array.reshape(*array.shape[:-2], width)
-        if array.shape[-1:] != (width,) or (self._returned and array.shape[:-1] != batch):
-            raise ValueError(f"prior: got shape {prior.shape}, must fit the shape "
-                             f"{(*batch, width)}, or {(*batch, layers, width // layers)}")
+        if array.shape[-1:] != (width,) or (self._returned and array.shape[:-1] != self.shape):
+            raise ValueError(f"{name}: got shape {given.shape}, must fit the shape "
+                             f"{(*self.shape, width)}, or {(*self.shape, layers, width // layers)}")
         if self._returned:
             array = array.reshape(*self._shape, width)
-        return self._rows("prior", array, "iuf", np.float32, width)
+        return self._rows(name, array, "iuf", np.float32, width)
 
     def hard(self, hard, detector):
         """Return hard solutions (iterations, ..., nt*m) as (iterations, n, nt*m)."""
         hard, width = native("hard", hard), detector.bits_per_vector
-        batch = self._returned or self._shape
         if hard.dtype != np.uint8:
             raise ValueError(f"hard: got type {hard.dtype}, must be uint8")
-        if hard.ndim < 2 or hard.shape[1:] != (*batch, width):
+        if hard.ndim < 2 or hard.shape[1:] != (*self.shape, width):
             raise ValueError(f"hard: got shape {hard.shape}, must be "
-                             f"(iterations, {', '.join(map(str, (*batch, width)))})")
+                             f"(iterations, {', '.join(map(str, (*self.shape, width)))})")
         hard = self._xp.moveaxis(hard.reshape(len(hard), *self._shape, width), 0, -2)
         rows = self._rows("hard", hard, "u", np.uint8, *hard.shape[-2:])
         return self._xp.ascontiguousarray(self._xp.moveaxis(rows, 1, 0))
@@ -146,8 +141,7 @@ class AnyArguments:
     def check_out(self, out, dtype, width, layers):
         """Check the caller's array for the result."""
         room = native("out", out)
-        shape = (*(self._returned or self._shape),
-                 *((layers, width // layers) if layers else (width,)))
+        shape = (*self.shape, *((layers, width // layers) if layers else (width,)))
         if room.shape != shape or room.dtype != dtype:
             raise ValueError(f"out: got {room.dtype} of shape {room.shape}, must be {dtype} of "
                              f"shape {shape}")
@@ -165,8 +159,7 @@ class AnyArguments:
         width = llr.shape[1]
         shape = [self._shape[axis] for axis in self._order]
         llr = llr.reshape(*shape, width).transpose(*np.argsort(self._order), len(shape))
-        llr = llr.reshape(*(self._returned or self._shape),
-                          *((layers, width // layers) if layers else (width,)))
+        llr = llr.reshape(*self.shape, *((layers, width // layers) if layers else (width,)))
         if out is None:
             return like(self._xp.ascontiguousarray(llr), self._model)
         native("out", out)[...] = llr
@@ -176,11 +169,3 @@ class AnyArguments:
 def _count(shape):
     """Return the number of items in an array of a shape."""
     return int(np.prod(shape, dtype=int))
-
-
-def _batch_shape(name, array, *ends):
-    """Return the leading dimensions of an array of shape (..., *ends)."""
-    if array.ndim < len(ends) or array.shape[-len(ends):] != ends:
-        raise ValueError(f"{name}: got shape {array.shape}, must be "
-                         f"(..., {', '.join(map(str, ends))})")
-    return array.shape[:-len(ends)]

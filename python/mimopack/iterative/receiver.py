@@ -3,15 +3,17 @@
 """The iterative receiver: the loop of detector and decoder."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..arrays import array_module, is_device_array
-from ..checks import flag, integer, positive
+from ..arrays import array_module, gpu_of, is_device_array, shaped, stream_of
+from ..checks import array, flag, integer, positive
 from ..coding.decoder import check_decoder
 from ..coding.list_decoder import ListDecoder
 from ..detectors import ZFSIC, BitFlip, hard_decisions
+from ..detectors.arguments import AnyArguments
 from ..detectors.lookup import as_detector
 from .batch import Batch, take_rows
 from .graphs import Graphs
@@ -25,6 +27,9 @@ CERTAIN = 100.0
 @dataclass(frozen=True)
 class Received:
     """The result of an :class:`IterativeReceiver` for n codewords.
+
+    The batch shape of the codewords takes the place of n if they have one. The arrays are of the
+    same library and on the same device as y.
 
     Attributes:
         posterior: (n, num_bits) float32, the decoder's last a-posteriori LLRs of all bits sent.
@@ -64,8 +69,7 @@ class IterativeReceiver:
     starts from the decoder's decisions. With ``ListDecoder(..., keep_candidates=True)`` as decoder,
     each pass also adds the lists that start from the decoder's candidates, the outlook of 002.
 
-    Arrays are NumPy arrays, or CuPy arrays if detector and decoder support these. A receiver is not
-    thread-safe.
+    A receiver is not thread-safe.
 
     Args:
         detector: a detector of ``detectors`` with float32 LLRs, which for more than one pass must
@@ -150,22 +154,34 @@ class IterativeReceiver:
         Raises:
             ValueError: y is not a whole number of codewords.
         """
-        vectors = self.layout.vectors
-        if np.ndim(y) != 2 or len(y) % vectors:
-            raise ValueError(f"y: got shape {np.shape(y)}, must be (n * {vectors}, nr), whole "
-                             f"codewords of {vectors} vectors")
-        return len(y) // vectors
+        return prod(self._codewords(np.shape(y)))
 
-    def receive(self, y, h, noise_var=None, keep_history=False, first=None, *, noise_cov=None):
+    def _codewords(self, shape):
+        """Return the batch shape of the codewords in y, from the shape of y."""
+        vectors, batch = self.layout.vectors, shape[:-1]
+        if len(batch) == 1 and batch[0] % vectors == 0:
+            return (batch[0] // vectors,)
+        if len(batch) > 1 and batch[-1] == vectors:
+            return batch[:-1]
+        raise ValueError(f"y: got shape {shape}, must be (n * {vectors}, nr) or (..., {vectors}, "
+                         f"nr), whole codewords of {vectors} vectors")
+
+    def receive(self, y, h, noise_var=None, keep_history=False, first=None, *, noise_cov=None,
+                strict=False):
         """Detect and decode a batch of codewords.
 
+        The arrays may be those of any library, layout and precision, as for ``Detector.detect``.
+
         Args:
-            y: (n * layout.vectors, nr) complex64: n codewords, in the layout's order.
-            h, noise_var: as for ``Detector.detect``.
-            noise_cov: covariance of the noise in place of noise_var, as for ``Detector.detect``.
+            y: (n * layout.vectors, nr) complex: n codewords one after another, in the layout's
+                order. Or (..., layout.vectors, nr), codewords of any batch shape (...).
+            h, noise_var, noise_cov: as for ``Detector.detect``. A matrix that belongs to several
+                vectors is repeated unless these follow each other.
             keep_history: whether to return the decisions after each pass.
-            first: (n * layout.vectors, nt*m) float32 LLRs for the first pass, if they have already
-                been computed; None runs the detector.
+            first: LLRs for the first pass, if they have already been computed, in the shape that
+                ``Detector.detect`` returns; None runs the detector.
+            strict: whether to refuse what would be copied or converted, as ``Detector.detect``
+                does.
 
         Returns:
             :class:`Received`
@@ -174,19 +190,42 @@ class IterativeReceiver:
             ValueError: an argument does not match its description.
             Exception, KeyboardInterrupt: as in the detector and the decoder.
         """
-        n = self.codewords(y)
-        if first is not None and first.shape != (len(y), self.layout.bits_per_vector):
-            raise ValueError(f"first: got shape {first.shape}, must be "
-                             f"({len(y)}, {self.layout.bits_per_vector})")
-        batch = Batch(y, h, noise_var, self.layout.vectors, noise_cov)
-        if first is None and is_device_array(y) and self._may_record(batch, n):
-            self.detector.checked(y, h, noise_var, None, noise_cov)
+        with stream_of(y):
+            rows = None
+            try:
+                batch = self._batch(y, h, noise_var, noise_cov, first)
+            except ValueError:
+                if strict:
+                    raise
+                rows = AnyArguments(self.detector, y, h, noise_var, None, noise_cov, in_order=True)
+                shape = self._codewords((*rows.shape, self.detector.num_rx))
+                if first is not None:
+                    first = rows.llrs("first", first, self.detector)
+                batch = self._batch(rows.y, rows.h, rows.noise_var, rows.noise_cov, first)
+            *arrays, history, counts = self._received(batch, keep_history, first)
+            if rows:
+                arrays = [shaped(values, shape, y) for values in arrays]
+                history = shaped(history, shape, y, axis=1)
+            return Received(*arrays, history, *map(int, counts))
+
+    def _batch(self, y, h, noise_var, noise_cov, first):
+        """Check arguments as with ``strict=True``, and return a :class:`Batch`."""
+        self.detector.checked(y, h, noise_var, None, noise_cov)
+        self._codewords(y.shape)
+        if first is not None:
+            array("first", first, np.float32, (len(y), self.layout.bits_per_vector), gpu_of(y))
+        return Batch(y, h, noise_var, self.layout.vectors, noise_cov)
+
+    def _received(self, batch, keep_history, first):
+        """Run or replay all passes; return the arrays of :class:`Received`, and its counts."""
+        n = len(batch.y) // self.layout.vectors
+        if first is None and is_device_array(batch.y) and self._may_record(batch, n):
             arrays, counts = self._graphs.receive(
                 self._passes, batch, n, (keep_history,), self.iterations, self.feedback_scale,
                 self.decoder.iterations, self.detector, self.detector.label, self.decoder)
         else:
             arrays, counts = self._passes(batch, keep_history, first)
-        return Received(*arrays, *map(int, counts))
+        return *arrays, counts
 
     def _may_record(self, batch, n):
         return (self._graphs and not self.early_stop and not self._keeps and self._first is None

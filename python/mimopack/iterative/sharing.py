@@ -102,7 +102,7 @@ class SharedReceiver(BackendChoice):
     def receive(self, y, h, noise_var=None, keep_history=False, *, noise_cov=None):
         """Receive a batch of host arrays.
 
-        Arguments and errors are those of ``IterativeReceiver.receive``.
+        Arguments and errors are those of ``IterativeReceiver.receive`` with ``strict=True``.
 
         Returns:
             :class:`Received` with host arrays; LLRs and ``decoder_iterations`` are None.

@@ -154,7 +154,8 @@ class WifiRateMatching:
 class WifiFrameDecoder(DecoderAround):
     """Decoder for whole frames: takes LLRs of the bits sent, returns their a-posteriori LLRs.
 
-    A decoder is not thread-safe.
+    All copies of a repeated bit get the same LLR, which combines all of them. The LLRs must be
+    finite, and on the host. A decoder is not thread-safe.
 
     Args:
         matching: :class:`WifiRateMatching`.
@@ -171,17 +172,7 @@ class WifiFrameDecoder(DecoderAround):
         super().__init__(decoder, matching.num_coded)
         self._matching = matching
 
-    def decode(self, llr):
-        """Compute a-posteriori LLRs of the bits sent.
-
-        All copies of a repeated bit get the same LLR, which combines all of them.
-
-        Args:
-            llr: (n, num_bits) float32, ln P(1)/P(0), finite.
-
-        Returns:
-            (n, num_bits) float32.
-        """
+    def _decode(self, llr):
         m = self._matching
         array("llr", llr, np.float32, ("n", self.num_bits))
         words = np.concatenate([np.zeros((0, m.code.num_bits), np.float32), *map(m.recover, llr)])
