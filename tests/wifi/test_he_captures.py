@@ -21,6 +21,8 @@ from gnuradio.mimopack.wifi.data_field import DataField
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 # Taps of the channel before and after the first sample of the frame.
 BEFORE, AFTER = 3, 37
+# Samples at the beginning of each symbol that may depend on the symbol before.
+DELAYS = 16
 
 
 class Field(DataField):
@@ -82,26 +84,27 @@ def without_offset(received):
     return received
 
 
-def fitted(received, sent):
-    """Fit channel and carrier offset of sent (inputs, n) to received (n,): both without offset.
+def fitted(received, sent, rows):
+    """Fit the channel and the rest of the carrier offset of some samples.
+
+    Args:
+        received: (n,) samples, almost without carrier offset.
+        sent: (inputs, n) samples of the transmitter.
+        rows: indices of the samples that count.
 
     Returns:
-        (received samples without the carrier offset, sent samples through the channel).
+        (len(rows),) difference between what was received and what was sent through the channel.
     """
-    n = sent.shape[1]
-    received = without_offset(received[:n])
-    columns = np.stack([np.roll(one, delay) for one in sent for delay in range(-BEFORE, AFTER)], 1)
+    columns = np.stack([np.roll(one, delay)[rows]
+                        for one in sent for delay in range(-BEFORE, AFTER)], axis=1)
+    received, parts = received[rows], np.array_split(np.arange(len(rows)), 16)
+    centres = [rows[part].mean() for part in parts]
     for _ in range(4):
-        taps = np.linalg.lstsq(columns, received, rcond=None)[0]
-        through = columns @ taps
-        turn = (through.conj() * received)[:n // 16 * 16].reshape(16, -1).sum(axis=1)
-        slope = np.polyfit(np.arange(16), np.unwrap(np.angle(turn)), 1, w=np.abs(turn))[0]
-        received = received * np.exp(-1j * slope / (n // 16) * np.arange(n))
-    return received, through
-
-
-def error_db(received, through):
-    return 10 * np.log10(np.mean(np.abs(received - through)**2) / np.mean(np.abs(through)**2))
+        through = columns @ np.linalg.lstsq(columns, received, rcond=None)[0]
+        turn = np.array([np.vdot(through[part], received[part]) for part in parts])
+        slope = np.polyfit(centres, np.unwrap(np.angle(turn)), 1, w=np.abs(turn))[0]
+        received = received * np.exp(-1j * slope * rows)
+    return received - through
 
 
 def he_format(facts, **fields):
@@ -115,16 +118,84 @@ def he_format(facts, **fields):
     return f
 
 
+def check(samples, facts, f, sent, pieces):
+    """Check that the error of each field and each data symbol is the noise of the recording.
+
+    ``pieces`` are (first sample, end, number of inputs) of parts with the same channel.
+    """
+    received = without_offset(samples[facts["start"]:][:f.num_samples])
+    noise = np.mean(np.abs(received)**2) * 10**(-facts["snr_db"] / 10)
+    fields = [(0, 160), (160, 320), *((at, at + 80) for at in range(320, f.training_start, 80))]
+    at = f.data_start - f.num_ltf * f.ltf_symbol
+    for i in range(f.num_symbols + 1):
+        # The last midamble is not at the end of the data.
+        if not i or f.midamble and not i % f.midamble and i // f.midamble <= f.num_midambles:
+            for _ in range(f.num_ltf):
+                fields.append((at, at + f.ltf_symbol))
+                at += f.ltf_symbol
+        if i < f.num_symbols:
+            fields.append((at, at + f.symbol))
+            at += f.symbol
+    # The packet extension may be any signal.
+    assert at == f.num_samples - 20 * f.packet_extension_us
+    for begin, end, inputs in pieces:
+        own = [np.arange(first + DELAYS, last - BEFORE) for first, last in fields
+               if begin <= first and last <= (end or at)]
+        error = fitted(received, sent[:inputs], np.concatenate(own))
+        powers = [np.mean(np.abs(part)**2) for part in
+                  np.split(error, np.cumsum([rows.size for rows in own])[:-1])]
+        assert max(powers) < 2 * noise
+
+
 @pytest.mark.parametrize("frame", frames("he_su_bcc", "he_su_ldpc", "he_su_ampdu", "he_su_dcm"))
 def test_he_su(frame):
     samples, facts = frame
     f = he_format(facts)
     assert f.length == len(facts["psdu"]) // 2
     sent = transmitter().frame(f, bytes.fromhex(facts["psdu"]))
-    # The packet extension may be any signal.
-    sent = sent[:, :f.num_samples - 20 * f.packet_extension_us]
-    received, through = fitted(samples[facts["start"]:], sent)
-    starts = [160, 320, 400, 480, 640, 720, f.data_start,
-              *range(f.data_start + f.symbol, sent.shape[1] + 1, f.symbol)]
-    for begin, end in zip(starts, starts[1:], strict=False):
-        assert error_db(received[begin:end], through[begin:end]) < 3 - facts["snr_db"]
+    check(samples, facts, f, sent, parts(f))
+
+
+def parts(f):
+    """Return the parts of a frame for :func:`check`.
+
+    The channel changes at midambles. With a space-time block code, the part before the HE-STF comes
+    from one antenna only.
+    """
+    starts = [0]
+    if f.stbc:
+        starts.append(f.short_training_start)
+    part, training = f.midamble * f.symbol, f.num_ltf * f.ltf_symbol
+    starts += [f.data_start + part + i * (part + training) for i in range(f.num_midambles)]
+    return [(begin, end, 2 if f.stbc and begin else 1)
+            for begin, end in zip(starts, [*starts[1:], None], strict=True)]
+
+
+@pytest.mark.parametrize("frame", frames("he_su_midamble"))
+def test_he_su_with_midambles(frame):
+    samples, facts = frame
+    f = he_format(facts)
+    assert f.num_midambles
+    sent = transmitter().frame(f, bytes.fromhex(facts["psdu"]))
+    check(samples, facts, f, sent, parts(f))
+
+
+@pytest.mark.parametrize("frame", frames("he_su_stbc"))
+def test_he_su_with_stbc(frame):
+    """The part before the HE-STF comes from the first antenna only."""
+    samples, facts = frame
+    f = he_format(facts, beam_change=True)
+    sent = transmitter(2).frame(f, bytes.fromhex(facts["psdu"]))
+    check(samples, facts, f, sent, parts(f))
+
+
+@pytest.mark.parametrize("frame", frames("he_er_su"))
+def test_he_er_su(frame):
+    """Atom-SignalLab's frame has other amplitudes than the standard before the data."""
+    samples, facts = frame
+    atom = "atom" in facts["file"]
+    own = {"txop": 127, "bss_color": 1} if atom else {}
+    f = he_format(facts, name="he-er-su", ru=(106, 2) if "106" in facts["ru"] else (242, 1),
+                  beam_change=bool(facts["stbc"]), **own)
+    sent = transmitter(1 + f.stbc).frame(f, bytes.fromhex(facts["psdu"]))
+    check(samples, facts, f, sent, [(f.data_start, None, 1)] if atom else parts(f))
