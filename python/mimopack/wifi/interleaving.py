@@ -7,8 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 # Tables 17-2, 19-17, 21-17, and 27-34 and 27-35 of 802.11ax-2021, by number of points in a symbol:
-# interleaver columns, N_ROT and D_TM. With DCM, an RU of HE has half as many points as subcarriers.
-_COLUMNS = {12: 4, 24: 8, 48: 16, 51: 17, 52: 13, 102: 17, 108: 18, 117: 13, 234: 26}
+# interleaver columns, N_ROT and D_TM. With DCM, an RU of HE has half as many points as subcarriers,
+# and so has HE-SIG-B (26).
+_COLUMNS = {12: 4, 24: 8, 26: 13, 48: 16, 51: 17, 52: 13, 102: 17, 108: 18, 117: 13, 234: 26}
 _ROTATION = {12: 2, 24: 2, 48: 11, 51: 11, 52: 11, 102: 29, 108: 29, 117: 29, 234: 58}
 _TONE_DISTANCE = {12: 1, 24: 1, 48: 3, 51: 3, 52: 4, 102: 6, 108: 6, 117: 9, 234: 9, 468: 12,
                   490: 14, 980: 20}

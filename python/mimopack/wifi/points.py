@@ -58,17 +58,27 @@ def _dual_carriers(points, sent, frame_format):
     """
     f = frame_format
     *shape, total = points.shape
-    size = total // f.segments
-    if f.bits_per_carrier == 1:
-        copy = points * (1 - 2 * ((np.arange(total) % size + size) % 2))
-    elif f.bits_per_carrier == 2:
-        copy = points.conj()
-    else:
-        turned = sent.reshape(*sent.shape[:-1], -1, 2)[..., ::-1].reshape(sent.shape)
-        layers = constellations.of_layers(f.constellation, f.num_streams)
-        copy = layers.modulate(turned).transpose(0, 3, 1, 2)
-    halves = [part.reshape(*shape, f.segments, size) for part in (points, copy)]
-    return np.concatenate(halves, axis=-1).reshape(*shape, 2 * total)
+    parts = points.reshape(*shape, f.segments, -1)
+    bits = sent.reshape(*sent.shape[:2], total, f.num_streams, -1).transpose(0, 3, 1, 2, 4)
+    bits = bits.reshape(*parts.shape, -1)
+    copy = dual_carrier_copy(parts, bits, constellations.get(f.stream_constellations[0]))
+    return np.concatenate([parts, copy], axis=-1).reshape(*shape, 2 * total)
+
+
+def dual_carrier_copy(points, bits, constellation):
+    """Return the second copies of points with dual carrier modulation (802.11ax-2021 §27.3.12.9).
+
+    Args:
+        points: (..., N_SD), points of a symbol.
+        bits: (..., N_SD, m), their bits.
+        constellation: their constellation: BPSK, QPSK or 16-QAM.
+    """
+    size, m = bits.shape[-2:]
+    if m == 1:
+        return points * (1 - 2 * ((np.arange(size) + size) % 2))
+    if m == 2:
+        return points.conj()
+    return constellation.modulate(bits[..., [1, 0, 3, 2]])[..., 0]
 
 
 def space_time_blocks(y, channel, num_streams, stbc):

@@ -14,6 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from ..coding import ConvolutionalCode
+from .bits import bits_of as _bits
+from .bits import crc8
+from .bits import number_of as _number
 from .formats import HT, VHT, Unsupported
 from .formats.base import TAIL
 from .formats.he import TRAINING
@@ -29,28 +32,6 @@ _RATE_OF = {bits: rate for rate, (bits, _, _) in RATES.items()}
 
 class SignalError(ValueError):
     """A signal field was received with errors: its parity or CRC is wrong."""
-
-
-def _number(bits):
-    """Convert bits, least significant first, to an integer."""
-    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
-
-
-def _bits(value, count):
-    """Convert an integer to bits, least significant first: uint8 (count,)."""
-    return (value >> np.arange(count) & 1).astype(np.uint8)
-
-
-def crc8(bits):
-    """Return the 8-bit CRC of bits: uint8 (8,), c7 first (§19.3.9.4.4).
-
-    HT-SIG, VHT-SIG-A, VHT-SIG-B and the delimiters of A-MPDUs have this CRC.
-    """
-    register = 0xFF
-    for bit in np.asarray(bits).tolist():
-        feedback = (register >> 7) ^ bit
-        register = (register << 1 & 0xFF) ^ (0b111 if feedback else 0)
-    return _bits(~register & 0xFF, 8)[::-1]
 
 
 @dataclass(frozen=True)
@@ -176,13 +157,14 @@ def parse_vht_sig_a(bits, l_sig):
 
 
 def he_sig_a(frame_format):
-    """Return the HE-SIG-A of an :class:`HE` frame: uint8 (52,).
+    """Return the HE-SIG-A of an :class:`HE` or :class:`HEMU` frame: uint8 (52,).
 
     See Tables 27-18 to 27-21 of 802.11ax-2021.
     """
     f = frame_format
-    head = _he_sig_a_of_trigger(f) if f.name == "he-tb" else _he_sig_a_of_one_user(f)
-    head = np.concatenate(head).astype(np.uint8)
+    fields = {"he-tb": _he_sig_a_of_trigger, "he-mu": _he_sig_a_of_users}.get(
+        f.name, _he_sig_a_of_one_user)
+    head = np.concatenate(fields(f)).astype(np.uint8)
     # The CRC is the first half of the CRC of 8 bits (§27.3.11.7.3).
     return np.concatenate([head, crc8(head)[:4], np.zeros(TAIL, np.uint8)])
 
@@ -206,6 +188,22 @@ def _he_sig_a_of_one_user(f):
             _bits(f.txop, 7), [f.coding == "ldpc", f.extra_symbol or f.coding == "bcc", stbc,
                                f.beamformed], _bits(f.pre_fec_padding % 4, 2),
             [f.pe_disambiguity, 1, bool(f.midamble)]]
+
+
+def _he_sig_a_of_users(f):
+    one = f.first
+    bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    count = len(f.users) if f.compressed else min(one.num_sig_b, 16)
+    num_ltf = (1, 2, 4, 6, 8).index(one.num_ltf)
+    if one.midamble:
+        num_ltf = [*_bits(num_ltf, 2), one.midamble == 20]
+    else:
+        num_ltf = _bits(num_ltf, 3)
+    return [[one.uplink], _bits(f.sig_b_mcs, 3), [f.sig_b_dcm], _bits(one.bss_color, 6),
+            _bits(one.spatial_reuse, 4), _bits(bandwidth, 3), _bits(count - 1, 4), [f.compressed],
+            _bits(TRAINING["he-mu"].index((one.ltf, one.gi_us)), 2), [bool(one.midamble)],
+            _bits(one.txop, 7), [1], num_ltf, [one.extra_symbol, bool(one.stbc)],
+            _bits(one.pre_fec_padding % 4, 2), [one.pe_disambiguity]]
 
 
 def _he_sig_a_of_trigger(f):

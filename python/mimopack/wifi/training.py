@@ -38,10 +38,13 @@ LTF_MAPPING = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 
 # {number of space-time streams: number of (V)HT-LTFs}
 NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
 
+MAX_STREAMS = 8
 # Tables 19-9, 19-10, 21-10, 21-11: {number of antennas (non-HT fields) or of space-time streams:
 # cyclic advance of each in samples at 20 MS/s}.
-LEGACY_ADVANCE = {1: (0,), 2: (0, 4), 3: (0, 2, 4), 4: (0, 1, 2, 3)}
-STREAM_ADVANCE = {1: (0,), 2: (0, 8), 3: (0, 8, 4), 4: (0, 8, 4, 12)}
+LEGACY_ADVANCE = {1: (0,), 2: (0, 4), 3: (0, 2, 4), 4: (0, 1, 2, 3), 5: (0, 3.5, 0.5, 1, 1.5),
+                  6: (0, 4, 0.5, 3, 3.5, 2.5), 7: (0, 4, 3, 0.5, 3.5, 1.5, 1),
+                  8: (0, 3.5, 3, 2.5, 0.5, 2, 1, 4)}
+STREAM_ADVANCE = {count: (0, 8, 4, 12, 7, 13, 2, 15)[:count] for count in range(1, 9)}
 
 # Tables 19-19 and 19-20: pilots of each space-time stream in the first HT data symbol.
 _HT_PILOTS = {

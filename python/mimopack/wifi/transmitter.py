@@ -5,9 +5,9 @@
 import numpy as np
 
 from ..checks import integer, rate_choice
-from . import carriers, he_tables, mac, signal_fields, training
+from . import carriers, he_signal_b, he_tables, mac, signal_fields, training
 from .data_field import DataFields
-from .formats import HE, VHT, NonHT
+from .formats import HE, HEMU, VHT, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 4
@@ -111,9 +111,9 @@ class Transmitter:
         """Return the samples of a frame.
 
         Args:
-            frame_format: :class:`NonHT`, :class:`HT` or :class:`VHT`.
-            psdu: ``frame_format.length`` bytes.
-            scrambler_seed: 1..127.
+            frame_format: :class:`NonHT`, :class:`HT`, :class:`VHT`, :class:`HE` or :class:`HEMU`.
+            psdu: ``frame_format.length`` bytes; for HEMU a list with the PSDU of each user.
+            scrambler_seed: 1..127; for HEMU one for all users or a list.
 
         Returns:
             complex64 (num_tx, n). The mean power of all antennas together is 1.
@@ -124,8 +124,8 @@ class Transmitter:
         """
         f = frame_format
         self.check(f)
-        if isinstance(f, HE):
-            return self._high_efficiency(f, [psdu], [scrambler_seed]).astype(np.complex64)
+        if isinstance(f, (HE, HEMU)):
+            return self._high_efficiency(f, psdu, scrambler_seed).astype(np.complex64)
         parts = ([self._greenfield(f)] if f.greenfield else
                  [self._legacy_preamble(f), self._high_throughput_preamble(f)])
         if f.num_symbols:
@@ -161,12 +161,18 @@ class Transmitter:
         samples = np.concatenate([samples[:, self._fft - guard:], samples], axis=1)
         return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
 
-    def _per_antenna(self, values, k, bandwidth):
-        """Map non-HT symbols (symbols, len(k)) to all antennas with their cyclic shifts."""
+    def _per_antenna(self, values, k, f):
+        """Map non-HT symbols (symbols, len(k)) to all antennas with their cyclic shifts.
+
+        In HE frames without beam change, they go to the antennas like the first HE-LTF, on each
+        space-time stream with its sign there (802.11ax-2021 §27.3.11.3).
+        """
+        turned = (values * carriers.rotation(f.bandwidth_mhz, k))[:, :, None] / np.sqrt(len(k))
+        if isinstance(f, HE) and not f.beam_change:
+            signs = he_tables.ltf_mapping(f.num_ltf)[:f.num_space_time_streams, 0]
+            return self._mapped(f, 4 * np.asarray(k), turned * signs)
         shift = training.cyclic_shift(k, training.LEGACY_ADVANCE[self.num_tx])
-        turned = values * carriers.rotation(bandwidth, k)
-        scale = 1 / np.sqrt(self.num_tx * len(k))
-        return turned[:, :, None] * shift * scale
+        return turned * shift / np.sqrt(self.num_tx)
 
     def _from_streams(self, values, k, f):
         """Map streams (symbols, len(k), N_STS) to antennas: rotation, cyclic shifts, mapping."""
@@ -194,12 +200,15 @@ class Transmitter:
         bandwidth = f.bandwidth_mhz
         plan = carriers.legacy(bandwidth)
         values, k = self._short_training(bandwidth)
-        short = self._symbols(self._per_antenna(values[None], k, bandwidth), k, 0)
+        short = self._symbols(self._per_antenna(values[None], k, f), k, 0)
         short = np.tile(short, 3)[:, :training.L_STF * self._scale]
         long = self._symbols(self._per_antenna(
-            training.legacy_long_training(bandwidth)[None], plan.used, bandwidth), plan.used, 0)
+            training.legacy_long_training(bandwidth)[None], plan.used, f), plan.used, 0)
         long = np.tile(long, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
-        rate, length = (f.mcs, f.length) if isinstance(f, NonHT) else (6, f.legacy_length)
+        if isinstance(f, NonHT):
+            rate, length = f.mcs, f.length
+        else:
+            rate, length = 6, (f.first if isinstance(f, HEMU) else f).legacy_length
         return short, long, signal_fields.LSig(rate, length).bits()
 
     def _signal(self, f, bits, first, phases):
@@ -207,7 +216,7 @@ class Transmitter:
         copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
         points = self._signal_points(bits, first, phases, plan, copies)
-        return self._symbols(self._per_antenna(points, plan.used, f.bandwidth_mhz), plan.used,
+        return self._symbols(self._per_antenna(points, plan.used, f), plan.used,
                              training.GUARD)
 
     def _signal_points(self, bits, first, phases, plan, copies):
@@ -283,28 +292,31 @@ class Transmitter:
 
     def _high_efficiency(self, f, psdus, seeds):
         """Return the samples of an HE frame for one or several users (802.11ax-2021 §27.3.11)."""
+        one = f.users[0]    # all users share its durations
+        if isinstance(f, HE):
+            psdus = [psdus]
+        seeds = np.broadcast_to(seeds, len(f.users)).tolist()
         boost = _BOOST if f.name == "he-er-su" else 1
         short, long, signal = self._legacy_fields(f)
         training_fields = boost * self._he_long_training(f)
         data = self._he_data(f, psdus, seeds)
         parts = [boost * _NON_HT_TRAINING * short, boost * _NON_HT_TRAINING * long,
                  self._he_signals(f, signal), boost * self._he_short_training(f), training_fields]
-        size = f.symbol * self._scale
-        every = f.midamble or f.num_symbols
-        for i in range(f.num_midambles + 1):
-            last = None if i == f.num_midambles else (i + 1) * every * size
-            parts.append(data[:, i * every * size:last])
-            if last:
-                parts.append(training_fields)
-        return np.concatenate([*parts, self._packet_extension(f)], axis=1)
+        part = (one.midamble or one.num_symbols) * one.symbol * self._scale
+        for i in range(one.num_midambles):
+            parts += [data[:, i * part:(i + 1) * part], training_fields]
+        parts += [data[:, one.num_midambles * part:], self._packet_extension(f)]
+        return np.concatenate(parts, axis=1)
 
     def _packet_extension(self, f):
         """Return the packet extension: any signal with the power of the data (§27.3.13)."""
-        size = 20 * f.packet_extension_us * self._scale
-        values = [np.sign(np.random.default_rng(_EXTENSION_SEED).standard_normal(
-            (1, user.plan.used.size, user.num_space_time_streams))) for user in f.users]
-        symbol = self._he_symbols(f, values, f.guard)
-        return np.tile(symbol, 2)[:, symbol.shape[1] - size:][:, :size]
+        one = f.users[0]
+        size = 20 * one.packet_extension_us * self._scale
+        rng = np.random.default_rng(_EXTENSION_SEED)
+        values = [rng.choice([-1, 1], (1, user.plan.used.size, user.num_space_time_streams))
+                  for user in f.users]
+        symbol = self._he_symbols(f, values, one.guard)
+        return np.tile(symbol, 2)[:, :size]
 
     def _he_symbols(self, f, values, guard, k=None, ltf=4):
         """Modulate symbols of the HE part of a frame.
@@ -313,16 +325,17 @@ class Transmitter:
             f: the format.
             values: for each user, the values (symbols, len(k), N_STS) of its streams.
             guard: guard interval in samples at 20 MS/s.
-            k: for each user its subcarriers; None takes all of the RU.
+            k: for each user its subcarriers, whose power is that of its RU; None takes all
+                subcarriers of the RU.
             ltf: duration without the guard interval, in units of 3.2 us.
         """
         k = k or [user.plan.used for user in f.users]
         fft, spectrum = 4 * self._fft, 0
-        # Number of subcarriers of all RUs; the users of an RU share its subcarriers.
-        total = sum({user.ru: len(own) for user, own in zip(f.users, k, strict=True)}.values())
+        total = sum(ru.size for ru in {user.ru for user in f.users})
         for user, own, value in zip(f.users, k, values, strict=True):
             one = np.zeros((value.shape[0], fft, self.num_tx), complex)
-            one[:, (own + 4 * self.centre) % fft] = self._mapped(user, own, value)
+            scale = np.sqrt(user.ru.size / len(own))
+            one[:, (own + 4 * self.centre) % fft] = scale * self._mapped(user, own, value)
             spectrum = spectrum + one
         samples = np.fft.ifft(spectrum / np.sqrt(total), axis=1)[:, :fft * ltf // 4] * fft
         guard *= self._scale
@@ -351,7 +364,7 @@ class Transmitter:
         return mapping[..., first:first + streams]
 
     def _he_signals(self, f, signal):
-        """Return L-SIG, RL-SIG and HE-SIG-A of an HE frame."""
+        """Return L-SIG, RL-SIG, HE-SIG-A and HE-SIG-B of an HE frame."""
         plan, copies = carriers.extended(f.bandwidth_mhz), f.bandwidth_mhz // 20
         legacy = carriers.legacy(f.bandwidth_mhz)
         points = np.zeros((2, plan.used.size), complex)
@@ -365,14 +378,19 @@ class Transmitter:
             coded, phases = signal_fields.encode_repeated_signal(bits), [1, 1j, 1, 1]
         else:
             coded, phases = signal_fields.encode_signal(bits, 52), [1, 1]
-        points = np.concatenate(
-            [points, self._coded_points(coded, 2, phases, plan, copies)])
-        return self._symbols(self._per_antenna(points, plan.used, f.bandwidth_mhz), plan.used,
+        points = [points, self._coded_points(coded, 2, phases, plan, copies)]
+        if isinstance(f, HEMU):
+            count = f.first.num_sig_b
+            signal_b = np.zeros((count, plan.used.size), complex)
+            signal_b[:, plan.data_index] = he_signal_b.points(f)
+            signal_b[:, plan.pilot_index] = training.legacy_pilots(4, count, copies)
+            points.append(signal_b)
+        points = np.concatenate(points)
+        return self._symbols(self._per_antenna(points, plan.used, f), plan.used,
                              training.GUARD)
 
     def _he_short_training(self, f):
-        trigger_based = f.name == "he-tb"
-        all_k, sequence = he_tables.short_training(f.bandwidth_mhz, trigger_based)
+        all_k, sequence = he_tables.short_training(f.bandwidth_mhz, f.name == "he-tb")
         k, values = [], []
         for user in f.users:
             here = np.isin(all_k, user.plan.used)
@@ -380,20 +398,20 @@ class Transmitter:
             values.append(np.repeat(sequence[here][None, :, None], user.num_space_time_streams,
                                     axis=2))
         symbol = self._he_symbols(f, values, 0, k)
-        return symbol[:, :f.short_training * self._scale]
+        return symbol[:, :f.users[0].short_training * self._scale]
 
     def _he_long_training(self, f):
-        mapping = he_tables.ltf_mapping(f.num_ltf)
-        values = []
+        one, values = f.users[0], []
+        mapping = he_tables.ltf_mapping(one.num_ltf)
         for user in f.users:
             plan, first = user.plan, user.first_stream
-            sequence = he_tables.long_training_of(f.bandwidth_mhz, f.ltf, plan.used)
+            sequence = he_tables.long_training_of(f.bandwidth_mhz, one.ltf, plan.used)
             rows = mapping[first:first + user.num_space_time_streams].T
             own = np.repeat(rows[:, None], plan.used.size, axis=1)
             own[:, plan.pilot_index] = mapping[0][:, None, None]    # matrix R (27-56)
             values.append(own * sequence[:, None])
         # 1x and 2x HE-LTFs use a quarter and half of the subcarriers, with more power (27-53).
-        return np.sqrt(4 / f.ltf) * self._he_symbols(f, values, f.guard, ltf=f.ltf)
+        return np.sqrt(4 / one.ltf) * self._he_symbols(f, values, one.guard, ltf=one.ltf)
 
     def _he_data(self, f, psdus, seeds):
         values = []
@@ -401,7 +419,7 @@ class Transmitter:
             bits = self._fields.of(user).encode(psdu, seed)
             values.append(known_points(user, bits[None], np.arange(bits.shape[1]))[0]
                           .transpose(1, 2, 0))
-        return self._he_symbols(f, values, f.guard)
+        return self._he_symbols(f, values, f.users[0].guard)
 
     def _data(self, f, psdu, scrambler_seed):
         field = self._fields.of(f)
@@ -409,7 +427,7 @@ class Transmitter:
         bits = field.encode(psdu, scrambler_seed)
         values = known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)
         if isinstance(f, NonHT):
-            return self._symbols(self._per_antenna(values[..., 0], plan.used, f.bandwidth_mhz),
+            return self._symbols(self._per_antenna(values[..., 0], plan.used, f),
                                  plan.used, f.guard)
         return self._symbols(self._from_streams(values, plan.used, f), plan.used, f.guard)
 

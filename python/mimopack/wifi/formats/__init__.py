@@ -4,8 +4,9 @@
 
 from .base import FrameFormat, Unsupported
 from .he import HE
+from .he_mu import HEMU
 from .ht import HT
 from .non_ht import NonHT
 from .vht import VHT
 
-__all__ = ["HE", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]
+__all__ = ["HE", "HEMU", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]

@@ -34,7 +34,7 @@ MAX_SYMBOLS = 401    # limit of the L-SIG, with guard intervals of 0.8 us
 
 @dataclass(frozen=True)
 class HE(FrameFormat):
-    """An HE frame for one user, or one user's part of an HE MU frame.
+    """An HE frame for one user, or one user's part of an HE MU frame (:class:`HEMU`).
 
     The PSDU is an A-MPDU, padded to fill the symbols up to the pre-FEC padding boundary.
 
@@ -68,6 +68,7 @@ class HE(FrameFormat):
         first_stream: number of space-time streams of other users in this RU before this user's.
         ru_streams: number of space-time streams of all users in this RU; None for a single user.
         sta_id: 11 bits of the receiver's association identifier, in HE MU frames.
+        num_sig_b: number of HE-SIG-B symbols, in HE MU frames.
         apep_length: length of the A-MPDU before padding in bytes; None if unknown.
 
     Raises:
@@ -100,6 +101,7 @@ class HE(FrameFormat):
     first_stream: int = 0
     ru_streams: int | None = None
     sta_id: int = 0
+    num_sig_b: int = 0
     apep_length: int | None = None
 
     aggregated = True
@@ -335,7 +337,7 @@ class HE(FrameFormat):
     @cached_property
     def short_training_start(self):
         """Position of the HE-STF."""
-        return _NON_HT_PART + self.num_signal_symbols * training.SYMBOL
+        return _NON_HT_PART + (self.num_signal_symbols + self.num_sig_b) * training.SYMBOL
 
     @cached_property
     def short_training(self):
@@ -378,7 +380,7 @@ class HE(FrameFormat):
     @cached_property
     def first_pilot(self):
         """Index of the first data symbol in the pilot polarity sequence (27-99)."""
-        return 2 + self.num_signal_symbols
+        return 2 + self.num_signal_symbols + self.num_sig_b
 
     def pilots(self, count):
         """Return the pilots of the first count data symbols, equal for all streams.
