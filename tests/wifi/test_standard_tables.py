@@ -119,8 +119,12 @@ class TestCarriersAndTraining:
 
     def test_cyclic_shifts(self):
         """Tables 19-9 and 21-10 (antennas), 19-10 and 21-11 (streams), in ns."""
-        antennas = {1: [0], 2: [0, -200], 3: [0, -100, -200], 4: [0, -50, -100, -150]}
-        streams = {1: [0], 2: [0, -400], 3: [0, -400, -200], 4: [0, -400, -200, -600]}
+        antennas = {1: [0], 2: [0, -200], 3: [0, -100, -200], 4: [0, -50, -100, -150],
+                    5: [0, -175, -25, -50, -75], 6: [0, -200, -25, -150, -175, -125],
+                    7: [0, -200, -150, -25, -175, -75, -50],
+                    8: [0, -175, -150, -125, -25, -100, -50, -200]}
+        eight = [0, -400, -200, -600, -350, -650, -100, -750]
+        streams = {count: eight[:count] for count in range(1, 9)}
         assert {n: [-50 * a for a in row]
                 for n, row in training.LEGACY_ADVANCE.items()} == antennas
         assert {n: [-50 * a for a in row] for n, row in training.STREAM_ADVANCE.items()} == streams
