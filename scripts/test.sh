@@ -39,8 +39,14 @@ case ${1:-} in
             touch "$environment/ready"
         fi
         shift
+        marked=
+        if ! "$environment/bin/python" -c 'import cupy, torch; torch.zeros(1).cuda()' 2> /dev/null
+        then
+            echo "test: no NVIDIA GPU with CuPy found; skipping the tests marked gpu"
+            marked="not gpu"
+        fi
         PYTHONPATH=build/python exec "$environment/bin/python" -m pytest -q --noconftest \
-            -c /dev/null -p no:cacheprovider tests/sionna "$@"
+            -c /dev/null -p no:cacheprovider -m "$marked" tests/sionna "$@"
         ;;
     *)
         bash scripts/setup.sh --tests

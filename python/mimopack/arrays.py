@@ -11,10 +11,12 @@ tensor's library is imported already.
 
 import sys
 from contextlib import nullcontext
+from functools import lru_cache
 
 import numpy
 
 CPU, CUDA = 1, 2    # device types of DLPack
+_LIBRARIES = ("numpy", "cupy", "torch", "jax", "jaxlib", "numba")
 
 
 def is_device_array(value):
@@ -36,7 +38,14 @@ def array_module(value):
 
 
 def _library(value):
-    return type(value).__module__.partition(".")[0]
+    """Return the name of the library of an array, also if its type extends the library's."""
+    return _library_of(type(value))
+
+
+@lru_cache
+def _library_of(kind):
+    names = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    return next((name for name in names if name in _LIBRARIES), names[0])
 
 
 def native(name, value):
@@ -140,30 +149,43 @@ def shaped(rows, shape, model, axis=0):
 
 
 def stream_of(value):
-    """Return a context in which CuPy's current stream is that of the caller's library.
+    """Return a context in which CuPy works as the caller's library does.
 
-    PyTorch has a current stream of its own. JAX synchronises streams through DLPack.
+    For a PyTorch tensor on a GPU, CuPy's current stream is then PyTorch's, and its memory comes
+    from PyTorch, so that PyTorch can record the work in a CUDA graph. JAX synchronises streams
+    through DLPack.
     """
     if _library(value) != "torch" or value.device.type != "cuda":
         return nullcontext()
-    stream = sys.modules["torch"].cuda.current_stream(value.device)
-    return _Stream(stream.cuda_stream, value.device.index)
+    return _InPyTorch(value.device)
 
 
-class _Stream:
-    """A context with a GPU and a stream of another library as CuPy's current ones."""
+class _InPyTorch:
+    """A context in which CuPy uses the GPU, the current stream and the memory of PyTorch.
 
-    def __init__(self, address, gpu):
-        cuda = _cupy().cuda
-        self._device, self._stream = cuda.Device(gpu), cuda.ExternalStream(address, gpu)
+    Args:
+        device: ``torch.device``.
+    """
+
+    def __init__(self, device):
+        torch, cuda = sys.modules["torch"], _cupy().cuda
+
+        def memory(size):
+            block = torch.empty(size, dtype=torch.uint8, device=device)
+            owned = cuda.UnownedMemory(block.data_ptr(), size, block, device.index)
+            return cuda.MemoryPointer(owned, 0)
+
+        stream = torch.cuda.current_stream(device).cuda_stream
+        self._contexts = (cuda.Device(device.index), cuda.ExternalStream(stream, device.index),
+                          cuda.using_allocator(memory))
 
     def __enter__(self):
-        self._device.__enter__()
-        self._stream.__enter__()
+        for context in self._contexts:
+            context.__enter__()
 
     def __exit__(self, *error):
-        self._stream.__exit__(*error)
-        self._device.__exit__(*error)
+        for context in reversed(self._contexts):
+            context.__exit__(*error)
 
 
 def _cupy():

@@ -15,14 +15,17 @@ gradients. They compute in single precision. LLRs are ln P(b=1)/P(b=0), as Sionn
 """
 
 from itertools import count
+from math import prod
 from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
 from sionna.phy import Block
 from sionna.phy.mapping import Constellation as SionnaConstellation
 
-from .checks import choice, flag
-from .constellation import Constellation
+from . import constellation as constellations
+from .arrays import native, stream_of
+from .checks import choice, flag, integer
 from .detectors.lookup import look_up
 
 _keys = count()
@@ -34,12 +37,26 @@ _made = WeakValueDictionary()
 def _detect(y: torch.Tensor, h: torch.Tensor, s: torch.Tensor, prior: torch.Tensor | None,
             key: int, bits: int) -> torch.Tensor:
     """Return the LLRs (..., S, bits) of the detector with this key."""
+    llr = _empty_llrs(y, h, s, prior, key, bits)
     detector = _made[key]._for_antennas(*h.shape[-2:])
-    return detector.detect(y, h, prior=prior, noise_cov=s, split_layers=True)
+    with stream_of(y):
+        if y.shape[:-1] == h.shape[:-2] == s.shape[:-2] and (
+                prior is None or prior.shape == llr.shape):
+            # Each vector has its own matrices. PyTorch packs strided tensors, in parallel.
+            n = prod(y.shape[:-1])
+            y, h, s = (native(name, tensor.to(torch.complex64).reshape(n, *tensor.shape[-ends:]))
+                       for name, tensor, ends in (("y", y, 1), ("h", h, 2), ("s", s, 2)))
+            if prior is not None:
+                prior = native("prior", prior.to(torch.float32).reshape(n, -1))
+            detector.detect(y, h, prior=prior, noise_cov=s, out=native("out", llr.view(n, -1)))
+        else:
+            detector.detect(y, h, prior=prior, noise_cov=s, out=llr, split_layers=True)
+    detector._erased = 0    # A CUDA graph owns the memory of the count.
+    return llr
 
 
 @_detect.register_fake
-def _(y, h, s, prior, key, bits):
+def _empty_llrs(y, h, s, prior, key, bits):
     batch = torch.broadcast_shapes(y.shape[:-1], h.shape[:-2], s.shape[:-2])
     return y.new_empty((*batch, h.shape[-1], bits), dtype=torch.float32)
 
@@ -56,6 +73,7 @@ class Detector(Block):
         hard_out: whether to return decisions: bits, or labels of symbols.
         precision, device: as for all blocks of Sionna. Results have the type of the precision; the
             computation is in single precision.
+        num_streams: S, if it is known: parameters that depend on it are then checked at once.
         threads: number of CPU threads; 0 takes all cores.
         extrinsic: whether to subtract the prior from the LLRs.
 
@@ -74,23 +92,30 @@ class Detector(Block):
     """
 
     def __init__(self, detector, output="bit", constellation_type=None, num_bits_per_symbol=None,
-                 constellation=None, hard_out=False, precision=None, device=None, threads=0,
-                 extrinsic=False):
+                 constellation=None, hard_out=False, precision=None, device=None, num_streams=None,
+                 threads=0, extrinsic=False):
         super().__init__(precision=precision, device=device)
         self._output = choice("output", output, ("bit", "symbol"))
         self._hard_out = flag("hard_out", hard_out)
         if output == "symbol" and not hard_out:
             raise ValueError("output: got 'symbol' for soft output, allowed is 'bit', or 'symbol' "
                              "with hard_out=True")
-        points = SionnaConstellation.check_or_create(
+        if constellation is None:
+            integer("num_bits_per_symbol", num_bits_per_symbol, 1, 10)
+        self._constellation = _ours(SionnaConstellation.check_or_create(
             constellation_type=constellation_type, num_bits_per_symbol=num_bits_per_symbol,
-            constellation=constellation, precision=precision, device=device)
-        self._constellation = Constellation(points().detach().cpu().numpy())
+            constellation=constellation, precision=precision, device=device))
         self._bits = self._constellation.bits_per_symbol
         self._factory = look_up(detector)
-        extrinsic = flag("extrinsic", extrinsic)
-        self._options = {"threads": threads, **({"extrinsic": True} if extrinsic else {})}
+        self._num_streams = getattr(self._factory.example, "num_tx", None)
+        if num_streams is not None:
+            self._num_streams = integer("num_streams", num_streams, 1, 64)
+        self._options = {"threads": threads, "llr_type": "float32",
+                         "device": torch.device(self.device).index or 0}
+        if flag("extrinsic", extrinsic):
+            self._options["extrinsic"] = True
         self._detectors = {}
+        self._check_parameters()
         self._key = next(_keys)
         _made[self._key] = self
 
@@ -99,8 +124,25 @@ class Detector(Block):
         self._key = next(_keys)
         _made[self._key] = self
 
+    def _check_parameters(self):
+        """Make a detector. If S is not known, the parameters must suit some S."""
+        num_rx = getattr(self._factory.example, "num_rx", None)
+        errors = []
+        for num_tx in [self._num_streams] if self._num_streams else (4, 2, 1, 8, 16):
+            try:
+                return self._for_antennas(num_rx or num_tx, num_tx)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
+
     def _for_antennas(self, num_rx, num_tx):
-        """Return the detector for these numbers of antennas, made on first use."""
+        """Return the detector for these numbers of antennas, made on first use.
+
+        Raises:
+            ValueError: a parameter has a forbidden value, or another number of streams is meant.
+        """
+        if num_tx != (self._num_streams or num_tx):
+            raise ValueError(f"h: got {num_tx} streams, must be num_streams = {self._num_streams}")
         if (num_rx, num_tx) not in self._detectors:
             self._detectors[num_rx, num_tx] = self._factory.make(
                 num_tx, num_rx, self._constellation, **self._options)
@@ -120,6 +162,16 @@ class Detector(Block):
         return (bits * weights).sum(-1, dtype=torch.int32)
 
 
+def _ours(constellation):
+    """Return our constellation with the points of Sionna's: a built-in one, if points agree."""
+    points = constellation().detach().cpu().numpy()
+    for name in constellations.BUILT_IN:
+        built_in = constellations.get(name)
+        if built_in.size == len(points) and np.allclose(points, built_in.points, atol=1e-6):
+            return built_in
+    return constellations.Constellation(points)
+
+
 class LinearDetector(Detector):
     """``sionna.phy.mimo.LinearDetector`` with ``MMSE`` ("lmmse") or ``ZF`` ("zf")."""
 
@@ -135,7 +187,7 @@ class MaximumLikelihoodDetector(Detector):
     def __init__(self, output, demapping_method, num_streams, *arguments, **named):
         name = {"maxlog": "mla", "app": "omap"}[
             choice("demapping_method", demapping_method, ("maxlog", "app"))]
-        super().__init__(name, output, *arguments, **named)
+        super().__init__(name, output, *arguments, num_streams=num_streams, **named)
 
 
 class KBestDetector(Detector):
@@ -146,7 +198,7 @@ class KBestDetector(Detector):
     """
 
     def __init__(self, output, num_streams, k, *arguments, **named):
-        super().__init__(f"kbest:k={k}", output, *arguments, **named)
+        super().__init__(f"kbest:k={k}", output, *arguments, num_streams=num_streams, **named)
 
 
 class EPDetector(Detector):
@@ -158,7 +210,7 @@ class EPDetector(Detector):
 
     def __init__(self, output, num_bits_per_symbol, hard_out=False, l=10, beta=0.9,    # noqa: E741
                  **named):
-        levels = 2 ** (num_bits_per_symbol // 2)
+        levels = 2 ** (integer("num_bits_per_symbol", num_bits_per_symbol, 2, 10) // 2)
         super().__init__(
             f"ep:num_iterations={l},smoothing={beta},"
             f"initial_variance={0.5 * levels / (levels - 1)}",

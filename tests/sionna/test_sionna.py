@@ -159,13 +159,60 @@ def test_double_precision():
     assert llr.dtype == torch.float64
 
 
+def test_detector_objects():
+    """An object of ours is made again from its arguments; its llr_type does not matter."""
+    y, h, s, _ = link(4)
+    given = detectors.NWay(STREAMS, ANTENNAS, "qam16", num_passes=2, llr_type="int8")
+    assert torch.equal(fast.Detector(given, **QAM16)(y, h, s),
+                       fast.Detector("nway:num_passes=2", **QAM16)(y, h, s))
+    with pytest.raises(ValueError, match="num_tx = 4, but the link has 3"):
+        fast.Detector(given, num_streams=3, **QAM16)
+
+
 @pytest.mark.parametrize("wrong, message", [
     ({"output": "symbol"}, "output: got 'symbol' for soft output"),
     ({"output": "bits"}, "output: got 'bits', allowed are bit, symbol"),
-    ({"detector": "nothing"}, "nothing")])
+    ({"detector": "nothing"}, "nothing"),
+    ({"detector": "kbest:k=0"}, "k: got 0"),
+    ({"detector": "sfsd:levels=5", "num_streams": 4}, "levels: got 5"),
+    ({"detector": detectors.NWay(4, 4, "qpsk")}, "has the constellation qpsk.* has qam16"),
+    ({"num_streams": 0}, "num_streams: got 0"),
+    ({"num_bits_per_symbol": 0}, "num_bits_per_symbol: got 0"),
+    ({"num_bits_per_symbol": None}, "num_bits_per_symbol: got None"),
+    ({"detector": "mmse", "extrinsic": True}, "extrinsic: mmse takes no")])
 def test_errors(wrong, message):
     with pytest.raises(ValueError, match=message):
         fast.Detector(**{"detector": "nway", **QAM16, **wrong})
+
+
+def test_parameters_of_more_streams():
+    """Parameters for many streams are right if num_streams is not known."""
+    assert fast.Detector("sfsd:levels=7", **QPSK)
+
+
+def test_number_of_streams():
+    y, h, s, _ = link(4)
+    detector = fast.KBestDetector("bit", 3, 16, **QAM16)
+    with pytest.raises(ValueError, match="h: got 4 streams, must be num_streams = 3"):
+        detector(y, h, s)
+
+
+@pytest.mark.parametrize("bits", [0, 3])
+def test_bits_of_ep(bits):
+    with pytest.raises(ValueError, match="num_bits_per_symbol"):
+        fast.EPDetector("bit", bits)
+
+
+@pytest.mark.parametrize("of_h, of_s", [((), ()), ((1, 1), (1, 1)), ((5, 1), (1,)), ((5, 100), ())])
+def test_broadcast(of_h, of_s):
+    """One matrix may belong to many vectors, in each of h and s."""
+    y, h, s, _ = link(4)
+    y = y.reshape(100, 5, ANTENNAS).transpose(0, 1)
+    h, s = (matrices[:max(1, np.prod(shape, dtype=int))].reshape(*shape, *matrices.shape[1:])
+            for matrices, shape in ((h, of_h), (s, of_s)))
+    detector = fast.LinearDetector("lmmse", "bit", "maxlog", **QAM16)
+    assert_same(detector(y, h, s), detector(
+        y, h.expand(5, 100, -1, -1).contiguous(), s.expand(5, 100, -1, -1).contiguous()))
 
 
 def test_tensors():
@@ -180,6 +227,16 @@ def test_tensors():
     out = torch.empty(N, 16)
     assert detectors.NWay().detect(y, h, 0.1, out=out) is out
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_tensors_of_a_subclass():
+    class Tensor(torch.Tensor):
+        pass
+
+    Tensor.__module__ = "elsewhere"
+    y, h, _, _ = link(4)
+    llr = detectors.NWay().detect(y.as_subclass(Tensor), h.as_subclass(Tensor), 0.1)
+    assert torch.equal(llr, detectors.NWay().detect(y, h, 0.1))
 
 
 def test_jax_arrays():
