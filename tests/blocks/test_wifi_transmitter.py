@@ -47,6 +47,43 @@ def test_frames_of_the_block_are_those_of_arrays():
     assert np.array_equal(samples, np.concatenate(wanted, axis=1))
 
 
+def test_he_frames_of_the_block_are_those_of_arrays():
+    messages = [pdu(MPDU[:-4]), pdu(MPDU[:-4], num_streams=2, mcs=9, ltf=4, gi_us=3.2),
+                pdu(MPDU[:-4], coding="ldpc", mcs=11, bss_color=7, txop=3, uplink=True),
+                pdu(MPDU[:-4], format="he-er-su"), pdu(MPDU[:-4], format="he-tb", ltf=1),
+                pdu(MPDU[:-4], ltf=4, gi_us=1.6), pdu(MPDU[:-4], dcm=True, mcs=3, midamble=10)]
+    source, samples, _ = bursts(messages, num_tx=2, format="he-su", mcs=4, gap=0, backoff_db=0.0,
+                                scrambler_seed=5, clip=False, ru=(106, 2))
+    assert (source.frames(), source.refused()) == (6, 1)
+    wanted = [wifi.Transmitter(2).mpdu(lambda n, own=own: wifi.HE.of_length(apep_length=n, **own),
+                                       [MPDU], 5)[1] for own in (
+        {"mcs": 4}, {"mcs": 9, "num_streams": 2, "ltf": 4, "gi_us": 3.2},
+        {"mcs": 11, "coding": "ldpc", "bss_color": 7, "txop": 3, "uplink": True},
+        {"mcs": 0, "name": "he-er-su", "ru": (106, 2)},
+        {"mcs": 0, "name": "he-tb", "ru": (106, 2), "ltf": 1, "gi_us": 1.6, "uplink": True},
+        {"mcs": 3, "dcm": True, "midamble": 10})]
+    assert np.array_equal(samples, np.concatenate(wanted, axis=1))
+
+
+def test_he_mu_frames_of_the_block_are_those_of_arrays():
+    users = [{"sta_id": 1, "ru": (106, 1), "mcs": 5},
+             {"sta_id": 2, "ru": (106, 2), "mcs": 3, "num_streams": 2, "coding": "ldpc"}]
+    a, b, c = (data_mpdu(n, n) for n in (60, 61, 62))
+    lengths = np.array([len(mpdu) - 4 for mpdu in (a, b, c)])
+    joined = a[:-4] + b[:-4] + c[:-4]
+    messages = [pdu(a[:-4] + b[:-4], ampdu=lengths[:2]),
+                pdu(joined, ampdu=lengths, user=np.array([0, 1, 0])),
+                pdu(joined, ampdu=lengths), pdu(joined, ampdu=lengths, user=np.array([0, 0, 0]))]
+    source, samples, _ = bursts(messages, num_tx=2, format="he-mu", users=users, gap=0,
+                                backoff_db=0.0, scrambler_seed=5, clip=False)
+    assert (source.frames(), source.refused()) == (2, 2)
+    wanted = []
+    for mpdus in ([[a], [b]], [[a, c], [b]]):
+        f, psdus = wifi.pack_users(lambda n: wifi.HEMU.of_lengths(users, n), mpdus)
+        wanted.append(wifi.Transmitter(2).frame(f, psdus, 5))
+    assert np.array_equal(samples, np.concatenate(wanted, axis=1))
+
+
 @pytest.mark.parametrize(("backoff_db", "clips"), [(3.0, True), (14.0, False)])
 def test_samples_beyond_full_scale_are_clipped_and_counted(backoff_db, clips):
     settings = {"num_tx": 2, "format": "ht", "mcs": 15, "gap": 0, "scrambler_seed": 5}

@@ -17,11 +17,12 @@ from .message_stream import message_source
 from .settings import Controlled, setting
 from .wifi_pmt import moment, moment_to_pmt
 
-FORMATS = ("non-ht", "ht", "vht")
+FORMATS = ("non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb")
 _FRAME = pmt.intern("frame")
 _TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")
 _AMPDU = pmt.intern("ampdu")
+_USER = pmt.intern("user")
 # {format: {setting that a frame may have: default}}
 _DEFAULTS = {
     "non-ht": {"mcs": 6, "bandwidth_mhz": 20},
@@ -29,13 +30,21 @@ _DEFAULTS = {
            "aggregated": False, "greenfield": False},
     "vht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
             "num_streams": 1}}
+_HE = {"bandwidth_mhz": 20, "gi_us": 0.8, "ltf": 2, "stbc": 0, "midamble": 0, "bss_color": 0,
+       "uplink": False, "txop": 127}
+_DEFAULTS["he-mu"] = _HE
+_DEFAULTS["he-su"] = _HE | {"mcs": 0, "num_streams": 1, "coding": "bcc", "dcm": False}
+_DEFAULTS["he-er-su"] = _DEFAULTS["he-su"]
+_DEFAULTS["he-tb"] = _DEFAULTS["he-su"] | {"gi_us": 1.6, "uplink": True}
 _SETTINGS = ("format", "mcs", "num_streams", "bandwidth_mhz", "short_gi", "coding", "stbc",
-             "aggregated", "greenfield")
+             "aggregated", "greenfield", "gi_us", "ltf", "dcm", "midamble", "bss_color", "uplink",
+             "txop")
+_FLAGS = ("short_gi", "aggregated", "greenfield", "dcm", "uplink")
 _MAX_BYTES = 2**20
 
 
 class wifi_transmitter(Controlled, message_source):
-    """Make IEEE 802.11a/g/p, n and ac frames from MPDUs: one stream of samples per antenna.
+    """Make IEEE 802.11a/g/p, n, ac and ax frames from MPDUs: one stream of samples per antenna.
 
     Ports:
         message in ``in``: PDUs, each of which makes a frame.
@@ -45,15 +54,18 @@ class wifi_transmitter(Controlled, message_source):
     makes an HT or VHT frame without data, for sounding (null data packet, NDP). The dictionary may
     have any of these keys:
 
-        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield:
+        format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield,
+        gi_us, ltf, dcm, midamble, bss_color, uplink, txop:
             settings of this frame in place of the block's. If the format differs from the block's,
             missing settings have the defaults of the format: mcs 6 (non-HT) or 0, one stream,
-            20 MHz, BCC, and no option. A bandwidth of 5 or 10 MHz makes a 20 MHz frame; play its
-            samples at 5 or 10 MS/s.
+            20 MHz, BCC, 2x HE-LTFs with 0.8 us (HE TB: 1.6 us), and no option. A bandwidth of 5 or
+            10 MHz makes a 20 MHz frame; play its samples at 5 or 10 MS/s.
         encoding: rate of a non-HT frame in place of mcs, 0 to 7 for 6 to 54 Mbit/s, as in
             gr-ieee802-11.
         ampdu: an s32vector with the length of each of several MPDUs in bytes. The u8vector then
             holds these MPDUs one after another. They form an A-MPDU.
+        user: an s32vector with the number of the user of each MPDU, from 0, in an HE MU frame.
+            Without it, each user gets one MPDU, in the order of ``users``.
         crc_included: whether the MPDUs end with their FCS, in place of ``fcs``.
         scrambler_seed: scrambler seed of this frame.
         tx_time: a tuple of whole seconds and a fraction. It becomes a tag of that name.
@@ -76,11 +88,13 @@ class wifi_transmitter(Controlled, message_source):
 
     Args:
         num_tx: number of transmit antennas, 1..4.
-        format: "non-ht", "ht" or "vht".
-        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT) or 0..9 (VHT).
-        num_streams: number of spatial streams of VHT, 1..4; in the other formats, the MCS
+        format: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu" or "he-tb".
+        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT), 0..9 (VHT) or
+            0..11 (HE).
+        num_streams: number of spatial streams of VHT and HE, 1..4; in the other formats, the MCS
             determines it.
-        bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates.
+        bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates. HE frames have
+            20 MHz.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
         sample_rate: 20e6, 40e6 or 80e6, in samples per second.
@@ -100,6 +114,12 @@ class wifi_transmitter(Controlled, message_source):
             num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
             streams are refused. With one matrix per subcarrier, the signal fields tell receivers
             not to smooth over subcarriers. None sends each space-time stream from its own antenna.
+        gi_us, ltf, dcm, midamble, bss_color, uplink, txop: see ``wifi.HE``; ignored by formats
+            without them.
+        ru: resource unit of HE ER SU and HE TB frames as (size, index); None takes the one that
+            fills the channel.
+        users: users of HE MU frames, a list of dictionaries, see ``wifi.HEMU.of_lengths``. They
+            have mcs, num_streams, coding and dcm of their own.
 
     Raises:
         ValueError: an argument is not as above, or the settings do not make a valid frame.
@@ -108,9 +128,12 @@ class wifi_transmitter(Controlled, message_source):
     def __init__(self, num_tx=1, format="non-ht", mcs=6, num_streams=1, bandwidth_mhz=20,
                  short_gi=False, coding="bcc", stbc=0, aggregated=False, greenfield=False,
                  sample_rate=20e6, centre=0, fcs="append", gap=320, backoff_db=12.0,
-                 scrambler_seed=0, length_tag_name="packet_len", mapping=None, clip=True):
+                 scrambler_seed=0, length_tag_name="packet_len", mapping=None, clip=True,
+                 gi_us=0.8, ltf=2, dcm=False, midamble=0, bss_color=0, uplink=False, txop=127,
+                 ru=None, users=None):
         self._transmitter = wifi.Transmitter(num_tx, sample_rate, centre, mapping)
         self._steered = np.ndim(mapping) == 3
+        self._ru, self._users = ru, [] if users is None else list(users)
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
             "num_streams": integer("num_streams", num_streams, 1, 4),
@@ -118,7 +141,9 @@ class wifi_transmitter(Controlled, message_source):
             "short_gi": flag("short_gi", short_gi),
             "coding": choice("coding", coding, ("bcc", "ldpc")), "stbc": stbc,
             "aggregated": flag("aggregated", aggregated),
-            "greenfield": flag("greenfield", greenfield)}
+            "greenfield": flag("greenfield", greenfield), "gi_us": gi_us, "ltf": ltf,
+            "dcm": flag("dcm", dcm), "midamble": midamble, "bss_color": bss_color,
+            "uplink": flag("uplink", uplink), "txop": txop}
         self._set(settings)
         self._fcs = choice("fcs", fcs, ("append", "included"))
         self._gap = np.zeros((num_tx, integer("gap", gap, 0, 2**24)), np.complex64)
@@ -166,16 +191,24 @@ class wifi_transmitter(Controlled, message_source):
 
     def _set(self, settings):
         """Adopt settings if a frame can be made with them."""
-        self._frame(settings, [b"\0" * mac.FCS])
+        self._frame(settings, [b"\0" * mac.FCS] * max(1, len(self._users)))
         self._settings = settings
 
-    def _frame(self, settings, mpdus):
+    def _frame(self, settings, mpdus, user=None):
         """Return (format, PSDU) for MPDUs that include their FCS.
 
-        Without MPDUs, it is a frame without data.
+        Without MPDUs, it is a frame without data. ``user`` has the number of the user of each MPDU
+        in an HE MU frame.
         """
         name = settings["format"]
         own = {key: settings[key] for key in _DEFAULTS[name]}
+        if name == "he-mu":
+            f, psdu = self._frame_of_users(own, mpdus, user)
+            self._transmitter.check(f)
+            return f, psdu
+        if name.startswith("he"):
+            own |= {"name": name, "ru": None if name == "he-su" else self._ru,
+                    "beamformed": self._steered}
         if name == "ht":
             own["aggregated"] |= len(mpdus) > 1
             own["smoothing"] = not self._steered
@@ -183,10 +216,24 @@ class wifi_transmitter(Controlled, message_source):
             own["beamformed"] = self._steered
         make = {"non-ht": lambda n: wifi.NonHT(length=n, **own),
                 "ht": lambda n: wifi.HT(length=n, **own),
-                "vht": lambda n: wifi.VHT.of_length(apep_length=n, **own)}[name]
+                "vht": lambda n: wifi.VHT.of_length(apep_length=n, **own)}.get(
+                    name, lambda n: wifi.HE.of_length(apep_length=n, **own))
         f, psdu = wifi.pack(make, mpdus) if mpdus else (make(0), b"")
         self._transmitter.check(f)
         return f, psdu
+
+    def _frame_of_users(self, own, mpdus, user):
+        count = len(self._users)
+        if not count:
+            raise ValueError("users: got none, an HE MU frame has one or more")
+        user = range(len(mpdus)) if user is None else user
+        parts = [[mpdu for mpdu, number in zip(mpdus, user, strict=True) if number == i]
+                 for i in range(count)]
+        if not all(parts) or not set(user) <= set(range(count)):
+            raise ValueError(f"user: got MPDUs of users {sorted(set(user))}, must be one or more "
+                             f"of each of {count} users")
+        return wifi.pack_users(
+            lambda lengths: wifi.HEMU.of_lengths(self._users, lengths, **own), parts)
 
     def _accept(self, message):
         self._send(*self._read(message))
@@ -200,10 +247,14 @@ class wifi_transmitter(Controlled, message_source):
             raise ValueError(f"got {pmt.length(blob)} bytes, allowed are up to {_MAX_BYTES}")
         data = to_python(blob)
         settings, seed, tx_time = self._settings, None, None
-        mpdus, included = [data] * bool(data), self._fcs == "included"
+        mpdus, included, user = [data] * bool(data), self._fcs == "included", None
         if pmt.is_dict(dictionary) and not pmt.is_null(dictionary):
             settings = self._own_settings(dictionary)
             mpdus = _cut(dictionary, data)
+            user = pmt.dict_ref(dictionary, _USER, pmt.PMT_NIL)
+            user = pmt.s32vector_elements(user) if pmt.is_s32vector(user) else None
+            if user is not None and len(user) != len(mpdus):
+                raise ValueError(f"user: got {len(user)} numbers, must be one for each MPDU")
             given = pmt.dict_ref(dictionary, _CRC_INCLUDED, pmt.PMT_NIL)
             if pmt.is_bool(given):
                 included = pmt.to_bool(given)
@@ -214,7 +265,7 @@ class wifi_transmitter(Controlled, message_source):
             tx_time = None if pmt.is_null(tx_time) else moment("tx_time", tx_time)
         if not included:
             mpdus = [mpdu + mac.fcs(mpdu) for mpdu in mpdus]
-        return *self._frame(settings, mpdus), seed, tx_time
+        return *self._frame(settings, mpdus, user), seed, tx_time
 
     def _own_settings(self, dictionary):
         given = {name: value for name in _SETTINGS
@@ -230,7 +281,7 @@ class wifi_transmitter(Controlled, message_source):
         # Receivers at lower sample rates report the actual width of the channel.
         if given.get("bandwidth_mhz") in (5, 10):
             given["bandwidth_mhz"] = 20
-        for key in ("short_gi", "aggregated", "greenfield"):
+        for key in _FLAGS:
             flag(key, given.get(key, False))
         return base | given
 

@@ -10,9 +10,9 @@ from .frame_detectors import FrameDetectors, can_iterate
 from .llr_decoder import LlrDecoder
 from .receiver import Receiver
 from .synchroniser import Synchroniser
-from .transmitter import Transmitter, pack
+from .transmitter import Transmitter, pack, pack_users
 
 __all__ = ["HE", "HEMU", "HT", "VHT", "Antenna", "ChannelEstimator", "ChannelState",
            "FrameDetectors", "FrameFormat", "FrameVectors", "LlrDecoder", "NonHT", "ReceivedFrame",
            "Receiver", "Synchroniser", "Transmitter", "Unsupported", "can_iterate",
-           "compare_antennas", "pack"]
+           "compare_antennas", "pack", "pack_users"]

@@ -194,8 +194,8 @@ def short_training(bandwidth_mhz, trigger_based=False):
     return k, np.array([used[i] for i in k]) * (1 + 1j) / np.sqrt(2)
 
 
-# (27-41) to (27-43): the HE-LTF sequences of 20 MHz, k = -122 ... 122.
-_LTF = {
+# (27-41) to (27-43): the HE-LTF sequences {(bandwidth in MHz, 1, 2 or 4): signs}, k = -122 ... 122.
+LTF = {
     (20, 1): "00-000+000+000-000+000-000+000+000+000+000-000-000+000+000+000-000-000-000+000-000"
              "-000+000+000-000-000+000-000-000+000-0000000-000+000+000+000+000+000+000-000-000-0"
              "00-000-000+000-000-000-000+000-000-000+000-000-000+000-000+000-000-000-000-000-00",
@@ -216,7 +216,7 @@ def long_training(bandwidth_mhz, ltf):
         bandwidth_mhz: 20.
         ltf: 1, 2 or 4 for 1x, 2x or 4x HE-LTFs.
     """
-    text = _LTF[bandwidth_mhz, ltf]
+    text = LTF[bandwidth_mhz, ltf]
     values = np.array([{"+": 1.0, "-": -1.0, "0": 0.0}[sign] for sign in text])
     values.setflags(write=False)
     return values

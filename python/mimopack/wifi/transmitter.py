@@ -12,7 +12,7 @@ from .points import known_points
 
 MAX_ANTENNAS = 4
 # Sample rates in samples per second.
-SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in he_tables.BANDWIDTHS)
+SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 # Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
 _OUTER = (-1, -1, -1, 1)
 # Amplitude of the non-HT training fields of HE frames, epsilon of §27.3.11.3: a subcarrier has the
@@ -26,12 +26,14 @@ _EXTENSION_SEED = 93
 
 
 class Transmitter:
-    """Make the samples of non-HT, HT and VHT frames (IEEE 802.11-2020 clauses 17, 19 and 21).
+    """Make the samples of non-HT, HT, VHT and HE frames.
 
-    The non-HT part of a preamble has a cyclic shift per antenna. The fields after it have a cyclic
-    shift per space-time stream (Tables 19-9, 19-10, 21-10, 21-11). Symbols are not windowed. The
-    number of space-time streams of HT and VHT frames must be the number of columns of ``mapping``,
-    if there is one. The mean power stays 1 if the columns are orthogonal and have norm 1.
+    Sources: IEEE 802.11-2020 clauses 17, 19 and 21, and IEEE 802.11ax-2021 clause 27. The non-HT
+    part of a preamble has a cyclic shift per antenna. The fields after it have a cyclic shift per
+    space-time stream (Tables 19-9, 19-10, 21-10, 21-11). Symbols are not windowed. The number of
+    space-time streams of HT, VHT and HE frames must be the number of columns of ``mapping``, if
+    there is one; in an HE MU frame it is the number of streams in each RU. The mean power stays 1
+    if the columns are orthogonal and have norm 1.
 
     Args:
         num_tx: number of transmit antennas, 1..4.
@@ -41,10 +43,11 @@ class Transmitter:
             a 20 MHz channel in the lower half of 40 MHz.
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
             (num_tx, N_STS) for the same matrix at all subcarriers, or (subcarriers, num_tx, N_STS)
-            for one matrix per subcarrier of the frame's (V)HT-LTF, ascending: 56, 114 or 242
-            subcarriers at 20, 40 or 80 MHz. None sends each space-time stream from its own antenna.
-            Non-HT frames do not use the mapping. With one matrix per subcarrier, the format should
-            have ``smoothing=False`` (HT) or ``beamformed=True`` (VHT).
+            for one matrix per subcarrier of the frame's LTFs, ascending: 56, 114 or 242 subcarriers
+            at 20, 40 or 80 MHz, and 242 in HE frames of 20 MHz. None sends each space-time stream
+            from its own antenna. Non-HT frames do not use the mapping. With one matrix per
+            subcarrier, the format should have ``smoothing=False`` (HT) or ``beamformed=True`` (VHT,
+            HE).
 
     Raises:
         ValueError: an argument is not as above.
@@ -66,8 +69,10 @@ class Transmitter:
         except (TypeError, ValueError):
             raise ValueError("mapping: got an unsupported type, must be an array of complex "
                              "numbers or None") from None
-        sizes = [carriers.high_throughput(bandwidth).used.size for bandwidth in carriers.BANDWIDTHS
-                 if bandwidth <= self._mhz]
+        bandwidths = [bandwidth for bandwidth in carriers.BANDWIDTHS if bandwidth <= self._mhz]
+        sizes = sorted({carriers.high_throughput(bandwidth).used.size for bandwidth in bandwidths}
+                       | {he_tables.WHOLE[bandwidth] for bandwidth, _ in he_tables.LTF
+                          if bandwidth in bandwidths})
         if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx
                 or not 1 <= matrix.shape[-1] <= self.num_tx
                 or matrix.shape[:-2] not in ((), *((size,) for size in sizes))):
@@ -97,15 +102,28 @@ class Transmitter:
         if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self._mhz // 2:
             raise ValueError(f"centre: got {self.centre}, a frame of {f.bandwidth_mhz} MHz there "
                              f"does not fit into samples at {self._mhz} MS/s")
+        if isinstance(f, (HE, HEMU)) and (f.bandwidth_mhz, f.users[0].ltf) not in he_tables.LTF:
+            raise ValueError(f"frame_format: got {f.describe()}: HE-LTFs of {f.bandwidth_mhz} MHz "
+                             "are not supported")
         streams = f.num_space_time_streams
         if streams > num_tx:
             raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
         if self._mapping is None or isinstance(f, NonHT):
             return
-        size = carriers.high_throughput(f.bandwidth_mhz).used.size
+        if isinstance(f, HEMU):
+            self._check_users(f)
+            return
+        size = (he_tables.WHOLE[f.bandwidth_mhz] if isinstance(f, HE)
+                else carriers.high_throughput(f.bandwidth_mhz).used.size)
         if self._mapping.shape not in ((num_tx, streams), (size, num_tx, streams)):
             raise ValueError(f"mapping: got shape {self._mapping.shape}, the frame needs "
                              f"({num_tx}, {streams}) or ({size}, {num_tx}, {streams})")
+
+    def _check_users(self, f):
+        streams = {user.ru_streams for user in f.users}
+        if streams != {self._mapping.shape[-1]}:
+            raise ValueError(f"mapping: got shape {self._mapping.shape}, the RUs of the frame have "
+                             f"{', '.join(map(str, sorted(streams)))} space-time streams")
 
     def frame(self, frame_format, psdu=b"", scrambler_seed=93):
         """Return the samples of a frame.
@@ -451,8 +469,23 @@ def pack(frame_format_of, mpdus):
         if len(mpdus) != 1:
             raise ValueError(f"mpdus: got {len(mpdus)}, a frame without A-MPDU carries exactly one")
         return frame_format_of(len(mpdus[0])), mpdus[0]
-    if probe.name == "vht":
-        f = frame_format_of(len(mac.aggregate(mpdus)))
-        return f, mac.aggregate(mpdus, f.length)
-    psdu = mac.aggregate(mpdus)
-    return frame_format_of(len(psdu)), psdu
+    if probe.name == "ht":
+        psdu = mac.aggregate(mpdus)
+        return frame_format_of(len(psdu)), psdu
+    f = frame_format_of(len(mac.aggregate(mpdus)))
+    return f, mac.aggregate(mpdus, f.length)
+
+
+def pack_users(frame_format_of, mpdus):
+    """Pack the MPDUs of several users into the PSDUs of an HE MU frame.
+
+    Args:
+        frame_format_of: function that makes a :class:`HEMU` for a list with the length of each
+            user's A-MPDU in bytes, such as ``lambda lengths: HEMU.of_lengths(users, lengths)``.
+        mpdus: for each user, a list of bytes, each an MPDU with its FCS.
+
+    Returns:
+        (format, PSDUs): the format, and a list with the bytes of each user's PSDU.
+    """
+    f = frame_format_of([len(mac.aggregate(own)) for own in mpdus])
+    return f, [mac.aggregate(own, user.length) for own, user in zip(mpdus, f.users, strict=True)]
