@@ -66,9 +66,11 @@ public:
     {
         for (std::int64_t i = 0; i < d_count; ++i) {
             take(i);
-            direct(d_now->from, d_rows, d_now->cfo, d_f.fft, own_direct());
+            direct(d_now->from, d_rows, d_now->cfo, d_f.legacy_fft, own_direct());
             noise();
             least_squares(points_of(d_now->least_squares));
+            if (d_f.sounded_place)
+                fill_gaps(points_of(d_now->least_squares));
         }
         smooth_all();
         for (std::int64_t i = 0; i < d_count; ++i) {
@@ -105,7 +107,7 @@ private:
 
     std::int64_t start_of(std::int64_t t) const
     {
-        return d_f.data_start + d_f.symbol * t;
+        return d_f.data_start + d_f.symbol * t + d_now->later;
     }
     std::int64_t channel_size() const { return d_f.trained * d_rows * d_f.streams; }
     point* estimate() { return d_estimates.data() + d_place * channel_size(); }
@@ -152,6 +154,7 @@ private:
     /* Compute spectra of windows that begin at starts, in samples at 20 MS/s from the
      * L-LTF's first window. */
     void spectra_at(std::vector<std::int64_t>& starts,
+                    int fft,
                     const std::int64_t* bins,
                     std::int64_t num_bins,
                     const float* scale,
@@ -162,7 +165,7 @@ private:
         spectra({ d_rows,
                   static_cast<std::int64_t>(starts.size()),
                   num_bins,
-                  d_f.fft,
+                  fft,
                   d_now->from,
                   own_direct(),
                   d_now->cfo,
@@ -173,11 +176,17 @@ private:
                   reinterpret_cast<float*>(out) });
     }
 
-    /* Estimate the noise as half the power of the difference of the L-LTF's halves. */
+    /* Estimate the noise as half the power of the difference of the L-LTF's halves. A
+     * longer symbol collects more of it. */
     void noise()
     {
         d_starts = { 0, 64 };
-        spectra_at(d_starts, d_f.legacy_bins, d_f.legacy, nullptr, d_halves.data());
+        spectra_at(d_starts,
+                   d_f.legacy_fft,
+                   d_f.legacy_bins,
+                   d_f.legacy,
+                   nullptr,
+                   d_halves.data());
         for (std::int64_t r = 0; r < d_rows; ++r) {
             const point* first = d_halves.data() + 2 * r * d_f.legacy;
             const point* second = first + d_f.legacy;
@@ -186,7 +195,8 @@ private:
                 difference += std::norm(first[k] - second[k]);
                 power += std::norm(first[k]) + std::norm(second[k]);
             }
-            const double share = 0.5 / static_cast<double>(d_f.legacy);
+            const double share =
+                0.5 * d_f.fft / d_f.legacy_fft / static_cast<double>(d_f.legacy);
             double& own = d_now->noise[r];
             own = difference * share;
             const double least = least_noise * power * share + silence;
@@ -212,10 +222,13 @@ private:
             return;
         }
         /* A greenfield frame sends its first field twice. */
-        const std::int64_t windows = count + d_f.greenfield, size = d_f.trained;
+        const std::int64_t windows = count + d_f.greenfield, size = d_f.sounded;
         d_starts.assign(d_f.ltf_starts, d_f.ltf_starts + windows);
+        for (auto& start : d_starts)
+            start += d_now->later;
         d_fields.resize(rows * windows * size);
-        spectra_at(d_starts, d_f.ltf_bins, size, scaled(), d_fields.data());
+        spectra_at(
+            d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
         for (std::int64_t r = 0; r < rows; ++r) {
             point* own = d_fields.data() + r * windows * size;
             if (d_f.greenfield)
@@ -224,18 +237,42 @@ private:
             const point* field = own + d_f.greenfield * size;
             for (std::int64_t i = 0; i < streams; ++i)
                 for (std::int64_t k = 0; k < size; ++k) {
+                    const std::int64_t c = d_f.sounded_place ? d_f.sounded_place[k] : k;
                     /* VHT's pilots train the sum of the streams. Streams get equal
                      * shares, until smoothing finds better ones. */
-                    const bool shared = d_f.shared && d_f.shared[k];
+                    const bool shared = d_f.shared && d_f.shared[c];
                     const float* signs = d_f.mapping + (shared ? 0 : i) * count;
                     point sum = 0;
                     for (std::int64_t n = 0; n < count; ++n)
                         sum += field[n * size + k] * signs[n];
                     if (shared)
                         sum /= static_cast<float>(streams);
-                    out[(k * rows + r) * streams + i] =
-                        times(sum, untrained[k * streams + i]);
+                    out[(c * rows + r) * streams + i] =
+                        times(sum, untrained[c * streams + i]);
                 }
+        }
+    }
+
+    /* Draw the channel of subcarriers without training from their neighbours. */
+    void fill_gaps(point* channel) const
+    {
+        const std::int64_t size = d_rows * d_f.streams;
+        const std::int64_t* k = d_f.smoother->wanted_k;
+        const std::int64_t *place = d_f.sounded_place, *end = place + d_f.sounded;
+        std::int64_t low = *place;
+        for (std::int64_t c = 0; c < d_f.trained; ++c) {
+            if (place < end && *place == c) {
+                low = *place++;
+                continue;
+            }
+            const std::int64_t high = place < end ? *place : low;
+            const float share = high == low ? 0
+                                            : static_cast<float>(k[c] - k[low]) /
+                                                  static_cast<float>(k[high] - k[low]);
+            for (std::int64_t j = 0; j < size; ++j) {
+                const point a = channel[low * size + j];
+                channel[c * size + j] = a + share * (channel[high * size + j] - a);
+            }
         }
     }
 
@@ -267,12 +304,26 @@ private:
             take(i);
             if (!done[i])
                 std::copy_n(points_of(d_now->least_squares), channel_size(), estimate());
+            else if (d_f.sounded_place)
+                keep_in_gaps(points_of(d_now->least_squares));
             d_now->noise_var =
                 1 + error[i] * d_f.share * static_cast<double>(d_f.streams);
             d_now->delay = first_path(paths.data() + 64 * i);
             d_window_shifts.push_back(
                 d_f.short_gi ? best_shift(paths.data() + 64 * i, short_guard) : 0);
         }
+    }
+
+    /* Let smoothed channels stand for those of subcarriers without training. */
+    void keep_in_gaps(point* channel)
+    {
+        const std::int64_t size = d_rows * d_f.streams;
+        const std::int64_t *place = d_f.sounded_place, *end = place + d_f.sounded;
+        for (std::int64_t c = 0; c < d_f.trained; ++c)
+            if (place < end && *place == c)
+                ++place;
+            else
+                std::copy_n(estimate() + c * size, size, channel + c * size);
     }
 
     static std::int64_t first_path(const double* power)
@@ -307,7 +358,8 @@ private:
         const std::int64_t rows = d_rows, size = d_f.trained;
         d_starts = { d_f.signal_b };
         d_fields.resize(rows * size);
-        spectra_at(d_starts, d_f.ltf_bins, size, scaled(), d_fields.data());
+        spectra_at(
+            d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
         for (std::int64_t d = 0; d < d_f.data; ++d) {
             const std::int64_t k = d_f.trained_place[d_f.places[d]];
             float sum = 0;
@@ -349,16 +401,16 @@ private:
             d_starts[t] = start_of(t) + d_shift[t];
             moved = moved || d_shift[t];
         }
-        spectra_at(d_starts, d_f.bins, carriers, scaled(), d_received.data());
+        spectra_at(d_starts, d_f.fft, d_f.bins, carriers, scaled(), d_received.data());
         if (moved)
             turn_back();
         for (std::int64_t p = 0; p < d_f.num_pilots; ++p) {
             const std::int64_t at = d_f.pilot_places[p];
             const point* h = estimate() + d_f.trained_place[at] * rows * d_f.streams;
             for (std::int64_t t = 0; t < symbols; ++t) {
+                const std::int64_t number = (d_now->first_symbol + t) % d_f.pilot_period;
                 const float* pilot =
-                    d_f.pilots +
-                    (t % d_f.pilot_period * d_f.num_pilots + p) * d_f.streams;
+                    d_f.pilots + (number * d_f.num_pilots + p) * d_f.streams;
                 point sum = 0;
                 for (std::int64_t r = 0; r < rows; ++r) {
                     point expected = 0;

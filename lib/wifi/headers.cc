@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Frames up to their signal fields: noise, channel, and symbols through matched filters.
  * A frame's results depend on no other frame. */
+#include "wifi/he_signal.h"
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -159,6 +160,61 @@ public:
         return usable;
     }
 
+    /* Combine the symbols of an HE frame, from the L-SIG on, in the same way. The L-SIG
+     * is known, and so is the channel of the outer subcarriers from it. */
+    void combine_he(std::int64_t frame, const wifi_preamble& p, he_signal& signal)
+    {
+        constexpr std::int64_t outer = 2, carriers = wifi_he_carriers;
+        const std::int64_t all = d_h.parts * carriers;
+        std::vector<std::int64_t> bins;
+        for (std::int64_t part = 0; part < d_h.parts; ++part) {
+            const std::int64_t* own = d_h.bins + part * wifi_legacy;
+            for (std::int64_t k = -outer; k < 0; ++k)
+                bins.push_back((own[0] + k + d_h.fft) % d_h.fft);
+            bins.insert(bins.end(), own, own + wifi_legacy);
+            for (std::int64_t k = 1; k <= outer; ++k)
+                bins.push_back((own[wifi_legacy - 1] + k) % d_h.fft);
+        }
+        std::int64_t starts[wifi_he_symbols];
+        for (int i = 0; i < wifi_he_symbols; ++i)
+            starts[i] = p.place + p.window + d_h.windows[2 + i];
+        std::vector<float> x(2 * d_h.rows * wifi_he_symbols * all);
+        spectra({ d_h.rows,
+                  wifi_he_symbols,
+                  all,
+                  d_h.fft,
+                  d_h.from,
+                  p.direct,
+                  p.cfo,
+                  starts,
+                  bins.data(),
+                  d_h.white ? d_h.white + 2 * frame * d_h.rows * d_h.rows : nullptr,
+                  nullptr,
+                  x.data() });
+        signal.clear();
+        for (std::int64_t row = 0; row < d_h.rows; ++row) {
+            const float gain =
+                static_cast<float>(1 / std::sqrt(d_noise[frame * d_h.rows + row]));
+            float* own = x.data() + 2 * row * wifi_he_symbols * all;
+            for (std::int64_t i = 0; i < 2 * wifi_he_symbols * all; ++i)
+                own[i] *= gain;
+            for (std::int64_t part = 0; part < d_h.parts; ++part)
+                for (std::int64_t k = 0; k < wifi_legacy; ++k) {
+                    const float* h =
+                        d_smoothed.data() + 2 * (frame * d_all * d_h.rows +
+                                                 (k * d_h.parts + part) * d_h.rows + row);
+                    signal.add(own + 2 * (part * carriers + outer + k), all, outer + k, h);
+                }
+        }
+        signal.follow_l_sig(d_h.layout);
+        for (std::int64_t row = 0; row < d_h.rows; ++row)
+            for (std::int64_t part = 0; part < d_h.parts; ++part)
+                signal.add_outer(x.data() + 2 * (row * wifi_he_symbols * all + part * carriers),
+                                 all);
+        for (int t = 0; t < wifi_he_symbols; ++t)
+            limit(signal.symbols[t], carriers, 1, most_symbol, d_work.data());
+    }
+
 private:
     const wifi_headers& d_h;
     const std::int64_t d_all; /* carriers of all parts */
@@ -224,6 +280,13 @@ void headers(const wifi_headers& h, wifi_preamble* const* preambles, std::int64_
     for (std::int64_t i = 0; i < count; ++i)
         usable[i] = reader.combine(i, *preambles[i], signals[i]);
     read(h.layout, signals.data(), count);
+    std::vector<he_signal> long_ones;
+    for (std::int64_t i = 0; i < count; ++i)
+        if (usable[i] && he_signal::follows(signals[i])) {
+            long_ones.emplace_back(signals[i]);
+            reader.combine_he(i, *preambles[i], long_ones.back());
+        }
+    read_he(h.layout, long_ones);
     for (std::int64_t i = 0; i < count; ++i) {
         preambles[i]->kind = usable[i] ? signals[i].kind : +wifi_no_signal;
         std::copy_n(signals[i].fields, wifi_field_bits, preambles[i]->fields);

@@ -61,7 +61,8 @@ void round(const wifi_rounding& r)
                                        quantise<viterbi_rates[2].largest>,
                                        quantise<viterbi_rates[3].largest> };
     const std::int64_t size = r.carriers * r.symbols * r.bits,
-                       share = r.coded / r.encoders;
+                       share = r.coded / r.encoders, full = r.sent / r.encoders,
+                       last = r.last / r.encoders;
     const float mean = mean_magnitude(r.llr, size);
     functions[r.rate](r.llr,
                       size,
@@ -69,12 +70,15 @@ void round(const wifi_rounding& r)
                       r.scratch);
     const auto places = places_of(r.source, r.coded, r.symbols, r.bits);
     /* Each encoder overwrites what the one before left behind its last used bit. */
-    for (std::int64_t e = 0; e < r.encoders; ++e)
-        for (std::int64_t t = 0; t * share < r.used; ++t)
-            pick(r.scratch + t * r.bits,
-                 places.data() + e * share,
-                 share,
-                 r.out + e * r.used + t * share);
+    for (std::int64_t e = 0; e < r.encoders; ++e) {
+        std::int8_t* to = r.out + e * r.used;
+        const std::int8_t* const end = to + r.used;
+        for (std::int64_t t = 0; t < r.symbols && to < end; ++t) {
+            const std::int64_t count = t < r.symbols - r.block ? full : last;
+            pick(r.scratch + t * r.bits, places.data() + e * share, count, to);
+            to += count;
+        }
+    }
 }
 
 } // namespace MIMOPACK_ISA

@@ -66,14 +66,22 @@ enum wifi_signal_kind : std::uint8_t {
     wifi_l_sig = 2,         /* an L-SIG was read; further flags: */
     wifi_second_turned = 4, /* the symbol behind the L-SIG is turned, like an HT-SIG */
     wifi_third_turned = 8,  /* the next symbol is turned, as in HT and VHT */
-    wifi_repeated = 16      /* the L-SIG comes twice */
+    wifi_repeated = 16,     /* the L-SIG comes twice */
+    wifi_he_signal = 32,    /* an HE-SIG-A was read */
+    wifi_he_extended = 64   /* its symbols come twice, as in HE ER SU */
 };
 
 /* Signal fields lie in the three symbols behind the L-LTF: BPSK, in some symbols turned
  * by 90 degrees. A symbol has 48 coded bits of rate 1/2. */
 constexpr int wifi_signal_bits = 48, wifi_signal_symbols = 3;
 constexpr int wifi_header_windows = 2 + wifi_signal_symbols; /* halves of the L-LTF too */
-constexpr int wifi_field_bits = 24 + 48; /* L-SIG, and HT-SIG or VHT-SIG-A */
+constexpr int wifi_field_bits = 24 + 48; /* L-SIG, and HT-SIG, VHT-SIG-A or HE-SIG-A */
+
+/* In HE frames, the L-SIG comes twice, and up to four symbols of the HE-SIG-A follow.
+ * They have two more subcarriers on each side, whose signs in the L-SIG are known. */
+constexpr int wifi_he_symbols = 6, wifi_he_carriers = wifi_legacy + 4;
+constexpr int wifi_he_bits = 52; /* coded bits of a symbol */
+constexpr int wifi_he_windows = 2 + wifi_he_symbols;
 
 /* A preamble: first a place where one may be, then what was found there */
 struct wifi_preamble {
@@ -95,9 +103,10 @@ struct wifi_preamble {
 struct wifi_signal_layout {
     const std::int64_t* data;   /* signal_bits: places among the legacy subcarriers */
     const std::int64_t* pilots; /* 4: places among the legacy subcarriers */
-    const float* pilot_signs;   /* signal_symbols x 4 */
+    const float* pilot_signs;   /* he_symbols x 4 */
     const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
-    const double* distance;     /* signal_symbols: samples from the middle of the L-LTF */
+    const std::int64_t* he_order; /* he_bits: the same in an HE-SIG-A */
+    const double* distance;       /* he_symbols: samples from the middle of the L-LTF */
 };
 
 /* The symbols of a frame's signal fields through a matched filter, and what they say */
@@ -114,7 +123,7 @@ struct wifi_headers {
     std::int64_t rows, parts;
     int fft;
     wifi_samples from;
-    const std::int64_t* windows; /* header_windows: from the long field's first one on */
+    const std::int64_t* windows; /* he_windows: from the long field's first one on */
     const float* white;          /* preambles x rows x rows complex, or null */
     const std::int64_t* bins;    /* parts x legacy */
     const float* sequence;       /* legacy: the long training field */
@@ -125,6 +134,8 @@ struct wifi_headers {
 /* A frame's LLRs as integers for the Viterbi decoder, encoder after encoder. */
 struct wifi_rounding {
     std::int64_t carriers, symbols, bits, coded, encoders;
+    /* Coded bits in a symbol, and in each of the last `block` symbols */
+    std::int64_t sent, last, block;
     std::int64_t used;          /* integers of an encoder that are decoded */
     const float* llr;           /* carriers x symbols x bits; NaN and Inf count as 0 */
     const std::int64_t* source; /* coded: carrier * bits + bit, encoder after encoder */
@@ -177,6 +188,8 @@ struct wifi_delay_rules {
 struct wifi_smoother {
     std::int64_t carriers, wanted, delays;
     const std::int64_t *k, *wanted_k; /* their numbers, ascending */
+    int density;                      /* subcarriers in 312.5 kHz */
+    int apart; /* places from a subcarrier to the one that is 312.5 kHz above it */
     const double* delay;              /* delays, ascending, as steps of one length */
     const float *re, *im;             /* carriers x padded(delays): transform to delays */
     wifi_delay_rules rules;
@@ -222,11 +235,14 @@ struct wifi_errors {
  * MS/s from the FFT window of the L-LTF's first half on. */
 struct wifi_format {
     int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
-    /* Subcarriers: of the L-LTF, with a channel, in use, and with data */
-    std::int64_t legacy, trained, carriers, data;
+    int legacy_fft, ltf_fft; /* samples of half an L-LTF, and of a later training field */
+    /* Subcarriers: of the L-LTF, of later training fields, with a channel, in use, and
+     * with data */
+    std::int64_t legacy, sounded, trained, carriers, data;
     std::int64_t streams, num_pilots;
     std::int64_t num_ltf;                              /* 0 if the L-LTF trains */
-    const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, trained, carriers */
+    const std::int64_t *legacy_bins, *ltf_bins, *bins; /* legacy, sounded, carriers */
+    const std::int64_t* sounded_place; /* sounded: places among the trained; null: all */
     const std::int64_t* k;             /* carriers: their numbers, ascending */
     const std::int64_t* band_k;        /* carriers: numbers in the band of the samples */
     const std::int64_t* trained_place; /* carriers: their places among the trained ones */
@@ -249,6 +265,9 @@ struct wifi_format {
     const wifi_smoother* smoother;
     const std::int64_t*
         trained_here;      /* the smoother's among the trained carriers; null: all */
+    /* The same for frames whose data train too */
+    const wifi_smoother* refined_smoother;
+    const std::int64_t* refined_here;
     std::int64_t signal_b; /* window of the VHT-SIG-B, or -1 */
     const float* signal_b_signs;        /* streams */
     const std::int64_t* signal_b_order; /* data carriers of its bits, copy after copy */
@@ -259,7 +278,8 @@ struct wifi_format {
     /* Return the distance of symbol t from the middle of the training, in samples. */
     MP_FN double distance(std::int64_t t) const
     {
-        return (static_cast<double>(data_start + symbol * t) + 32 - training_middle) *
+        const double half = 0.5 * fft / scale;
+        return (static_cast<double>(data_start + symbol * t) + half - training_middle) *
                scale;
     }
     /* Return the bits of the VHT-SIG-B without its tail. */
@@ -276,6 +296,9 @@ struct wifi_frame {
     double cfo;           /* cycles per sample */
     const float* white;   /* rows x rows complex, or null */
     std::int64_t symbols; /* of data */
+    /* A part of a frame, from a midamble on: how much later its windows are, in samples
+     * at 20 MS/s, and the number of its first symbol in the frame; else 0 */
+    std::int64_t later, first_symbol;
     /* Memory for results */
     float* vectors;              /* data x symbols x rows complex */
     float* whitened;             /* data x rows x streams complex */

@@ -325,7 +325,7 @@ private:
             }
         if (!hits || 2 * hits >= d_s.trained)
             return;
-        const std::int64_t* trained_k = d_f.smoother->wanted_k;
+        const std::int64_t* trained_k = d_f.refined_smoother->wanted_k;
         const auto at = [&](std::int64_t c) {
             return channel + 2 * (c * d_s.rows + r) * d_s.streams;
         };
@@ -381,15 +381,15 @@ void refine(const wifi_format& f,
         least[r] = std::sqrt(found.least(r));
     scaled(channel.data(), channel.data(), [&](auto r) { return 1 / least[r]; });
     std::vector<float> chosen, smoothed(channel.size());
-    for (std::int64_t k = 0; k < f.smoother->carriers; ++k) {
+    for (std::int64_t k = 0; k < f.refined_smoother->carriers; ++k) {
         const float* from =
-            channel.data() + (f.trained_here ? f.trained_here[k] : k) * rows * size;
+            channel.data() + (f.refined_here ? f.refined_here[k] : k) * rows * size;
         chosen.insert(chosen.end(), from, from + rows * size);
     }
     const double share = 1 / (weight + static_cast<double>(before.symbols));
     double error, paths[64];
     std::int64_t done;
-    smooth_channels({ f.smoother,
+    smooth_channels({ f.refined_smoother,
                       1,
                       rows * f.streams,
                       chosen.data(),

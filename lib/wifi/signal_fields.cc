@@ -4,6 +4,7 @@
  * frame is. A frame's results depend on no other frame. */
 #include "codes/decoders.h"
 #include "codes/viterbi/kernel.h"
+#include "wifi/he_signal.h"
 #include "wifi/lanes.h"
 #include <algorithm>
 #include <cmath>
@@ -144,11 +145,15 @@ double agreement(double snr)
 
 /* Return whether LLRs agree with the bits decoded from them, because a parity bit tells
  * little. Set the coded bits. */
-bool agrees(const float* llr, const std::uint8_t* bits, double snr, std::uint8_t* coded)
+bool agrees(const float* llr,
+            const std::uint8_t* bits,
+            int num_bits,
+            double snr,
+            std::uint8_t* coded)
 {
     int state = 0;
     double with = 0, all = 0;
-    for (int i = 0; i < wifi_signal_bits / 2; ++i) {
+    for (int i = 0; i < num_bits; ++i) {
         const int out = viterbi_code::output_of(state, bits[i]);
         state = state >> 1 | bits[i] << 5;
         for (int b = 0; b < 2; ++b) {
@@ -245,7 +250,7 @@ std::uint8_t judge_l_sig(const wifi_signal& signal,
     std::uint8_t coded[wifi_signal_bits];
     const double snr = signal.strength / wifi_legacy;
     const std::uint8_t* l_sig = signal.fields;
-    if (!l_sig_holds(l_sig) || !agrees(llr, l_sig, snr, coded))
+    if (!l_sig_holds(l_sig) || !agrees(llr, l_sig, wifi_signal_bits / 2, snr, coded))
         return wifi_no_signal;
     /* Frames of 802.11n and later have an L-SIG of 6 Mbit/s. */
     if (!l_sig[0] || !l_sig[1] || l_sig[2])
@@ -264,6 +269,137 @@ std::uint8_t judge_l_sig(const wifi_signal& signal,
 }
 
 } // namespace
+
+bool he_signal::follows(const wifi_signal& signal)
+{
+    return signal.kind & wifi_repeated && l_sig_length(signal.fields) % 3;
+}
+
+void he_signal::clear()
+{
+    for (auto& symbol : symbols)
+        std::fill_n(symbol, 2 * wifi_he_carriers, 0.0f);
+}
+
+void he_signal::follow_l_sig(const wifi_signal_layout& layout)
+{
+    constexpr std::int64_t outer = (wifi_he_carriers - wifi_legacy) / 2;
+    std::uint8_t coded[wifi_signal_bits];
+    int state = 0;
+    for (int i = 0; i < wifi_signal_bits / 2; ++i) {
+        const int out = viterbi_code::output_of(state, d_signal->fields[i]);
+        state = state >> 1 | d_signal->fields[i] << 5;
+        coded[2 * i] = out >> 1 & 1;
+        coded[2 * i + 1] = out & 1;
+    }
+    double slope = 0, lever = 0, first = 0;
+    for (int t = 0; t < 2; ++t) {
+        complex sum{ 0, 0 };
+        const auto add = [&](std::int64_t k, double sign) {
+            sum.re += sign * symbols[t][2 * (k + outer)];
+            sum.im += sign * symbols[t][2 * (k + outer) + 1];
+        };
+        for (int j = 0; j < wifi_signal_bits; ++j)
+            add(layout.data[layout.order[j]], coded[j] ? 1 : -1);
+        for (int p = 0; p < 4; ++p)
+            add(layout.pilots[p], layout.pilot_signs[4 * t + p]);
+        /* The second phase lies near what the first one predicts. */
+        const complex back = unit(-first * layout.distance[t]);
+        const double phase =
+            std::atan2((sum * back).im, (sum * back).re) + first * layout.distance[t];
+        slope += phase * layout.distance[t];
+        lever += layout.distance[t] * layout.distance[t];
+        first = slope / lever;
+    }
+    for (int t = 0; t < wifi_he_symbols; ++t)
+        d_turn[t] = unit(-slope / lever * layout.distance[t]);
+}
+
+void he_signal::add_outer(const float* x, std::int64_t step)
+{
+    constexpr int k[] = { 0, 1, wifi_he_carriers - 2, wifi_he_carriers - 1 };
+    constexpr float signs[] = { -1, -1, -1, 1 }; /* §27.3.11.5 */
+    for (int i = 0; i < 4; ++i) {
+        complex h{ 0, 0 };
+        for (int t = 0; t < 2; ++t) {
+            const float* own = x + 2 * (t * step + k[i]);
+            const complex in_phase = complex{ own[0], own[1] } * d_turn[t];
+            h.re += 0.5 * signs[i] * in_phase.re;
+            h.im += 0.5 * signs[i] * in_phase.im;
+        }
+        const float channel[] = { static_cast<float>(h.re), static_cast<float>(h.im) };
+        add(x + 2 * k[i], step, k[i], channel);
+    }
+}
+
+void he_signal::aligned(const wifi_signal_layout& layout, int t, complex* data) const
+{
+    constexpr std::int64_t outer = (wifi_he_carriers - wifi_legacy) / 2;
+    const auto turned = [&](std::int64_t k) {
+        return complex{ symbols[t][2 * k], symbols[t][2 * k + 1] } * d_turn[t];
+    };
+    /* Two symbols of data told the phase before the pilots. */
+    complex total{ d_signal->strength, 0 };
+    bool pilot[wifi_he_carriers] = {};
+    for (int p = 0; p < 4; ++p) {
+        const std::int64_t k = layout.pilots[p] + outer;
+        const complex one = turned(k);
+        total.re += one.re * layout.pilot_signs[4 * t + p];
+        total.im += one.im * layout.pilot_signs[4 * t + p];
+        pilot[k] = true;
+    }
+    const double size = std::max(std::hypot(total.re, total.im), 1e-30);
+    const complex back{ total.re / size, -total.im / size };
+    for (int k = 0; k < wifi_he_carriers; ++k)
+        if (!pilot[k])
+            *data++ = turned(k) * back;
+}
+
+void read_he(const wifi_signal_layout& layout, std::vector<he_signal>& signals)
+{
+    constexpr int size = 2 * wifi_he_bits, num_bits = size / 2 - viterbi_tail;
+    const std::int64_t count = static_cast<std::int64_t>(signals.size());
+    std::vector<float> llr(count * size);
+    std::vector<std::uint8_t> bits(count * num_bits);
+    for (std::int64_t i = 0; i < count; ++i) {
+        complex data[4][wifi_he_bits];
+        double re = 0, im = 0;
+        for (int t = 0; t < 4; ++t)
+            signals[i].aligned(layout, t + 2, data[t]);
+        for (const complex& x : data[1]) {
+            re += x.re * x.re;
+            im += x.im * x.im;
+        }
+        /* In an HE ER SU frame, each symbol is followed by the same coded bits without
+         * the interleaver, and the first of these is turned. */
+        const bool extended = im > re;
+        for (int half_of = 0; half_of < 2; ++half_of)
+            for (int j = 0; j < wifi_he_bits; ++j) {
+                const complex* first = data[extended ? 2 * half_of : half_of];
+                double sum = first[layout.he_order[j]].re;
+                if (extended)
+                    sum += half_of ? data[3][j].re : data[1][j].im;
+                llr[i * size + half_of * wifi_he_bits + j] = static_cast<float>(4 * sum);
+            }
+        signals[i].signal().kind |= extended ? wifi_he_extended : 0;
+    }
+    decode_half_rate(llr.data(), std::vector<std::int64_t>(count, num_bits), bits.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+        wifi_signal& signal = signals[i].signal();
+        std::uint8_t coded[size];
+        const std::uint8_t* own = bits.data() + i * num_bits;
+        if (!agrees(llr.data() + i * size,
+                    own,
+                    num_bits,
+                    signal.strength / wifi_legacy,
+                    coded)) {
+            signal.kind &= static_cast<std::uint8_t>(~wifi_he_extended);
+            continue;
+        }
+        signal.kind |= wifi_he_signal;
+        std::copy_n(own, num_bits, signal.fields + half);
+    }
+}
 
 void read(const wifi_signal_layout& layout, wifi_signal* signals, std::int64_t count)
 {

@@ -13,7 +13,7 @@ namespace MIMOPACK_ISA {
 namespace {
 
 /* Turn from subcarrier to subcarrier per sample of delay at 20 MS/s */
-constexpr double per_delay = 2 * M_PI / 64;
+double per_delay(const wifi_smoother& s) { return 2 * M_PI / 64 / s.density; }
 
 /* Distances from a path at which the power of a Hann window's main lobe has fallen by
  * lobe_db */
@@ -145,10 +145,10 @@ private:
     double mean_delay(const float* x) const
     {
         double re = 0, im = 0;
-        for (std::int64_t c = 1; c < d_s.carriers; ++c, x += d_size) {
-            if (d_s.k[c] != d_s.k[c - 1] + 1)
+        for (std::int64_t c = d_s.apart; c < d_s.carriers; ++c, x += d_size) {
+            if (d_s.k[c] != d_s.k[c - d_s.apart] + d_s.density)
                 continue;
-            const float* y = x + d_size;
+            const float* y = x + d_s.apart * d_size;
             float part_re = 0, part_im = 0;
             for (std::int64_t i = 0; i < d_size; i += 2) {
                 part_re += x[i] * y[i] + x[i + 1] * y[i + 1];
@@ -157,13 +157,13 @@ private:
             re += part_re;
             im += part_im;
         }
-        return std::nearbyint(-std::atan2(im, re) / per_delay / d_step) * d_step;
+        return std::nearbyint(-std::atan2(im, re) / (2 * M_PI / 64) / d_step) * d_step;
     }
 
     /* Set d_turned to the channel without a delay. */
     void turn_by(double delay, const float* channel)
     {
-        turns(per_delay * delay, d_s.k, d_s.carriers, d_re.data(), d_im.data());
+        turns(per_delay(d_s) * delay, d_s.k, d_s.carriers, d_re.data(), d_im.data());
         float* to = d_turned.data();
         for (std::int64_t c = 0; c < d_s.carriers; ++c)
             for (std::int64_t i = 0; i < d_size; i += 2, channel += 2, to += 2) {
@@ -175,7 +175,11 @@ private:
     void turn_back(double delay, float* out)
     {
         const std::int64_t padded = wifi_padded(d_s.wanted);
-        turns(-per_delay * delay, d_s.wanted_k, d_s.wanted, d_re.data(), d_im.data());
+        turns(-per_delay(d_s) * delay,
+              d_s.wanted_k,
+              d_s.wanted,
+              d_re.data(),
+              d_im.data());
         for (std::int64_t c = 0; c < d_s.wanted; ++c)
             for (std::int64_t i = 0; i < d_size; i += 2, out += 2) {
                 const float a = d_out[i * padded + c], b = d_out[(i + 1) * padded + c];

@@ -59,10 +59,12 @@ private:
  * the common phase. */
 double sampling_offset(const tracking& t, const std::vector<complex>& values)
 {
+    /* Twice the middle of the subcarriers, which is 0 unless they lie to one side */
+    const std::int64_t middle = t.k[0] + t.k[t.carriers - 1];
     std::int64_t below = 0, above = t.carriers;
-    while (below < t.carriers && t.k[below] < 0)
+    while (below < t.carriers && 2 * t.k[below] < middle)
         ++below;
-    while (above > 0 && t.k[above - 1] > 0)
+    while (above > 0 && 2 * t.k[above - 1] > middle)
         --above;
     const std::int64_t pairs = std::min(below, t.carriers - above);
     double epsilon = 0, weight = 0, variance = 0;

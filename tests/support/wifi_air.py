@@ -77,7 +77,7 @@ def air(frames, num_rx=1, snr_db=35.0, cfo_hz=0.0, gap=400, level=0.1, sample_ra
         centre = -(megahertz - probe.bandwidth_mhz) // 20 * 32
         transmitter = Transmitter(streams, megahertz * 1e6, centre)
         found, samples = transmitter.mpdu(frame_format_of, mpdus)
-        psdu = mac.aggregate(mpdus, found.length if found.name == "vht" else None) if (
+        psdu = mac.aggregate(mpdus, None if found.name == "ht" else found.length) if (
             found.aggregated) else mpdus[0]
         sent.append(Sent(at, found, psdu, mpdus))
         taps = np.asarray(channel(num_rx, streams, rng))

@@ -48,7 +48,8 @@ def sampling_offset(pilots, carriers, distance, fft_size):
     """
     k = np.asarray(carriers)
     pilots = np.asarray(pilots, complex)
-    low, high = np.flatnonzero(k < 0), np.flatnonzero(k > 0)[::-1]
+    middle = (k[0] + k[-1]) / 2
+    low, high = np.flatnonzero(k < middle), np.flatnonzero(k > middle)[::-1]
     spread = (k[high] - k[low]) * (-2 * np.pi / fft_size)
     lever = np.asarray(distance)[:, None] * spread
     pairs = pilots[:, :, high] * pilots[:, :, low].conj()
@@ -364,39 +365,46 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
     turn = np.exp(-2j * np.pi * cfo * np.arange(samples.shape[1]))
     flat = (samples - direct[:, None]) * turn
 
-    def spectra(starts, bins):
+    def spectra(starts, bins, fft):
         at = np.clip(first + np.asarray(starts) * scale, 0, samples.shape[1] - fft)
         windows = flat[:, at[:, None] + np.arange(fft)]
         return np.fft.fft(windows, axis=2)[..., bins]
 
-    halves = spectra([0, 64], plan["legacy_bins"])
-    noise = np.sum(np.abs(halves[:, 0] - halves[:, 1])**2, axis=1) / (2 * halves.shape[2])
-    power = np.sum(np.abs(halves)**2, axis=(1, 2)) / (2 * halves.shape[2])
+    halves = spectra([0, 64], plan["legacy_bins"], plan["legacy_fft"])
+    share = fft / plan["legacy_fft"] / (2 * halves.shape[2])
+    noise = np.sum(np.abs(halves[:, 0] - halves[:, 1])**2, axis=1) * share
+    power = np.sum(np.abs(halves)**2, axis=(1, 2)) * share
     noise = np.maximum(noise, 1e-7 * power + 1e-30)
     scaled = 1 / np.sqrt(noise)[:, None, None]
     if not plan["ltf_starts"].size:
         estimate = (halves.mean(axis=1) * scaled[:, 0]).T[..., None]
     else:
-        fields = spectra(plan["ltf_starts"], plan["ltf_bins"]) * scaled
+        fields = spectra(plan["ltf_starts"], plan["ltf_bins"], plan["ltf_fft"]) * scaled
         if plan["greenfield"]:
             fields = np.concatenate([fields[:, :2].mean(axis=1, keepdims=True), fields[:, 2:]],
                                     axis=1)
-        estimate = np.einsum("sf,rfk->krs", plan["mapping"], fields)
+        sounded = slice(None) if plan["sounded_place"] is None else plan["sounded_place"]
+        estimate = np.zeros((len(plan["turn"]), rows, streams), complex)
+        estimate[sounded] = np.einsum("sf,rfk->krs", plan["mapping"], fields)
         if plan["shared"] is not None:
-            sums = np.einsum("f,rfk->kr", plan["mapping"][0], fields) / streams
+            sums = np.zeros(estimate.shape[:2], complex)
+            sums[sounded] = np.einsum("f,rfk->kr", plan["mapping"][0], fields) / streams
             shared = plan["shared"] > 0
             estimate[shared] = sums[shared][..., None]
     estimate = estimate * plan["untrained"][:, None, :]
     here = slice(None) if plan["trained_here"] is None else plan["trained_here"]
     smoothed, error, paths = smooth(estimate[here].reshape(-1, rows * streams), plan["share"])
     channel = smoothed.reshape(estimate.shape)
+    if plan["sounded_place"] is not None:    # the smoothed channel is all that is known in gaps
+        gaps = np.setdiff1d(np.arange(len(channel)), plan["sounded_place"])
+        estimate[gaps] = channel[gaps]
     whitened = channel * plan["turn"][:, None, :]
     results = {"noise": noise, "least_squares": estimate,
                "channel": channel / scaled[:, 0],
                "noise_var": 1 + error * plan["share"] * streams,
                "delay": np.argmax(paths > 0.3 * paths.max()) - 32}
     if plan["signal_b"] >= 0:
-        received = spectra([plan["signal_b"]], plan["ltf_bins"])[:, 0] * scaled[:, 0]
+        received = spectra([plan["signal_b"]], plan["ltf_bins"], fft)[:, 0] * scaled[:, 0]
         combined = np.einsum("kri,i,rk->k", whitened.conj(), plan["signal_b_signs"], received)
         results["sig_b"] = 4 * combined[plan["trained_place"][plan["places"]]].real
     whitened = whitened[plan["trained_place"]]
@@ -405,7 +413,7 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
     shift = np.full(num_symbols, window_shift(paths, 8) if plan["short_gi"] else 0)
 
     def symbols(shift):
-        received = spectra(starts + shift, plan["bins"]) * scaled
+        received = spectra(starts + shift, plan["bins"], fft) * scaled
         turn = -2j * np.pi / fft * scale * np.outer(shift, plan["band_k"])
         received = received * np.exp(turn)
         at = plan["pilot_places"]
@@ -413,7 +421,8 @@ def demodulate(samples, first, cfo, direct, plan, smooth, num_symbols):
         return received, np.sum(expected.conj() * received[..., at], axis=0)
 
     received, known = symbols(shift)
-    k, distance = plan["pilot_k"], (starts + 32 - plan["training_middle"]) * scale
+    k = plan["pilot_k"]
+    distance = (starts + fft / scale / 2 - plan["training_middle"]) * scale
     epsilon = sampling_offset(known[None], k, distance, fft)[0]
     late = epsilon * distance / scale
     if np.abs(late).max() > 0.5:

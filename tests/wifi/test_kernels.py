@@ -11,12 +11,14 @@ import pytest
 import wifi_oracle as oracle
 from gnuradio.mimopack import _core
 from gnuradio.mimopack.wifi import (
+    HE,
     HT,
     VHT,
     NonHT,
     Transmitter,
     carriers,
     demodulator,
+    he_tables,
     signal_fields,
     smoothing,
     training,
@@ -205,7 +207,7 @@ def test_acquire(isa, rng, scale, rows):
     masks[1:3] = 0
     stream = np.ascontiguousarray(samples.transpose(1, 0, 2).reshape(rows, -1))
     reader = kernels.HeaderReader(
-        fft=fft, windows=np.zeros(5, int), sequence=sequence, isa=isa, **SIGNALS,
+        fft=fft, windows=np.zeros(8, int), sequence=sequence, isa=isa, **SIGNALS,
         smoother=smoothing.smoother(*[tuple(carriers.legacy().used.tolist())] * 2, 20))
     follower = kernels.Follower(reader, None, turns=0, **found)
     part, start, window, cfo, direct = map(np.array, zip(
@@ -269,7 +271,7 @@ def test_error_vectors(isa, rng, rows, columns, side):
 def _received(rng, frames, rows, turn, symbols, trained, in_ltf):
     """Return frames through channels with a few paths, with some wrong decisions."""
     streams = turn.shape[1]
-    channel = np.stack([_response(rng, trained, rows * streams, 64) for _ in range(frames)])
+    channel = np.stack([_response(rng, trained, rows * streams) for _ in range(frames)])
     channel = channel.reshape(frames, trained.size, rows, streams)
     sent = (rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))
             + 1j * rng.choice([-1, 1], (frames, streams, symbols, in_ltf.size))) / np.sqrt(2)
@@ -285,7 +287,8 @@ def _received(rng, frames, rows, turn, symbols, trained, in_ltf):
 
 @pytest.mark.parametrize("frame_format, rows, symbols", [
     (NonHT(6, 100), 1, 2), (HT(9, 100), 2, 13), (HT(27, 100), 4, 21),
-    (VHT.of_length(3, 100, 3, 20), 8, 6), (HT(0, 100), 2, 150)], ids=str)
+    (VHT.of_length(3, 100, 3, 20), 8, 6), (HT(0, 100), 2, 150), (HE(3, 9), 2, 9),
+    (HE(0, 12, ltf=1, stbc=1), 1, 12), (HE(0, 20, name="he-er-su", ru=(106, 2)), 1, 20)], ids=str)
 def test_refine(isa, rng, frame_format, rows, symbols):
     tested = demodulator.Demodulator(frame_format, 1)
     plan, trained = tested.plan, tested.carriers
@@ -304,10 +307,10 @@ def test_refine(isa, rng, frame_format, rows, symbols):
     estimated = places if plan["shared"] is not None else np.arange(k.size)
     epsilon, phase, turned, level, least, estimate = oracle.refine(
         received, points, channel, first, in_ltf, turn, k, trained,
-        starts + 32 - plan["training_middle"], pilots, estimated, 64, weight)
+        starts + plan["fft"] / 2 - plan["training_middle"], pilots, estimated, plan["fft"], weight)
     root, share = np.sqrt(least)[:, None, :, None], 1 / (weight + symbols)
-    here = slice(None) if plan["trained_here"] is None else plan["trained_here"]
-    smoothed, error, done, _ = tested._smoother.smooth(np.ascontiguousarray(
+    here = slice(None) if plan["refined_here"] is None else plan["refined_here"]
+    smoothed, error, done, _ = tested._refined.smooth(np.ascontiguousarray(
         (estimate / root)[:, here].reshape(3, -1, root.shape[2] * turn.shape[1]), np.complex64),
         share)
     assert done.all()
@@ -337,9 +340,10 @@ def test_points(rng, frame_format):
 
 
 SIGNALS = {"data": carriers.legacy().data_index, "pilots": carriers.legacy().pilot_index,
-           "pilot_signs": training.legacy_pilots(0, 3).astype(np.float32),
-           "order": bit_order(48, 1, 1), "distance": 112.0 + 80 * np.arange(3)}
-READER = {"fft": 64, "sequence": np.zeros(52, np.float32), "windows": np.zeros(5, int),
+           "pilot_signs": training.legacy_pilots(0, 6).astype(np.float32),
+           "order": bit_order(48, 1, 1), "he_order": bit_order(52, 1, 1),
+           "distance": 112.0 + 80 * np.arange(6)}
+READER = {"fft": 64, "sequence": np.zeros(52, np.float32), "windows": np.zeros(8, int),
           "smoother": smoothing.smoother(*[tuple(carriers.legacy().used.tolist())] * 2, 20)}
 KINDS = kernels.signal_kinds
 
@@ -378,7 +382,7 @@ def test_read_signals(isa, rng, fields, turned, kind):
     n, snr = 30, 10.0
     sent = _signal_symbols(fields, turned)
     # Residual carrier offset after the training field.
-    turn = np.exp(1j * rng.normal(0, 0.02, (n, 1, 1)) * SIGNALS["distance"][:, None] / 64)
+    turn = np.exp(1j * rng.normal(0, 0.02, (n, 1, 1)) * SIGNALS["distance"][:3, None] / 64)
     noise = np.sqrt(snr / 2) * complex_normal(rng, n, *sent.shape)
     kinds, found = _read(snr * sent * turn + noise, 52 * snr, isa)
     assert (kinds == sum(KINDS[name] for name in kind)).all()
@@ -398,15 +402,16 @@ def test_noise_is_no_signal_field(isa, rng):
     assert np.mean(kinds & KINDS["l_sig"] > 0) < 0.02
 
 
-def _smoothed(channel, noise, carriers, wanted, bandwidth):
+def _smoothed(channel, noise, carriers, wanted, bandwidth, density):
     """Smooth one channel (k, rows) step by step: return channels, error, paths."""
     k, fft = np.array(carriers), 64 * bandwidth // 20
-    delays, transform = smoothing._delay_transform(carriers, fft)
+    delays, transform = smoothing._delay_transform(carriers, fft, density)
     step = delays[1] - delays[0]
-    next_to = np.flatnonzero(np.diff(k) == 1)
-    turn = np.angle(np.sum(channel[next_to].conj() * channel[next_to + 1]))
+    one, two = np.nonzero(k[:, None] + density == k)
+    turn = np.angle(np.sum(channel[one].conj() * channel[two]))
     mean = np.rint(-turn * 64 / (2 * np.pi) / step) * step
-    turned = channel * np.exp(2j * np.pi / 64 * mean * k)[:, None]
+    per_delay = 2j * np.pi / 64 / density
+    turned = channel * np.exp(per_delay * mean * k)[:, None]
     power = np.mean(np.abs(turned.T @ transform)**2, axis=0)
     rows = channel.shape[1]
     quantile = (1 - 1 / (9 * rows) + 3.1 / (3 * np.sqrt(rows)))**3
@@ -416,37 +421,50 @@ def _smoothed(channel, noise, carriers, wanted, bandwidth):
               np.where(power > least, power, 0))
     snr_db = 10 * np.log10(max(np.mean(np.abs(channel)**2) / noise - 1, 0.1))
     margin = 0.5 + 0.1 * max(0, snr_db - 15)
-    first, last = oracle.extent(power, least, margin, delays, 64 / (np.ptp(k) + 2), 48)
+    lobe = 64 * density / (np.ptp(k) + 2)
+    first, last = oracle.extent(power, least, margin, delays, lobe, 48)
     width = int(np.ceil((last - first) / (0.5 * 64 / fft)))
     level = int(np.clip(np.rint(snr_db / 4), -2, 14))
     analysis, synthesis, error = smoothing._filter(
-        partial(smoothing._eigenvectors, k, np.array(wanted), fft), width, level)
+        partial(smoothing._eigenvectors, k, np.array(wanted), fft * density), width, level)
     middle = (first + last) / 2
-    inner = analysis @ (turned * np.exp(2j * np.pi / 64 * middle * k)[:, None])
-    back = np.exp(-2j * np.pi / 64 * (mean + middle) * np.array(wanted))
+    inner = analysis @ (turned * np.exp(per_delay * middle * k)[:, None])
+    back = np.exp(-per_delay * (mean + middle) * np.array(wanted))
     return (synthesis @ inner) * back[:, None], error, paths
 
 
-def _response(rng, k, rows, fft):
+def _response(rng, k, rows, density=1):
     """Return channels (k, rows) with a few paths."""
     delays = rng.uniform(-2, 6, (4, 1))
     gains = complex_normal(rng, 4, rows) * np.array([1, 0.7, 0.4, 0.2])[:, None]
-    return np.exp(-2j * np.pi / 64 * delays * np.array(k)).T @ gains
+    return np.exp(-2j * np.pi / 64 / density * delays * np.array(k)).T @ gains
 
 
-@pytest.mark.parametrize("bandwidth, rows", [(20, 1), (20, 8), (40, 4), (80, 2)])
-def test_smoother(isa, rng, bandwidth, rows):
-    wanted = tuple(carriers.high_throughput(bandwidth).used.tolist())
-    k = tuple(carriers.high_throughput(bandwidth).data)
+VHT_CARRIERS = {bandwidth: (carriers.high_throughput(bandwidth).data,
+                            carriers.high_throughput(bandwidth).used, 1)
+                for bandwidth in (20, 40, 80)}
+HE_USED = he_tables.plan(20, he_tables.RU(242, 1)).used
+HE_UPPER = he_tables.plan(20, he_tables.RU(106, 2)).used
+
+
+@pytest.mark.parametrize("bandwidth, used, rows", [
+    (20, VHT_CARRIERS[20], 1), (20, VHT_CARRIERS[20], 8), (40, VHT_CARRIERS[40], 4),
+    (80, VHT_CARRIERS[80], 2), (20, (HE_USED, HE_USED, 4), 1),
+    (20, (HE_USED[HE_USED % 2 == 0], HE_USED, 4), 2),
+    (20, (HE_USED[HE_USED % 4 == 0], HE_USED, 4), 4),
+    (20, (HE_UPPER[1::2], HE_UPPER, 4), 2)])
+def test_smoother(isa, rng, bandwidth, used, rows):
+    k, wanted, density = used
+    k, wanted = tuple(map(int, k)), tuple(map(int, wanted))
     noise = 0.02
-    channel = np.stack([_response(rng, k, rows, 64) for _ in range(3)])
+    channel = np.stack([_response(rng, k, rows, density) for _ in range(3)])
     channel = channel + np.sqrt(noise / 2) * complex_normal(rng, *channel.shape)
     channel = np.ascontiguousarray(channel, np.complex64)
-    found, error, done, paths = smoothing.smoother(k, wanted, bandwidth).smooth(
+    found, error, done, paths = smoothing.smoother(k, wanted, bandwidth, density).smooth(
         channel, noise, isa=isa)
     assert done.all()
     for i in range(3):
-        expected = _smoothed(channel[i].astype(complex), noise, k, wanted, bandwidth)
+        expected = _smoothed(channel[i].astype(complex), noise, k, wanted, bandwidth, density)
         np.testing.assert_allclose(found[i], expected[0], atol=3e-3)
         assert error[i] == pytest.approx(expected[1])
         np.testing.assert_allclose(paths[i], expected[2], rtol=1e-3, atol=1e-4)
@@ -456,7 +474,10 @@ def test_smoother(isa, rng, bandwidth, rows):
     (NonHT(54, 200), 1), (NonHT(12, 200, 40), 2), (HT(7, 100), 1), (HT(11, 300, 40), 3),
     (HT(27, 900, short_gi=True), 4), (HT(9, 400, greenfield=True), 2),
     (HT(1, 100, stbc=1), 1), (VHT.of_length(5, 600, 2, 80), 2),
-    (VHT.of_length(3, 400, 3, 20), 4), (VHT(0, 0, 2), 2)], ids=str)
+    (VHT.of_length(3, 400, 3, 20), 4), (VHT(0, 0, 2), 2), (HE.of_length(5, 500, ltf=1), 1),
+    (HE.of_length(5, 500, gi_us=1.6, coding="ldpc"), 2), (HE.of_length(1, 300, dcm=True), 1),
+    (HE.of_length(2, 300, stbc=1), 2), (HE.of_length(0, 90, name="he-er-su", ru=(106, 2)), 1)],
+    ids=str)
 @pytest.mark.parametrize("ppm", [0, 40])
 def test_demodulate(isa, rng, frame_format, rows, ppm):
     f, scale = frame_format, frame_format.bandwidth_mhz // 20
@@ -476,7 +497,7 @@ def test_demodulate(isa, rng, frame_format, rows, ppm):
     first = (40 + 192) * scale
     direct, = _core.wifi.direct_current([samples], rows=rows, cfo=np.array([cfo]), fft=64 * scale)
     tested = demodulator.Demodulator(f, scale)
-    core = _core.wifi.Demodulator(tested.plan, tested._smoother)
+    core = _core.wifi.Demodulator(tested.plan, tested._smoother, tested._refined)
     task = core.begin([samples], rows=rows, first=[first], cfo=[cfo], sizes=[f.sizes], isa=isa)
     task.run()
     found = task.arrays(0)

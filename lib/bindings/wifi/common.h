@@ -74,7 +74,7 @@ public:
 
 private:
     static constexpr std::size_t most = std::size_t{ 16 } << 20; /* bytes kept */
-    static constexpr int levels = 4;
+    static constexpr int levels = 6;
 
     std::vector<T>& d_vector;
 

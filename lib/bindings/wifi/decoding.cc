@@ -42,10 +42,14 @@ byte_array payload::bits() const
 frame_decoder::frame_decoder(const long_array& source,
                              const std::string& rate,
                              std::int64_t encoders,
+                             std::int64_t sent,
+                             std::int64_t block,
                              float largest_mean,
                              const std::string& isa)
     : d_source(source),
       d_encoders(encoders),
+      d_sent(sent),
+      d_block(block),
       d_mean(largest_mean),
       d_build(find_wifi(isa)),
       d_decoder(find_build(isa).decoders.viterbi)
@@ -69,6 +73,9 @@ void frame_decoder::round(const frame_llrs& from,
                     from.bits,
                     d_source.size(),
                     d_encoders,
+                    d_sent,
+                    from.last,
+                    d_block,
                     used(count),
                     from.llr,
                     d_source.data(),
@@ -109,8 +116,10 @@ std::size_t frame_decoder::run(const std::int8_t* integers,
     return result;
 }
 
-byte_array
-frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) const
+byte_array frame_decoder::decode(const float_array& llr,
+                                 std::int64_t count,
+                                 std::int64_t last,
+                                 int threads) const
 {
     const std::int64_t frames = llr.shape(0), symbols = llr.shape(2);
     byte_array out({ frames, decoded(count) });
@@ -122,7 +131,8 @@ frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) c
             round({ llr.data() + f * (llr.size() / frames),
                     llr.shape(1),
                     symbols,
-                    llr.shape(3) },
+                    llr.shape(3),
+                    last },
                   count,
                   memory.data() + f * integers(count));
         return run(memory.data(),
@@ -131,6 +141,203 @@ frame_decoder::decode(const float_array& llr, std::int64_t count, int threads) c
                    batch);
     });
     return out;
+}
+
+ldpc_frame_decoder::ldpc_frame_decoder(const long_array& source,
+                                       std::int64_t sent,
+                                       std::int64_t block,
+                                       std::map<int, code> codes,
+                                       int iterations,
+                                       float factor,
+                                       const std::string& isa)
+    : d_source(source),
+      d_sent(sent),
+      d_block(block),
+      d_codes(std::move(codes)),
+      d_iterations(iterations),
+      d_factor(factor),
+      d_run(find_build(isa).decoders.ldpc)
+{
+}
+
+namespace {
+
+constexpr float certain = -1e20f; /* LLR of a shortened bit */
+
+/* Call f(i, first place of the codeword, its shortened, punctured and repeated bits) for
+ * each codeword. The first ones have one more if numbers do not divide. */
+template <typename Function>
+void each_codeword(const frame_codewords& c, Function f)
+{
+    const auto share = [&](std::int64_t total, std::int64_t i) {
+        return total / c.count + (i < total % c.count);
+    };
+    for (std::int64_t i = 0; i < c.count; ++i)
+        f(i * c.length,
+          share(c.shortened, i),
+          share(c.punctured, i),
+          share(c.repeated, i));
+}
+
+} // namespace
+
+void ldpc_frame_decoder::recover(const frame_llrs& from,
+                                 const frame_codewords& c,
+                                 float* words) const
+{
+    const std::int64_t coded = d_source.size(), info = d_codes.at(c.length).num_info;
+    const std::int64_t whole = from.symbols - d_block;
+    std::vector<std::int64_t> places(coded);
+    for (std::int64_t j = 0; j < coded; ++j) {
+        const std::int64_t place = d_source.data()[j];
+        places[j] = place / from.bits * from.symbols * from.bits + place % from.bits;
+    }
+    std::int64_t symbol = 0, bit = 0, left = whole > 0 ? d_sent : from.last;
+    const auto next = [&] {
+        while (!left && symbol + 1 < from.symbols) {
+            ++symbol;
+            bit = 0;
+            left = symbol < whole ? d_sent : from.last;
+        }
+        if (!left)
+            return 0.0f;
+        --left;
+        const float x = from.llr[places[bit++] + symbol * from.bits];
+        return std::isfinite(x) ? x : 0.0f;
+    };
+    each_codeword(c, [&](std::int64_t at, auto shortened, auto punctured, auto repeated) {
+        float* word = words + at;
+        std::fill_n(word, c.length, 0.0f);
+        const std::int64_t given = info - shortened,
+                           once = c.length - shortened - punctured;
+        const auto place = [&](std::int64_t i) { return i < given ? i : i + shortened; };
+        bool any = false;
+        for (std::int64_t i = 0; i < once + repeated; ++i) {
+            float& to = word[place(i % once)];
+            to += next();
+            any = any || to != 0;
+        }
+        /* A codeword whose LLRs are all 0 is an erasure. */
+        if (any)
+            std::fill_n(word + given, shortened, certain);
+    });
+}
+
+std::size_t ldpc_frame_decoder::run(std::int64_t length,
+                                    std::size_t n,
+                                    float* words,
+                                    const viterbi_batch& b) const
+{
+    const code& own = d_codes.at(length);
+    std::vector<std::uint8_t> found(n);
+    std::vector<std::int32_t> iterations(n);
+    codeword_batch all{};
+    all.n = n;
+    all.llr = words;
+    all.posterior = words;
+    all.found = found.data();
+    all.iterations = iterations.data();
+    all.threads = b.threads;
+    all.stop = b.stop;
+    all.stop_context = b.stop_context;
+    const std::size_t result = d_run({ static_cast<int>(length),
+                                       static_cast<int>(own.first.size()) - 1,
+                                       own.first.data(),
+                                       own.columns.data(),
+                                       d_iterations,
+                                       d_factor,
+                                       0.0f,
+                                       true },
+                                     all);
+    return result == out_of_memory ? result : 0;
+}
+
+void ldpc_frame_decoder::decide(const frame_codewords& c,
+                                const float* words,
+                                std::uint8_t* bits) const
+{
+    const std::int64_t info = d_codes.at(c.length).num_info;
+    each_codeword(c, [&](std::int64_t at, auto shortened, auto, auto) {
+        for (std::int64_t i = 0; i < info - shortened; ++i)
+            *bits++ = words[at + i] > 0;
+    });
+}
+
+void arrangement::pair(const float* y,
+                       std::int64_t carriers,
+                       std::int64_t symbols,
+                       std::int64_t rows,
+                       float* to) const
+{
+    for (std::int64_t i = 0; i < carriers * symbols; ++i) {
+        const float sign = i % 2 ? -1.0f : 1.0f; /* symbols are even */
+        for (std::int64_t r = 0; r < rows; ++r, y += 2, to += 2) {
+            to[0] = y[0];
+            to[1] = sign * y[1];
+        }
+    }
+}
+
+void arrangement::pair_channel(const float* h,
+                               std::int64_t carriers,
+                               std::int64_t rows,
+                               float* to) const
+{
+    const std::int64_t columns = 2 * streams, sent = streams + stbc;
+    std::fill_n(to, 2 * carriers * 2 * rows * columns, 0.0f);
+    for (std::int64_t k = 0; k < carriers; ++k, to += 2 * 2 * rows * columns)
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const auto put = [&](std::int64_t row, std::int64_t column, float a, float b) {
+                to[2 * (row * columns + column)] = a;
+                to[2 * (row * columns + column) + 1] = b;
+            };
+            const float* own = h + 2 * (k * rows + r) * sent;
+            for (std::int64_t i = 0; i < streams; ++i) {
+                put(r, 2 * i, own[0], own[1]);
+                put(rows + r, 2 * i + 1, own[0], -own[1]);
+                own += 2;
+                if (i >= stbc)
+                    continue;
+                put(rows + r, 2 * i, own[0], -own[1]);
+                put(r, 2 * i + 1, -own[0], -own[1]);
+                own += 2;
+            }
+        }
+}
+
+void arrangement::unpair(const float* llr,
+                         std::int64_t carriers,
+                         std::int64_t pairs,
+                         float* to) const
+{
+    for (std::int64_t p = 0; p < carriers * pairs; ++p, to += 2 * streams * bits)
+        for (std::int64_t i = 0; i < streams; ++i)
+            for (std::int64_t t = 0; t < 2; ++t)
+                for (std::int64_t b = 0; b < bits; ++b) {
+                    /* The second point is conjugate, which turns the sign of its
+                     * quadrature axis. */
+                    const bool turned = t && bits > 1 && b == bits / 2;
+                    to[(t * streams + i) * bits + b] = turned ? -*llr : *llr;
+                    ++llr;
+                }
+}
+
+std::int64_t arrangement::add_copies(float* llr,
+                                     std::int64_t carriers,
+                                     std::int64_t symbols) const
+{
+    const std::int64_t all = place.size(), size = carriers / segments / 2;
+    float* to = llr;
+    for (std::int64_t s = 0, point = 0; s < segments; ++s)
+        for (std::int64_t k = 0; k < size; ++k, ++point) {
+            const float* one = llr + (2 * s * size + k) * symbols * all;
+            const float* two = one + size * symbols * all;
+            const float* signs = sign.data() + point * all;
+            for (std::int64_t t = 0; t < symbols; ++t, one += all, two += all)
+                for (std::int64_t b = 0; b < all; ++b)
+                    *to++ = one[b] + signs[b] * two[place.data()[b]];
+        }
+    return carriers / 2;
 }
 
 payload descramble(const std::uint8_t* from, std::int64_t given, const payload_sizes& p)
@@ -167,12 +374,16 @@ void bind_wifi_decoding(py::module_& m)
         .def(py::init<const long_array&,
                       const std::string&,
                       std::int64_t,
+                      std::int64_t,
+                      std::int64_t,
                       float,
                       const std::string&>(),
              py::kw_only(),
              py::arg("source"),
              py::arg("rate"),
              py::arg("encoders"),
+             py::arg("sent"),
+             py::arg("block"),
              py::arg("largest_mean"),
              py::arg("isa") = "auto")
         .def("decode",
@@ -180,7 +391,49 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("llr").noconvert(),
              py::kw_only(),
              py::arg("count"),
+             py::arg("last"),
              py::arg("threads"));
+    py::class_<ldpc_frame_decoder>(m, "LdpcFrameDecoder", py::module_local())
+        .def(py::init([](const long_array& source,
+                         std::int64_t sent,
+                         std::int64_t block,
+                         const std::map<int,
+                                        std::tuple<int,
+                                                   std::vector<int>,
+                                                   std::vector<int>>>& codes,
+                         int iterations,
+                         float factor,
+                         const std::string& isa) {
+                 std::map<int, ldpc_frame_decoder::code> all;
+                 for (const auto& [length, one] : codes)
+                     all[length] = { std::get<0>(one), std::get<1>(one), std::get<2>(one) };
+                 return std::make_unique<ldpc_frame_decoder>(
+                     source, sent, block, std::move(all), iterations, factor, isa);
+             }),
+             py::kw_only(),
+             py::arg("source"),
+             py::arg("sent"),
+             py::arg("block"),
+             py::arg("codes"),
+             py::arg("iterations"),
+             py::arg("factor"),
+             py::arg("isa") = "auto");
+    py::class_<arrangement>(m, "Arrangement", py::module_local())
+        .def(py::init([](std::int64_t streams,
+                         std::int64_t bits,
+                         std::int64_t stbc,
+                         std::int64_t segments,
+                         const long_array& place,
+                         const float_array& sign) {
+                 return arrangement{ streams, bits, stbc, segments, place, sign };
+             }),
+             py::kw_only(),
+             py::arg("streams"),
+             py::arg("bits"),
+             py::arg("stbc"),
+             py::arg("segments"),
+             py::arg("place"),
+             py::arg("sign"));
     m.def(
         "descramble",
         [](const byte_array& bits, /* (frames, at most size) */

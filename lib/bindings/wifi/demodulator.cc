@@ -16,12 +16,18 @@ namespace {
 class demodulator
 {
 public:
-    demodulator(const py::dict& d, std::shared_ptr<smoother> s)
-        : d_dict(d), d_smoother(std::move(s))
+    demodulator(const py::dict& d,
+                std::shared_ptr<smoother> s,
+                std::shared_ptr<smoother> refined)
+        : d_dict(d), d_smoother(std::move(s)), d_refined(std::move(refined))
     {
         wifi_format& f = d_format;
         f.fft = d["fft"].cast<int>();
         f.scale = d["scale"].cast<int>();
+        f.legacy_fft = d["legacy_fft"].cast<int>();
+        f.ltf_fft = d["ltf_fft"].cast<int>();
+        d_midamble = d["midamble"].cast<std::int64_t>();
+        d_period = d["midamble_period"].cast<std::int64_t>();
         f.streams = d["streams"].cast<std::int64_t>();
         f.greenfield = d["greenfield"].cast<bool>();
         f.smoothing = d["smoothing"].cast<bool>();
@@ -31,7 +37,8 @@ public:
         f.symbol = d["symbol"].cast<std::int64_t>();
         f.training_middle = d["training_middle"].cast<double>();
         f.legacy_bins = array<std::int64_t>("legacy_bins", &f.legacy);
-        f.ltf_bins = array<std::int64_t>("ltf_bins", &f.trained);
+        f.ltf_bins = array<std::int64_t>("ltf_bins", &f.sounded);
+        f.sounded_place = array<std::int64_t>("sounded_place");
         f.bins = array<std::int64_t>("bins", &f.carriers);
         f.k = array<std::int64_t>("k");
         f.band_k = array<std::int64_t>("band_k");
@@ -40,7 +47,7 @@ public:
         f.pilot_places = array<std::int64_t>("pilot_places", &f.num_pilots);
         f.pilot_k = array<std::int64_t>("pilot_k");
         f.pilots = array<float>("pilots", &f.pilot_period);
-        f.turn = array<std::complex<float>, float>("turn");
+        f.turn = array<std::complex<float>, float>("turn", &f.trained);
         f.untrained = array<std::complex<float>, float>("untrained");
         f.ltf_starts = array<std::int64_t>("ltf_starts", &f.num_ltf);
         f.num_ltf -= f.greenfield;
@@ -48,6 +55,8 @@ public:
         f.shared = array<std::uint8_t>("shared");
         f.smoother = d_smoother->plan();
         f.trained_here = array<std::int64_t>("trained_here");
+        f.refined_smoother = d_refined->plan();
+        f.refined_here = array<std::int64_t>("refined_here");
         f.signal_b = d["signal_b"].cast<std::int64_t>();
         f.signal_b_signs = array<float>("signal_b_signs");
         f.signal_b_order = array<std::int64_t>("signal_b_order", &f.signal_b_coded);
@@ -57,6 +66,11 @@ public:
     }
 
     const wifi_format& format() const { return d_format; }
+
+    /* Symbols from one midamble to the next, 0 without midambles; and samples at 20 MS/s
+     */
+    std::int64_t midamble() const { return d_midamble; }
+    std::int64_t midamble_period() const { return d_period; }
 
     /* Demodulate frames of equal length again, see wifi_build: received (frames, rows,
      * symbols, carriers), least_squares and channel (frames, trained, rows, streams),
@@ -116,8 +130,9 @@ public:
 
 private:
     py::dict d_dict;
-    std::shared_ptr<smoother> d_smoother;
+    std::shared_ptr<smoother> d_smoother, d_refined;
     wifi_format d_format;
+    std::int64_t d_midamble, d_period;
     std::vector<py::array> d_kept;
 
     /* Return the values of an array in C's order, or null for None. size: set to the
@@ -135,23 +150,38 @@ private:
     }
 };
 
-/* The stages from received vectors to PSDUs. No detector: frames are not decoded. */
+/* The stages from received vectors to PSDUs. No detector: frames are not decoded. Frames
+ * have one of the decoders. */
 struct decoding_chain {
     const cpu_detector* detector;
+    const arrangement* arranged;
     const frame_decoder* decoder;
+    const ldpc_frame_decoder* ldpc;
     int threads;
 };
 
 /* What Python tells about a frame: symbols, scrambled bits, first bit of the
- * convolutional code's tail, bytes of the PSDU, whether it is an A-MPDU */
-using python_size =
-    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+ * convolutional code's tail, bytes of the PSDU, whether it is an A-MPDU, coded bits of
+ * its last symbols, and the values of frame_codewords or none, see sizes in
+ * wifi/formats/base.py */
+using python_size = std::tuple<std::int64_t,
+                               std::int64_t,
+                               std::int64_t,
+                               std::int64_t,
+                               bool,
+                               std::int64_t,
+                               std::vector<std::int64_t>>;
 
-/* A frame on its way, and its place in the order of the caller */
+/* A frame on its way, and its place in the order of the caller. With midambles, the frame
+ * itself ends at the first one, and `parts` are what follows each of them. */
 struct frame : wifi_frame {
     std::size_t place;
+    std::int64_t all_symbols;
+    std::vector<wifi_frame> parts;
     std::int64_t count; /* bits of each encoder without its tail */
+    std::int64_t last;  /* coded bits of each of the last symbols */
     payload_sizes sizes;
+    frame_codewords codewords;
 };
 
 /* Memory for the arrays of frames, which goes from task to task: new pages would cost
@@ -219,7 +249,8 @@ public:
     {
         const std::int64_t encoders = chain.decoder ? chain.decoder->encoders() : 1;
         for (std::size_t i = 0; i < d_frames.size(); ++i) {
-            const auto [symbols, scrambled, tail, length, aggregated] = sizes[i];
+            const auto& [symbols, scrambled, tail, length, aggregated, last, words] =
+                sizes[i];
             const std::int64_t coded = tail + viterbi_tail * encoders;
             frame& f = d_frames[i];
             f.place = i;
@@ -227,12 +258,19 @@ public:
             f.first = first[i];
             f.cfo = cfo[i];
             f.white = d_white ? floats(*d_white) + 2 * i * rows * rows : nullptr;
-            f.symbols = symbols;
+            f.symbols = f.all_symbols = symbols;
             f.count = coded / encoders - viterbi_tail;
-            f.sizes = { scrambled, std::min(scrambled, coded), length, aggregated };
+            f.last = last;
+            f.sizes = { scrambled,
+                        words.empty() ? std::min(scrambled, coded) : scrambled,
+                        length,
+                        aggregated };
+            if (!words.empty())
+                f.codewords = { words[0], words[1], words[2], words[3], words[4] };
+            divide(f, d.midamble(), d.midamble_period());
         }
         std::stable_sort(d_frames.begin(), d_frames.end(), [](auto& a, auto& b) {
-            return a.symbols < b.symbols;
+            return a.all_symbols < b.all_symbols;
         });
         for (std::size_t i = 0; i < d_frames.size(); ++i)
             d_index[d_frames[i].place] = i;
@@ -248,9 +286,16 @@ public:
         const frame& f = d_frames[d_index.at(i)];
         const py::object decoded =
             d_chain.detector ? py::object(d_payloads[d_index[i]].as_tuple()) : py::none();
-        py::tuple evm(f.symbols ? d_format.streams : 0);
-        for (std::size_t j = 0; j < evm.size(); ++j)
-            evm[j] = decibels(f.error[j]);
+        const std::int64_t streams =
+            d_chain.arranged ? d_chain.arranged->streams : d_format.streams;
+        py::tuple evm(f.symbols ? streams : 0);
+        for (std::size_t j = 0; j < evm.size(); ++j) {
+            double error = f.error[j] * static_cast<double>(f.symbols);
+            for (const wifi_frame& part : f.parts)
+                error += part.error[j] * static_cast<double>(part.symbols);
+            evm[j] = decibels(error / static_cast<double>(std::max<std::int64_t>(
+                                          f.all_symbols, 1)));
+        }
         const float unit = 1 / static_cast<float>(d_format.fft);
         complex_array channel({ d_format.trained, d_rows, d_format.streams });
         double_array noise(d_rows);
@@ -342,15 +387,44 @@ private:
     std::vector<std::uint8_t> d_bits;  /* VHT-SIG-B */
     std::array<double, 3> d_seconds{}; /* of the stages */
 
+    /* Divide a frame at its midambles. One symbol alone needs none before it. */
+    static void divide(frame& f, std::int64_t midamble, std::int64_t period)
+    {
+        if (!midamble || f.symbols < 2)
+            return;
+        const std::int64_t parts = (f.symbols - 1 + midamble - 1) / midamble;
+        for (std::int64_t i = 1; i < parts; ++i) {
+            wifi_frame part = f;
+            part.later = i * period;
+            part.first_symbol = i * midamble;
+            part.symbols = i + 1 < parts ? midamble : f.all_symbols - i * midamble;
+            f.parts.push_back(part);
+        }
+        if (parts > 1)
+            f.symbols = midamble;
+    }
+
+    /* Call f for each frame and its parts. */
+    template <typename Function>
+    void each_part(Function f)
+    {
+        for (frame& one : d_frames) {
+            f(one);
+            for (wifi_frame& part : one.parts)
+                f(part);
+        }
+    }
+
     /* Give each frame memory for its results, and demodulate all. */
     void demodulate()
     {
         const wifi_format& f = d_format;
-        const std::int64_t count = static_cast<std::int64_t>(d_frames.size());
         const std::int64_t channel = 2 * f.trained * d_rows * f.streams;
-        std::int64_t symbols = 0;
-        for (const frame& one : d_frames)
+        std::int64_t symbols = 0, count = 0;
+        each_part([&](const wifi_frame& one) {
             symbols += one.symbols;
+            ++count;
+        });
         const std::int64_t of_symbol = 2 * d_rows * (f.data + f.carriers);
         const std::int64_t of_frame = 2 * f.data * d_rows * f.streams + channel + f.data;
         d_arrays = take_block(symbols * of_symbol + count * of_frame);
@@ -361,12 +435,15 @@ private:
         double* phase = d_phases.data();
         const auto taken = [&to](std::int64_t size) { return (to += size) - size; };
         /* Detectors take vectors and matrices of successive frames together. */
-        for (frame& one : d_frames)
+        each_part([&](wifi_frame& one) {
             one.vectors = taken(2 * f.data * one.symbols * d_rows);
-        for (frame& one : d_frames)
+        });
+        each_part([&](wifi_frame& one) {
             one.whitened = taken(2 * f.data * d_rows * f.streams);
+        });
         std::vector<wifi_frame*> frames;
-        for (frame& one : d_frames) {
+        std::uint8_t* bits = d_bits.data();
+        each_part([&](wifi_frame& one) {
             one.received = taken(2 * d_rows * one.symbols * f.carriers);
             one.least_squares = taken(channel);
             one.signal_b = taken(f.data);
@@ -374,15 +451,31 @@ private:
             channels += channel;
             one.phase = phase;
             phase += one.symbols;
-            one.signal_b_bits =
-                d_bits.data() + (&one - d_frames.data()) * f.signal_b_bits();
+            one.signal_b_bits = bits;
+            bits += f.signal_b_bits();
             frames.push_back(&one);
-        }
+        });
         d_build.demodulate(f, d_rows, frames.data(), count);
     }
 
     /* Decode the received vectors. Return 0 or out_of_memory. */
     std::size_t decode(viterbi_batch& b, stopwatch& watch)
+    {
+        const std::size_t result =
+            d_chain.ldpc ? decode_ldpc(b, watch) : decode_convolutional(b, watch);
+        if (result == out_of_memory)
+            return result;
+        const bool complete =
+            std::all_of(d_payloads.begin(), d_payloads.end(), [](const payload& p) {
+                return p.mpdus.complete;
+            });
+        if (complete && !d_keep)
+            d_arrays.reset();
+        d_seconds[2] += watch.lap();
+        return 0;
+    }
+
+    std::size_t decode_convolutional(viterbi_batch& b, stopwatch& watch)
     {
         const frame_decoder& decoder = *d_chain.decoder;
         std::vector<std::int64_t> counts;
@@ -393,59 +486,186 @@ private:
             bits += decoder.decoded(f.count);
         }
         /* Each frame overwrites what the one before wrote behind its last used bit. */
-        scratch<std::int8_t> rounded(integers + decoder.written(d_frames.back().symbols));
+        scratch<std::int8_t> rounded(integers +
+                                     decoder.written(d_frames.back().all_symbols));
         std::int8_t* to = rounded.data();
-        /* A single thread takes few frames at a time, so that LLRs stay in the cache.
-         * Four frames of 48, 52 or 108 carriers fill lanes of 16. */
-        const std::size_t most = b.threads > 1 ? d_frames.size() : 4;
-        for (std::size_t i = 0, end = 0; i < d_frames.size(); i = end) {
-            while (end < d_frames.size() && end - i < most &&
-                   d_frames[end].symbols == d_frames[i].symbols)
-                ++end;
-            if (detect(i, end, b, watch, to) == out_of_memory)
-                return out_of_memory;
-        }
+        if (detect_all(b, watch, [&](const frame& f, const frame_llrs& llr) {
+                decoder.round(llr, f.count, to);
+                to += decoder.integers(f.count);
+            }) == out_of_memory)
+            return out_of_memory;
         scratch<std::uint8_t> found(bits);
         if (decoder.run(rounded.data(), counts, found.data(), b) == out_of_memory)
             return out_of_memory;
         const std::uint8_t* from = found.data();
-        bool complete = true;
         for (std::size_t i = 0; i < d_frames.size(); ++i) {
             const std::int64_t given = decoder.decoded(counts[i]);
             d_payloads[i] = descramble(from, given, d_frames[i].sizes);
-            complete = complete && d_payloads[i].mpdus.complete;
             from += given;
         }
-        if (complete && !d_keep)
-            d_arrays.reset();
+        return 0;
+    }
+
+    std::size_t decode_ldpc(const viterbi_batch& b, stopwatch& watch)
+    {
+        /* Codewords of one length lie together. */
+        std::map<std::int64_t, std::vector<float>> words;
+        std::map<std::int64_t, std::int64_t> counts;
+        std::vector<std::int64_t> begin;
+        for (const frame& f : d_frames) {
+            std::int64_t& count = counts[f.codewords.length];
+            begin.push_back(count * f.codewords.length);
+            count += f.codewords.count;
+        }
+        for (const auto& [length, count] : counts)
+            words[length].resize(count * length);
+        const auto own = [&](const frame& f) {
+            return words[f.codewords.length].data() + begin[&f - d_frames.data()];
+        };
+        if (detect_all(b, watch, [&](const frame& f, const frame_llrs& llr) {
+                d_chain.ldpc->recover(llr, f.codewords, own(f));
+            }) == out_of_memory)
+            return out_of_memory;
+        for (auto& [length, all] : words)
+            if (d_chain.ldpc->run(length, counts[length], all.data(), b) == out_of_memory)
+                return out_of_memory;
+        for (std::size_t i = 0; i < d_frames.size(); ++i) {
+            const frame& f = d_frames[i];
+            scratch<std::uint8_t> found(f.sizes.size);
+            d_chain.ldpc->decide(f.codewords, own(f), found.data());
+            d_payloads[i] = descramble(found.data(), f.sizes.size, f.sizes);
+        }
+        return 0;
+    }
+
+    /* Detect all frames, and call use(frame, its LLRs) for each. Return 0 or
+     * out_of_memory. */
+    template <typename Use>
+    std::size_t detect_all(const viterbi_batch& b, stopwatch& watch, Use use)
+    {
+        /* A single thread takes few frames at a time, so that LLRs stay in the cache.
+         * Four frames of 48, 52 or 108 carriers fill lanes of 16. */
+        const std::size_t most = b.threads > 1 ? d_frames.size() : 4;
+        for (std::size_t i = 0, end = 0; i < d_frames.size(); i = end) {
+            const auto together = [&](const frame& f) {
+                return f.parts.empty() && d_frames[i].parts.empty() &&
+                       f.all_symbols == d_frames[i].all_symbols;
+            };
+            end = i + 1;
+            while (end < d_frames.size() && end - i < most && together(d_frames[end]))
+                ++end;
+            if (detect(i, end, b, watch, use) == out_of_memory)
+                return out_of_memory;
+        }
+        return 0;
+    }
+
+    /* Detect frames [i, end), which have equal numbers of symbols, or one frame with
+     * parts. */
+    template <typename Use>
+    std::size_t
+    detect(std::size_t i, std::size_t end, const viterbi_batch& b, stopwatch& watch, Use use)
+    {
+        const arrangement& arranged = *d_chain.arranged;
+        const std::int64_t symbols = d_frames[i].all_symbols, data = d_format.data;
+        const std::int64_t bits =
+            d_chain.detector->shape().num_llr / (arranged.stbc ? 2 : 1);
+        const std::int64_t of_frame = data * symbols * bits;
+        scratch<float> llr((end - i) * of_frame);
+        if (d_frames[i].parts.empty()) {
+            if (detect_vectors(&d_frames[i], end - i, b, llr.data()) == out_of_memory)
+                return out_of_memory;
+        } else {
+            const auto take = [&](wifi_frame& part) {
+                const std::int64_t size = part.symbols * bits;
+                scratch<float> own(data * size);
+                if (detect_vectors(&part, 1, b, own.data()) == out_of_memory)
+                    return out_of_memory;
+                for (std::int64_t k = 0; k < data; ++k)
+                    std::copy_n(own.data() + k * size,
+                                size,
+                                llr.data() + (k * symbols + part.first_symbol) * bits);
+                return std::size_t{ 0 };
+            };
+            if (take(d_frames[i]) == out_of_memory)
+                return out_of_memory;
+            for (wifi_frame& part : d_frames[i].parts)
+                if (take(part) == out_of_memory)
+                    return out_of_memory;
+        }
+        d_seconds[1] += watch.lap();
+        for (std::size_t j = i; j < end; ++j) {
+            float* own = llr.data() + (j - i) * of_frame;
+            const std::int64_t points =
+                arranged.sign.size() ? arranged.add_copies(own, data, symbols) : data;
+            use(d_frames[j],
+                frame_llrs{ own, points, symbols, bits, d_frames[j].last });
+        }
         d_seconds[2] += watch.lap();
         return 0;
     }
 
-    /* Detect frames [i, end), which have equal numbers of symbols, and append their LLRs
-     * as integers. Return 0 or out_of_memory. */
-    std::size_t detect(std::size_t i,
-                       std::size_t end,
-                       const viterbi_batch& b,
-                       stopwatch& watch,
-                       std::int8_t*& to)
+    /* Set the error vectors of streams with a space-time block code. */
+    void pair_errors(wifi_frame& f, const float* y, const float* h) const
     {
-        const std::int64_t symbols = d_frames[i].symbols;
-        const std::int64_t bits = d_chain.detector->shape().num_llr;
-        const std::int64_t vectors = d_format.data * symbols;
-        scratch<float> noise((end - i) * vectors);
-        scratch<float> llr((end - i) * vectors * bits);
-        for (std::size_t j = i; j < end; ++j)
-            std::fill_n(noise.data() + (j - i) * vectors,
-                        vectors,
-                        static_cast<float>(d_frames[j].noise_var));
+        const int columns = static_cast<int>(2 * d_chain.arranged->streams);
+        const std::vector<std::int64_t> sides(columns, d_format.sides[0]);
+        float error[wifi_max_columns];
+        d_build.errors({ d_format.data,
+                         f.symbols / 2,
+                         static_cast<int>(2 * d_rows),
+                         columns,
+                         sides.data(),
+                         y,
+                         h,
+                         static_cast<float>(f.noise_var),
+                         error });
+        for (int i = 0; i < columns / 2; ++i)
+            f.error[i] = (error[2 * i] + error[2 * i + 1]) / 2;
+    }
+
+    /* Detect frames with equal numbers of symbols, whose vectors and matrices follow each
+     * other. Write LLRs: frames x carriers x symbols x bits. */
+    template <typename Frame>
+    std::size_t detect_vectors(Frame* frames,
+                               std::size_t count,
+                               const viterbi_batch& b,
+                               float* llr)
+    {
+        const arrangement& arranged = *d_chain.arranged;
+        const std::int64_t pair = arranged.stbc ? 2 : 1;
+        const std::int64_t matrices = count * d_format.data,
+                           vectors = frames->symbols / pair;
+        const std::int64_t of_pair = d_chain.detector->shape().num_llr;
+        const float *y = frames->vectors, *h = frames->whitened;
+        scratch<float> stacked(
+            pair > 1 ? 2 * matrices * d_rows * (frames->symbols + 4 * arranged.streams)
+                     : 0);
+        scratch<float> paired(pair > 1 ? matrices * vectors * of_pair : 0);
+        if (pair > 1) {
+            float* const to = stacked.data();
+            float* const channel = to + 2 * matrices * d_rows * frames->symbols;
+            arranged.pair(y, matrices, frames->symbols, d_rows, to);
+            arranged.pair_channel(h, matrices, d_rows, channel);
+            y = to;
+            h = channel;
+            for (std::size_t j = 0; j < count; ++j)
+                pair_errors(frames[j],
+                            y + 2 * j * d_format.data * frames->symbols * d_rows,
+                            h + 2 * j * d_format.data * 4 * d_rows * arranged.streams);
+        }
+        scratch<float> noise(matrices * vectors);
+        for (std::size_t j = 0; j < count; ++j)
+            std::fill_n(noise.data() + j * d_format.data * vectors,
+                        d_format.data * vectors,
+                        static_cast<float>(frames[j].noise_var));
         batch detected{};
-        detected.n = (end - i) * vectors;
-        detected.y = d_frames[i].vectors;
-        detected.h = d_frames[i].whitened;
+        detected.n = matrices * vectors;
+        detected.y = y;
+        detected.h = h;
         detected.noise_var = noise.data();
-        detected.llr = llr.data();
-        detected.per_channel = static_cast<std::size_t>(symbols);
+        detected.llr = pair > 1 ? paired.data() : llr;
+        detected.per_channel = static_cast<std::size_t>(vectors);
         detected.noise_per_vector = true;
         detected.int8_scale = 1;
         detected.threads = b.threads;
@@ -453,17 +673,18 @@ private:
         detected.stop_context = b.stop_context;
         if (d_chain.detector->run(detected) == out_of_memory)
             return out_of_memory;
-        d_seconds[1] += watch.lap();
-        const float* from = llr.data();
-        for (std::size_t j = i; j < end; ++j, from += vectors * bits) {
-            d_chain.decoder->round(
-                { from, d_format.data, symbols, bits }, d_frames[j].count, to);
-            to += d_chain.decoder->integers(d_frames[j].count);
-        }
-        d_seconds[2] += watch.lap();
+        if (pair > 1)
+            arranged.unpair(paired.data(), matrices, vectors, llr);
         return 0;
     }
 };
+
+/* Return an object as one of a class, or null if it is of another one. */
+template <typename Class>
+const Class* given(const py::object& object)
+{
+    return py::isinstance<Class>(object) ? object.cast<const Class*>() : nullptr;
+}
 
 } // namespace
 
@@ -474,9 +695,12 @@ void bind_wifi_demodulator(py::module_& m)
         .def("report", &demodulation::report, py::arg("frame"))
         .def("arrays", &demodulation::arrays, py::arg("frame"));
     py::class_<demodulator>(m, "Demodulator", py::module_local())
-        .def(py::init<const py::dict&, std::shared_ptr<smoother>>(),
+        .def(py::init<const py::dict&,
+                      std::shared_ptr<smoother>,
+                      std::shared_ptr<smoother>>(),
              py::arg("format"),
-             py::arg("smoother"))
+             py::arg("smoother"),
+             py::arg("refined"))
         .def("refine",
              &demodulator::refine,
              py::arg("received"),
@@ -496,6 +720,7 @@ void bind_wifi_demodulator(py::module_& m)
                std::optional<complex_array> white,
                const py::object& detector,
                const py::object& decoder,
+               const py::object& arranged,
                int threads,
                bool keep,
                const std::string& isa) {
@@ -508,11 +733,13 @@ void bind_wifi_demodulator(py::module_& m)
                     sizes,
                     std::move(white),
                     decoding_chain{ detector.cast<const cpu_detector*>(),
-                                    decoder.cast<const frame_decoder*>(),
+                                    arranged.cast<const arrangement*>(),
+                                    given<frame_decoder>(decoder),
+                                    given<ldpc_frame_decoder>(decoder),
                                     threads },
                     keep,
                     isa,
-                    py::make_tuple(self, detector, decoder));
+                    py::make_tuple(self, detector, decoder, arranged));
             },
             py::arg("samples").noconvert(),
             py::kw_only(),
@@ -523,6 +750,7 @@ void bind_wifi_demodulator(py::module_& m)
             py::arg("white") = py::none(),
             py::arg("detector") = py::none(),
             py::arg("decoder") = py::none(),
+            py::arg("arranged") = py::none(),
             py::arg("threads") = 1,
             py::arg("keep") = false,
             py::arg("isa") = "auto");

@@ -37,6 +37,8 @@ void bind_wifi_headers(py::module_& m)
     kinds["second_turned"] = +wifi_second_turned;
     kinds["third_turned"] = +wifi_third_turned;
     kinds["repeated"] = +wifi_repeated;
+    kinds["he_signal"] = +wifi_he_signal;
+    kinds["he_extended"] = +wifi_he_extended;
     m.attr("signal_kinds") = kinds;
     py::class_<header_reader, std::shared_ptr<header_reader>>(
         m, "HeaderReader", py::module_local())
@@ -47,6 +49,7 @@ void bind_wifi_headers(py::module_& m)
                          const long_array& pilots,
                          const float_array& pilot_signs,
                          const long_array& order,
+                         const long_array& he_order,
                          const double_array& distance,
                          const long_array& windows,
                          const std::string& isa) {
@@ -54,7 +57,12 @@ void bind_wifi_headers(py::module_& m)
                      new header_reader{ fft,
                                         sequence,
                                         std::move(channels),
-                                        { data, pilots, pilot_signs, order, distance },
+                                        { data,
+                                          pilots,
+                                          pilot_signs,
+                                          order,
+                                          he_order,
+                                          distance },
                                         windows,
                                         find_wifi(isa) });
              }),
@@ -66,6 +74,7 @@ void bind_wifi_headers(py::module_& m)
              py::arg("pilots"),
              py::arg("pilot_signs"),
              py::arg("order"),
+             py::arg("he_order"),
              py::arg("distance"),
              py::arg("windows"),
              py::arg("isa") = "auto")

@@ -10,14 +10,13 @@ namespace mimopack {
 struct signal_layout {
     long_array data, pilots;
     float_array pilot_signs;
-    long_array order;
+    long_array order, he_order;
     double_array distance;
 
     wifi_signal_layout plan() const
     {
-        return {
-            data.data(), pilots.data(), pilot_signs.data(), order.data(), distance.data()
-        };
+        return { data.data(),  pilots.data(),   pilot_signs.data(),
+                 order.data(), he_order.data(), distance.data() };
     }
 };
 
@@ -27,7 +26,7 @@ struct header_reader {
     float_array sequence;
     std::shared_ptr<smoother> channels;
     signal_layout layout;
-    long_array windows; /* header_windows, from the first half of the L-LTF on */
+    long_array windows; /* he_windows, from the first half of the L-LTF on */
     const wifi_build& build;
 
     /* Read the headers of preambles in the same parts of the band. white: see

@@ -53,6 +53,8 @@ std::shared_ptr<const smoother::filter> smoother::make(int width, int level) con
 
 smoother::smoother(const long_array& k,
                    const long_array& wanted,
+                   int density,
+                   int apart,
                    const double_array& delay,
                    const complex_array& transform,
                    const wifi_delay_rules& rules,
@@ -63,8 +65,9 @@ smoother::smoother(const long_array& k,
       d_re(padded(py::object(transform.attr("real")), false)),
       d_im(padded(py::object(transform.attr("imag")), false)),
       d_plan{ k.size(),        wanted.size(),  delay.size(), d_k.data(),
-              d_wanted.data(), d_delay.data(), d_re.data(),  d_im.data(),
-              rules,           &find,          this },
+              d_wanted.data(), density,        apart,        d_delay.data(),
+              d_re.data(),     d_im.data(),    rules,        &find,
+              this },
       d_make(std::move(make))
 {
 }
@@ -94,6 +97,8 @@ void bind_wifi_smoother(py::module_& m)
     py::class_<smoother, std::shared_ptr<smoother>>(m, "Smoother", py::module_local())
         .def(py::init([](const long_array& k,
                          const long_array& wanted,
+                         int density,
+                         int apart,
                          const double_array& delay,
                          const complex_array& transform,
                          double lobe,
@@ -108,11 +113,13 @@ void bind_wifi_smoother(py::module_& m)
                                                   margin_per_db, sidelobe, step,
                                                   step_db };
                  return std::make_shared<smoother>(
-                     k, wanted, delay, transform, rules, std::move(make));
+                     k, wanted, density, apart, delay, transform, rules, std::move(make));
              }),
              py::kw_only(),
              py::arg("k"),
              py::arg("wanted"),
+             py::arg("density"),
+             py::arg("apart"),
              py::arg("delay"),
              py::arg("transform"),
              py::arg("lobe"),

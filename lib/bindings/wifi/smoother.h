@@ -14,10 +14,13 @@ namespace mimopack {
 class smoother
 {
 public:
-    /* k, wanted: numbers of the given and the wanted subcarriers; transform (carriers,
-     * delays): to the delays; make: see _filter in wifi/smoothing.py */
+    /* k, wanted: numbers of the given and the wanted subcarriers; density, apart: see
+     * wifi_smoother; transform (carriers, delays): to the delays; make: see _filter in
+     * wifi/smoothing.py */
     smoother(const long_array& k,
              const long_array& wanted,
+             int density,
+             int apart,
              const double_array& delay,
              const complex_array& transform,
              const wifi_delay_rules& rules,

@@ -54,7 +54,7 @@ class wifi_channel_estimator(sample_block):
             error of the channel estimate.
         ``wifi_frame``: dictionary for ``wifi_llr_decoder``: num_vectors (number of items),
             noise_var, start, num_samples, sample_rate, frequency, cfo_hz, snr_db and the other
-            facts of ``wifi.ReceivedFrame``, format ("non-ht", "ht" or "vht"), the fields of the
+            facts of ``wifi.ReceivedFrame``, format (such as "vht"), the fields of the
             format with the prefix ``format_``, rx_time if known, nested (whether the frame began
             inside another frame), and sig_b (VHT-SIG-B, a byte for each bit).
 

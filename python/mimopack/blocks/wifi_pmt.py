@@ -22,9 +22,11 @@ from .fec_encoder import pdu_parts
 from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
+_FORMATS |= dict.fromkeys(("he-su", "he-er-su"), formats.HE)
 _FIELD = "format_"    # prefix of the arguments of a format
 _OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
                                          for field in fields(kind))))
+_RU = _FIELD + "ru"
 _ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
 _OF_ANNOUNCED = dict.fromkeys(_ANNOUNCED + field.name for field in fields_of("announced"))
 # Keys of a found frame that are neither of its format nor announced, and their types.
@@ -100,7 +102,7 @@ def found_to_pmt(found, sample_rate, **extra):
         values |= {"format": f.name, "mcs": f.mcs, "num_streams": f.num_streams,
                    "bandwidth_mhz": float(f.bandwidth_mhz * min(1.0, sample_rate / 20e6)),
                    "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
-        values |= {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
+        values |= _arguments(f)
     values |= {_ANNOUNCED + name: value for name, value in found.announced.items()}
     return to_pdu(values | extra, found.samples)
 
@@ -126,8 +128,15 @@ def vectors_to_pmt(vectors, **extra):
 
 @lru_cache(maxsize=1024)
 def _format_to_pmt(f):
+    return to_pmt_dict({"format": f.name, **_arguments(f)})
+
+
+def _arguments(f):
+    """Return the arguments of a format's class, with a resource unit as a text "size/index"."""
     values = {_FIELD + field.name: getattr(f, field.name) for field in fields(f)}
-    return to_pmt_dict({"format": f.name, **values})
+    if _RU in values:
+        values[_RU] = "{}/{}".format(*values[_RU])
+    return values
 
 
 def vectors_from_pmt(message):
@@ -213,7 +222,8 @@ def _format(values):
     arguments = tuple((key, values[key]) for key in _OF_FORMAT
                       if key in values and key != "format")
     # Do not show a value: a deeply nested one would exhaust the stack.
-    if not all(isinstance(value, (bool, int, str)) for value in (name, *dict(arguments).values())):
+    if not all(isinstance(value, (bool, int, float, str))
+               for value in (name, *dict(arguments).values())):
         raise ValueError("format: got a wrong type, must be numbers, flags or text")
     if name not in _FORMATS:
         raise ValueError(f"format: got an unknown value, allowed are {', '.join(_FORMATS)}")
@@ -222,9 +232,12 @@ def _format(values):
 
 @lru_cache(maxsize=1024)
 def _format_of(name, arguments):
+    values = dict(arguments)
     try:
-        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in arguments})
-    except TypeError as error:
+        if _RU in values:
+            values[_RU] = tuple(map(int, values[_RU].split("/")))
+        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in values.items()})
+    except (AttributeError, TypeError) as error:
         raise ValueError(f"format: {error}") from error
 
 

@@ -125,6 +125,8 @@ class ChannelEstimator:
 
     def _refusal(self, f):
         """Return why frames of a format are not demodulated; "" if they are."""
+        if f.midamble:
+            return "midambles, which the open chain does not take"
         others = self.num_streams is not None and (
             f.num_streams != self.num_streams or f.stbc or f.plan.copies > 1)
         if others or self.constellation not in (None, f.constellation):

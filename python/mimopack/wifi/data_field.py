@@ -11,14 +11,17 @@ import numpy as np
 from .. import _core, coding
 from ..coding import ConvolutionalCode, ldpc, scramble, scrambler_sequence, seed_from_service
 from ..coding.convolutional import LARGEST_MEAN
+from ..coding.ldpc.standards import WIFI_LENGTHS
+from ..coding.ldpc.standards import wifi as wifi_code
 from . import mac
 from .formats.base import SERVICE, TAIL
-from .interleaving import bit_order, order_of
-from .points import to_symbols
+from .interleaving import bit_order, dual_carriers_of, order_of
+from .points import copies_combined, to_symbols
 from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
+LDPC_FACTOR = 0.8    # of :class:`coding.ldpc.LdpcDecoder`
 # {the first seven scrambled bits, a byte for each: scrambler seed}
 _SEED_OF = {start.astype(np.uint8).tobytes(): seed_from_service(start)
             for start in np.arange(128)[:, None] >> np.arange(7) & 1}
@@ -66,6 +69,8 @@ class DataField:
             time. None makes a new dictionary.
 
     Attributes:
+        filled: int64, places among the bits of all symbols that the code fills; None if it fills
+            all.
         order: int64, position at which each coded bit of a symbol is sent, see
             :func:`interleaving.bit_order`.
         source: int64, coded bit that is sent at each position, the inverse of ``order``.
@@ -77,6 +82,7 @@ class DataField:
         self.order = order_of(f)
         self.source = np.argsort(self.order)
         self._threads = threads
+        self.filled = _filled(f)
         if f.coding == "ldpc":
             self._matching = f.ldpc_matching
             name = f"wifi:{self._matching.code.num_bits}:{f.code_rate}"
@@ -144,23 +150,16 @@ class DataField:
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
     def _in_symbols(self, coded):
-        """Divide coded bits (n, bits) into symbols, with zeros where a symbol is not full.
+        """Return coded bits (n, bits) as (n, num_symbols, N_CBPS).
 
-        The last symbol of an HE frame, or its last two with a space-time block code, may hold fewer
-        coded bits (post-FEC padding). At rate 1/2, an odd number of positions in a symbol leaves
-        one without a bit of the convolutional code (802.11ax-2021 §27.3.12.5.1).
+        Bits that the code does not fill are 0 (post-FEC padding).
         """
-        f = self.frame_format
-        size, last = f.coded_bits_per_symbol, f.last_coded_bits
-        if last == size and coded.shape[1] == f.num_symbols * size:
-            return coded.reshape(len(coded), f.num_symbols, size)
-        full, block = f.num_symbols - f.symbols_per_code_block, f.symbols_per_code_block
-        used = self._code.coded_length(f.data_bits_per_symbol) if f.coding == "bcc" else size
-        out = np.zeros((len(coded), f.num_symbols, size), np.uint8)
-        out[:, :full, :used] = coded[:, :full * used].reshape(len(coded), full, used)
-        rest = coded[:, full * used:].reshape(len(coded), block, -1)
-        out[:, full:, :rest.shape[2]] = rest
-        return out
+        f, n = self.frame_format, len(coded)
+        if self.filled is None:
+            return coded.reshape(n, f.num_symbols, -1)
+        out = np.zeros((n, f.num_symbols * f.coded_bits_per_symbol), np.uint8)
+        out[:, self.filled] = coded.reshape(n, -1)
+        return out.reshape(n, f.num_symbols, -1)
 
     def decode(self, llr):
         """Decode the LLRs of frames into PSDUs.
@@ -169,7 +168,8 @@ class DataField:
             llr: float32, ln P(1)/P(0) of the coded bits. The shape is (n, num_symbols, num_data *
                 num_streams * m) in the order of :meth:`encode`, or (n, num_data, num_symbols,
                 num_streams * m) in the order of detectors. With a space-time block code, the latter
-                is (n, num_data, num_symbols / 2, 2 * num_streams * m). A value that is not finite
+                is (n, num_data, num_symbols / 2, 2 * num_streams * m). With dual carrier
+                modulation, the former has half as many subcarriers. A value that is not finite
                 counts as an erasure.
 
         Returns:
@@ -179,23 +179,28 @@ class DataField:
             ValueError: ``llr`` has neither of these shapes.
         """
         f = self.frame_format
-        symbols, carriers, bits = f.num_symbols, f.plan.num_data, self.order.size
+        symbols, carriers, bits = f.num_symbols, f.plan.num_data, sum(f.stream_bits)
         block = f.symbols_per_code_block
-        shapes = ((symbols, bits), (carriers, symbols // block, block * bits // carriers))
+        shapes = ((symbols, self.order.size), (carriers, symbols // block, block * bits))
         if llr.shape[1:] not in shapes:
             first, second = (", ".join(map(str, shape)) for shape in shapes)
             raise ValueError(f"llr: got shape {llr.shape}, must be (n, {first}) or (n, {second})")
+        if llr.ndim == 4:
+            llr = copies_combined(llr, f)
         if llr.ndim == 4 and (f.stbc or f.coding == "ldpc"):
             llr = to_symbols(llr, f)
         if f.coding == "ldpc":
             coded = np.take(llr, self.order, axis=2).reshape(len(llr), -1)
+            if self.filled is not None:
+                coded = coded[:, self.filled]
             coded[~np.isfinite(coded)] = 0
             self.decoder.decode(np.ascontiguousarray(coded, np.float32))
             return self.payloads(self.decoder.bits, self.decoder.found.tolist())
         llr = np.ascontiguousarray(llr if llr.ndim == 4 else llr[:, None], np.float32)
         # The decoder stops after the tail: only zeros or padding follow it.
         count = self._end // f.num_encoders - TAIL
-        return self.payloads(viterbi_decoder(f).decode(llr, count=count, threads=self._threads))
+        return self.payloads(viterbi_decoder(f).decode(
+            llr, count=count, last=f.sizes[5], threads=self._threads))
 
     def payloads(self, scrambled, holds=None):
         """Descramble frames.
@@ -261,30 +266,75 @@ def viterbi_decoder(frame_format):
     """Return the C++ decoder of the convolutional code of frames; threads may share it."""
     f = frame_format
     return _viterbi_decoder(f.num_points, f.num_streams, f.stream_bits, f.num_encoders,
-                            f.code_rate)
+                            f.code_rate, f.sent_coded_bits, f.symbols_per_code_block)
 
 
 @lru_cache(maxsize=256)
-def _viterbi_decoder(num_data, num_streams, stream_bits, encoders, rate):
-    order = bit_order(num_data, num_streams, stream_bits, encoders)
-    return _core.wifi.FrameDecoder(source=order, rate=rate, encoders=encoders,
-                                   largest_mean=LARGEST_MEAN)
+def _viterbi_decoder(num_points, num_streams, stream_bits, encoders, rate, sent, block):
+    order = bit_order(num_points, num_streams, stream_bits, encoders)
+    return _core.wifi.FrameDecoder(source=order, rate=rate, encoders=encoders, sent=sent,
+                                   block=block, largest_mean=LARGEST_MEAN)
+
+
+def _filled(f):
+    """Return the places of the coded bits among those of all symbols; None if these are all.
+
+    The last symbol of an HE frame may hold fewer coded bits, as may both symbols of its last
+    space-time block. At rate 1/2, an odd number of bits in a symbol leaves one without a coded bit
+    of the convolutional code (802.11ax-2021 §27.3.12.5.1).
+    """
+    whole, block, sent = f.coded_bits_per_symbol, f.symbols_per_code_block, f.sent_coded_bits
+    last = min(f.last_coded_bits, sent)
+    if last == whole:
+        return None
+    filled = np.zeros((f.num_symbols, whole), bool)
+    filled[:-block, :sent] = True
+    filled[-block:, :last] = True
+    return np.flatnonzero(filled)
 
 
 def demodulate_and_decode(frame_format, detector):
     """Return the arguments of ``_core.wifi.Demodulator.begin`` that let it decode frames too.
 
-    The result is empty if some step has no C++: the detector, the LDPC code, or vectors that are
-    arranged for a space-time block code or for copies of a duplicate frame.
+    The result is empty if some step has no C++: a detector in Python, or vectors that are arranged
+    for copies of a duplicate frame.
 
     Args:
         frame_format: a format of the frames' kind.
         detector: the detector; None only demodulates.
     """
     f, core = frame_format, getattr(detector, "core", None)
-    if core is None or not f.num_symbols or f.coding != "bcc" or f.stbc or f.plan.copies > 1:
+    if core is None or not f.num_symbols or f.plan.copies > 1:
         return {}
-    return {"detector": core, "decoder": viterbi_decoder(f)}
+    return {"detector": core, "arranged": _arrangement(f),
+            "decoder": viterbi_decoder(f) if f.coding == "bcc" else _ldpc_decoder(f)}
+
+
+def _arrangement(f):
+    """Return how vectors and LLRs of a format are arranged, ``_core.wifi.Arrangement``."""
+    place, sign = dual_carriers_of(f) if f.dcm else (
+        np.empty(0, int), np.empty((0, 0), np.float32))
+    return _core.wifi.Arrangement(
+        streams=f.num_streams, bits=f.bits_per_carrier, stbc=f.stbc, segments=f.segments,
+        place=place, sign=np.ascontiguousarray(sign))
+
+
+def _ldpc_decoder(f):
+    return _core.wifi.LdpcFrameDecoder(
+        source=order_of(f), sent=f.sent_coded_bits, block=f.symbols_per_code_block,
+        codes=_ldpc_codes(f.code_rate), iterations=LDPC_ITERATIONS, factor=LDPC_FACTOR)
+
+
+@lru_cache
+def _ldpc_codes(rate):
+    """Return {length: (information bits, ones before each check, their columns)} of a rate."""
+    codes = {}
+    for length in WIFI_LENGTHS:
+        code = wifi_code(length, rate)
+        rows, columns = code.checks()
+        first = np.append(0, np.cumsum(np.bincount(rows, minlength=code.num_checks)))
+        codes[length] = code.num_info, first.tolist(), columns.tolist()
+    return codes
 
 
 def seed_of(service):

@@ -31,6 +31,7 @@ from .points import (
     in_time,
     known_points,
     mmse_points,
+    with_padding,
 )
 from .stage_timer import StageTimer
 from .whitening import factors, noise_covariance
@@ -244,7 +245,9 @@ class FrameDecoder:
         payload, *results = begun.task.report(i)
         if payload is None and setup.detector is not None:    # some step has no C++
             return None
-        if payload is not None and not payload[2] and self._improves:
+        # Midambles give each part of a frame a channel of its own, which further passes ignore.
+        if (payload is not None and not payload[2] and self._improves
+                and not begun.group[i].format.midamble):
             return None
         self._complete(report, begun, i, payload, *results)
         if payload is None:    # demodulated only
@@ -355,10 +358,12 @@ class FrameDecoder:
                     detector = self._detector(f, rows)
                 except _Refused as refused:
                     refusal = str(refused)
+            steps = demodulate_and_decode(f, detector)
+            if f.midamble and detector is not None and not steps:
+                detector, refusal = None, "midambles, but the detector is not in C++"
             turn = self.settings.sample_rate / (2 * np.pi * f.symbol * self.settings.scale)
             _keep(self._setups, kind, _Setup(
-                demodulator, detector, _label(detector), refusal, turn,
-                demodulate_and_decode(f, detector)))
+                demodulator, detector, _label(detector), refusal, turn, steps))
         return self._setups[kind]
 
     def _whitened(self, group, demodulator):
@@ -408,8 +413,9 @@ class FrameDecoder:
             try:
                 # Decoded bits serve as further training.
                 coded = field.code(np.stack([payloads[i].scrambled for i in left]))
-                refined = demodulator.refine(demodulated.take(left),
-                                             known_points(f, coded, field.source))
+                taken = demodulated.take(left)
+                coded = with_padding(coded, field, taken)
+                refined = demodulator.refine(taken, known_points(f, coded, field.source))
                 self._timer.end("demodulation")
                 decoded = self._decoded(refined, setup.detector, field,
                                         [payloads[i] for i in left])
@@ -431,7 +437,7 @@ class FrameDecoder:
         """Return the reports of frames of one format."""
         d, group = demodulated, [begun.group[i] for i in indices]
         f = group[0].format
-        evm, fft = _evm(f, d), carriers.FFT_20 * self.settings.scale
+        evm, fft = _evm(f, d), carriers.FFT_20 * f.density * self.settings.scale
         states = [(channel / fft, noise / fft**2, _core.wifi.condition(channel, noise))
                   for channel, noise in zip(d.channel, d.noise, strict=True)]
         symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)

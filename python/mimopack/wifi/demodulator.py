@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from .. import _core
-from . import carriers, signal_fields, training
-from .formats import VHT, NonHT
+from . import carriers, he_tables, signal_fields, training
+from .formats import HE, HT, VHT, NonHT
 from .points import axes_of, space_time_blocks
 from .smoothing import smoother
 
@@ -100,8 +100,9 @@ class Demodulator:
 
     Args:
         frame_format: :class:`formats.FrameFormat`; all frames share its ``kind``.
-        scale: FFT size divided by 64: 1, 2 or 4.
-        centre: subcarrier index of the channel's centre in the band of the samples.
+        scale: sample rate over 20 MS/s: 1, 2 or 4.
+        centre: subcarrier index of the channel's centre in the band of the samples, in steps of
+            312.5 kHz.
         smoothing: whether to smooth channel estimates at all.
 
     Attributes:
@@ -112,33 +113,58 @@ class Demodulator:
     def __init__(self, frame_format, scale, centre=0, smoothing=True):
         f = self.format = frame_format
         self._scale = scale
-        self._fft = carriers.FFT_20 * scale
+        self._fft = carriers.FFT_20 * f.density * scale
+        self._centre = centre
         self._smoothing = smoothing and f.smoothing
         plan, streams = f.plan, f.num_space_time_streams
         self._non_ht = isinstance(f, NonHT)
-        self._ltf_k = (plan if self._non_ht else carriers.high_throughput(f.bandwidth_mhz)).used
-        # Cyclic shifts and phase rotations of each stream, (carriers, N_STS).
-        turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
-        if self._non_ht:
-            sequence = training.legacy_long_training(f.bandwidth_mhz)
+        # Subcarriers with a channel, and those of the training fields.
+        if isinstance(f, VHT | HT):
+            self._ltf_k = carriers.high_throughput(f.bandwidth_mhz).used
         else:
-            sequence = training.long_training(f.bandwidth_mhz)
-            turn = turn * training.cyclic_shift(self._ltf_k, training.STREAM_ADVANCE[streams])
+            self._ltf_k = plan.used
+        # Cyclic shifts and phase rotations of each stream, (carriers, N_STS).
+        turn = np.ones((self._ltf_k.size, 1))
+        if not isinstance(f, HE):
+            turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
+        sequence = self._sequence()
+        if not self._non_ht:
+            turn = turn * training.cyclic_shift(self._ltf_k, training.STREAM_ADVANCE[streams],
+                                                carriers.FFT_20 * f.density)
         self._turn = turn.astype(np.complex64, "C")
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
-        # VHT pilots train only the sum over the streams.
-        self._sums = isinstance(f, VHT) and streams > 1
+        # The pilots of VHT and HE train only the sum over the streams.
+        self._sums = isinstance(f, VHT | HE) and streams > 1
         # Samples at 20 MS/s from the first L-LTF window to the window of the first data symbol.
         self._data_start = f.data_start + f.guard - _LTF
-        self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % self._fft
+        self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % (
+            carriers.FFT_20 * scale)
         trained = np.ones(self._ltf_k.size, bool)
         at_pilots = np.searchsorted(self._ltf_k, plan.pilots)
         trained[at_pilots] = not self._sums
-        self._trained = None if trained.all() else np.flatnonzero(trained)
-        self._smoother = smoother(tuple(self._ltf_k[trained].tolist()),
-                                  tuple(self._ltf_k.tolist()), f.bandwidth_mhz)
+        self._refined, self._refined_here = self._smoother_of(trained)
+        self._smoother, self._trained_here = self._smoother_of(trained & (sequence != 0))
         self.plan = self._plan(sequence, at_pilots, centre)
-        self._core = _core.wifi.Demodulator(self.plan, self._smoother)
+        self._core = _core.wifi.Demodulator(self.plan, self._smoother, self._refined)
+
+    def _sequence(self):
+        """Return the training sequence at the subcarriers with a channel; 0 without training."""
+        f = self.format
+        if self._non_ht:
+            return training.legacy_long_training(f.bandwidth_mhz)
+        if isinstance(f, HE):
+            return he_tables.long_training_of(f.bandwidth_mhz, f.ltf, self._ltf_k)
+        return training.long_training(f.bandwidth_mhz)
+
+    def _smoother_of(self, trained):
+        """Return a smoother from some of the subcarriers with a channel to all, and their places.
+
+        The places are None for all subcarriers.
+        """
+        k, f = self._ltf_k, self.format
+        here = None if trained.all() else np.flatnonzero(trained)
+        return smoother(tuple(k[trained].tolist()), tuple(k.tolist()), f.bandwidth_mhz,
+                        f.density), here
 
     def _plan(self, sequence, at_pilots, centre):
         """Return the format's constants for the C++ demodulator."""
@@ -148,13 +174,24 @@ class Demodulator:
         pilots = pilots.reshape(-1, len(plan.pilots), streams)
         starts, mapping, share = np.empty(0, int), np.empty((streams, 0)), 0.5
         if not self._non_ht:
-            starts = f.training_start + training.GUARD - _LTF
+            starts = f.training_start + f.ltf_guard - _LTF
             starts = starts + training.SYMBOL * np.arange(f.num_ltf)
             mapping = training.LTF_MAPPING[:streams, :f.num_ltf] / f.num_ltf
             share = 1 / f.num_ltf
             if self._greenfield:
                 starts = np.append(_HALVES, starts[:-1])
                 share *= (f.num_ltf - 0.5) / f.num_ltf
+        # HE-LTFs may be shorter than data symbols, and their subcarriers stronger.
+        ltf_fft, gain, sounded, bins = self._fft, 1.0, None, (
+            centre * f.density + self._ltf_k) % self._fft
+        if isinstance(f, HE):
+            ltf_fft = self._fft * f.ltf // 4
+            gain = 4 / f.ltf / f.training_gain
+            share *= gain * gain * f.ltf / 4
+            starts = starts[0] + f.ltf_symbol * np.arange(f.num_ltf)
+            if f.ltf < 4:
+                sounded = np.flatnonzero(sequence)
+                bins = (centre * f.ltf + self._ltf_k[sounded] * f.ltf // 4) % ltf_fft
         shared = None
         if self._sums:
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
@@ -163,22 +200,24 @@ class Demodulator:
             order, copies = signal_fields.sig_b_order(f)
         return {
             "sides": axes_of(f, streams),
-            "fft": self._fft, "scale": self._scale, "streams": streams,
+            "fft": self._fft, "legacy_fft": carriers.FFT_20 * self._scale, "ltf_fft": ltf_fft,
+            "scale": self._scale, "streams": streams,
+            "midamble": f.midamble or 0, "midamble_period": f.midamble_period,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
-            "short_gi": f.short_gi, "share": share,
+            "short_gi": f.guard < training.GUARD, "share": share,
             "signal_b": f.signal_b_start + training.GUARD - _LTF if isinstance(f, VHT) else -1,
             "signal_b_copies": copies, "signal_b_order": np.ascontiguousarray(order),
             "signal_b_signs": training.LTF_MAPPING[:streams, 0].astype(np.float32),
-            "legacy_bins": self._legacy_bins, "ltf_bins": (centre + self._ltf_k) % self._fft,
-            "bins": (centre + plan.used) % self._fft, "k": plan.used,
-            "band_k": centre + plan.used, "trained_place": self._in_ltf,
+            "legacy_bins": self._legacy_bins, "ltf_bins": bins, "sounded_place": sounded,
+            "bins": (centre * f.density + plan.used) % self._fft, "k": plan.used,
+            "band_k": centre * f.density + plan.used, "trained_place": self._in_ltf,
             "places": plan.data_index, "pilot_places": plan.pilot_index,
             "pilot_k": np.array(plan.pilots), "pilots": pilots,
             "data_start": self._data_start, "symbol": f.symbol,
             "training_middle": float(self._training_middle()), "turn": self._turn,
-            "untrained": (self._turn.conj() * sequence[:, None]).astype(np.complex64),
+            "untrained": (gain * self._turn.conj() * sequence[:, None]).astype(np.complex64),
             "ltf_starts": starts, "mapping": mapping.astype(np.float32, "C"), "shared": shared,
-            "trained_here": self._trained}
+            "trained_here": self._trained_here, "refined_here": self._refined_here}
 
     @property
     def _greenfield(self):
@@ -254,7 +293,8 @@ class Demodulator:
 
         ``samples`` is as for :meth:`begin`.
         """
-        return samples.spectra(_HALVES * self._scale, self._fft, self._legacy_bins)
+        return samples.spectra(_HALVES * self._scale, carriers.FFT_20 * self._scale,
+                               self._legacy_bins)
 
     def _training_middle(self):
         """Return the middle of the training fields that the channel estimate uses.
@@ -264,10 +304,12 @@ class Demodulator:
         f = self.format
         if self._non_ht:
             return 64
-        fields = training.SYMBOL * (f.num_ltf - 1)
         if f.greenfield:
             return 64 + (f.num_ltf > 1) * (f.training_start - _LTF) / 2
-        return f.training_start + training.GUARD - _LTF + 32 + fields / 2
+        symbol, half = training.SYMBOL, 32
+        if isinstance(f, HE):
+            symbol, half = f.ltf_symbol, carriers.FFT_20 * f.ltf // 2
+        return f.training_start + f.ltf_guard - _LTF + half + symbol * (f.num_ltf - 1) / 2
 
     def _vectors(self, y, channel):
         """Arrange symbols as y (n, num_data, T, R) and channels as h (n, num_data, R, S).

@@ -98,6 +98,7 @@ class Field:
 
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _NAN = float("nan")
+_HE = ("he-su", "he-er-su")
 FIELDS = (
     Field("start", int, "first sample of the short training field",
           "report pdu csi play tag", column=("i8", 0), known=True),
@@ -106,8 +107,8 @@ FIELDS = (
     Field("num_samples", int, "samples in the frame", "report tag", least=1, known=True),
     Field("sample_rate", float, "samples per second", "tag", known=True),
     Field("format", str, "null if the signal fields were not read",
-          "report pdu csi annotation play announced", of="format", column=("S6", ""),
-          choices=("non-ht", "ht", "vht")),
+          "report pdu csi annotation play announced", of="format", column=("S8", ""),
+          choices=("non-ht", "ht", "vht", *_HE)),
     Field("mcs", int, "MCS index; for a non-HT frame the rate in Mbit/s",
           "report pdu csi annotation play announced", of="format", column=("i4", -1), least=0,
           most=127),
@@ -117,25 +118,46 @@ FIELDS = (
           "report pdu annotation announced", of="format", least=0, most=4),
     Field("bandwidth_mhz", float, "bandwidth in MHz",
           "report pdu csi annotation play announced", of="format", column=("f8", 0.0), most=161),
-    Field("short_gi", bool, "whether the guard interval is short",
+    Field("short_gi", bool, "whether the guard interval is short; null for HE",
           "report pdu annotation announced", of="format"),
+    Field("gi_us", float, "guard interval of the data in us; null except for HE",
+          "report pdu annotation announced", of="format", formats=_HE, most=4),
+    Field("ltf", int, "size of the HE-LTFs: 1, 2 or 4; null except for HE",
+          "report pdu annotation announced", of="format", formats=_HE, least=1, most=4),
+    Field("ru", str, "resource unit: number of its subcarriers, and where it lies unless it fills "
+          "the channel; null except for HE", "report pdu annotation announced", of="format",
+          formats=_HE),
+    Field("dcm", bool, "whether each point is sent twice (dual carrier modulation); null except "
+          "for HE", "report pdu annotation announced", of="format", formats=_HE),
+    Field("midamble", int, "symbols from one midamble to the next, 0 without; null except for HE",
+          "report pdu annotation announced", of="format", formats=_HE, least=0, most=20),
+    Field("doppler", bool, "whether the frame may have midambles; null except for HE",
+          "report pdu announced", of="format", formats=_HE),
+    Field("bss_color", int, "number that tells networks apart, 0 without; null except for HE",
+          "report pdu annotation announced", of="format", formats=_HE, least=0, most=63),
+    Field("uplink", bool, "whether the frame goes to an access point; null except for HE",
+          "report pdu announced", of="format", formats=_HE),
+    Field("txop", int, "field TXOP, 127 without a duration; null except for HE",
+          "report pdu announced", of="format", formats=_HE, least=0, most=127),
+    Field("spatial_reuse", int, "field of HE-SIG-A; null except for HE", "report pdu announced",
+          of="format", formats=_HE, least=0, most=15),
     Field("coding", str, "code of the data", "report pdu annotation play announced", of="format",
           choices=("bcc", "ldpc")),
     Field("length", int, "bytes of the PSDU", "report csi annotation play announced", of="format",
           column=("i8", -1), least=0),
     Field("aggregated", bool, "whether the PSDU is an A-MPDU; null for non-HT",
-          "report annotation", of="format", formats=("ht", "vht")),
+          "report annotation", of="format", formats=("ht", "vht", *_HE)),
     Field("greenfield", bool,
           "whether the non-HT part of the preamble is missing; null except for HT",
           "report pdu", of="format", formats=("ht",)),
-    Field("beamformed", bool, "field of VHT-SIG-A; null except for VHT", "report pdu",
-          of="format", formats=("vht",)),
+    Field("beamformed", bool, "whether the streams are beamformed; null except for VHT and HE",
+          "report pdu", of="format", formats=("vht", *_HE)),
     Field("group_id", int, "field of VHT-SIG-A; null except for VHT", "report pdu", of="format",
           formats=("vht",), least=0, most=63),
     Field("partial_aid", int, "field of VHT-SIG-A; null except for VHT", "report pdu",
           of="format", formats=("vht",), least=0, most=511),
-    Field("extra_symbol", bool, "field of VHT-SIG-A; only for VHT", "pdu", of="format",
-          formats=("vht",)),
+    Field("extra_symbol", bool, "whether LDPC coding added a symbol, or a part of one; only for "
+          "VHT and HE", "pdu", of="format", formats=("vht", *_HE)),
     Field("problem", str, "why nothing was decoded; empty otherwise", "report annotation play",
           known=True),
     Field("cfo_hz", float, "carrier offset of the transmitter",
@@ -254,6 +276,6 @@ def format_values(f, scale, fields):
 
     ``scale`` is the sample rate divided by 20 MS/s, limited to 1.
     """
-    own = {"format": f.name, "bandwidth_mhz": f.bandwidth_mhz * scale}
+    own = {"format": f.name, "bandwidth_mhz": f.bandwidth_mhz * scale, "ru": f.ru_name}
     values = {field.name: own.get(field.name, getattr(f, field.name, None)) for field in fields}
     return {name: value for name, value in values.items() if value is not None}

@@ -11,8 +11,8 @@ from .. import constellation as constellations
 from ..coding import ConvolutionalCode
 from .bits import bits_of, crc8
 from .formats.base import MCS, TAIL, Unsupported, _bits_of, ratio
-from .interleaving import bit_order
-from .points import dual_carrier_copy
+from .interleaving import bit_order, dual_carriers
+from .points import sent_again
 
 _CRC = 4
 _USER = 21    # bits of a User field
@@ -262,8 +262,6 @@ def _channel_points(bits, count, mcs, dcm):
     sent = np.empty_like(coded)
     sent[:, bit_order(size, 1, per_carrier)] = coded
     sent = sent.reshape(count, size, per_carrier)
-    constellation = constellations.get(name)
-    values = constellation.modulate(sent).reshape(count, size)
     if dcm:
-        values = np.concatenate([values, dual_carrier_copy(values, sent, constellation)], axis=1)
-    return values * _TURNED
+        sent = np.concatenate([sent, sent_again(sent, *dual_carriers(size, per_carrier))], axis=1)
+    return constellations.get(name).modulate(sent).reshape(count, -1) * _TURNED

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from . import carriers, signal_fields, training
+from .fields import fields_of, format_values
 from .formats import FrameFormat, NonHT, Unsupported
 from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
@@ -17,8 +18,9 @@ from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
 # Number of samples at 20 MS/s that reading the fields needs, from the first FFT window of the L-LTF
-# on.
+# on; and with the HE-SIG-A of an HE ER SU frame.
 SAMPLES_NEEDED = 2 * carriers.FFT_20 + 3 * training.SYMBOL
+HE_SAMPLES_NEEDED = 2 * carriers.FFT_20 + 6 * training.SYMBOL
 # Samples at 20 MS/s before the first data or HT-SIG symbol of a non-HT, HT or VHT frame.
 _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 
@@ -27,13 +29,14 @@ _PREAMBLE = training.L_STF + training.L_LTF + training.SYMBOL
 _LONGER = 2 * training.SYMBOL
 # aPPDUMaxTime, 10 ms
 _LONGEST_GREENFIELD = 200_000
-# From the middle of the L-LTF to the middle of each of the next three symbols.
-_DISTANCE = 112.0 + training.SYMBOL * np.arange(3)
+# From the middle of the L-LTF to the middle of each of the next six symbols.
+_DISTANCE = 112.0 + training.SYMBOL * np.arange(6)
 _ORDER = bit_order(48, 1, 1)
-_PILOTS = training.legacy_pilots(0, 3).astype(np.float32)
+_HE_ORDER = bit_order(52, 1, 1)
+_PILOTS = training.legacy_pilots(0, 6).astype(np.float32)
 _KINDS = _core.wifi.signal_kinds
-# FFT windows relative to the first half of the L-LTF: both halves and the next three symbols.
-_WINDOWS = np.array([0, 64, 144, 224, 304])
+# FFT windows relative to the first half of the L-LTF: both halves and the next six symbols.
+_WINDOWS = np.array([0, 64, 144, 224, 304, 384, 464, 544])
 # Parsed signal fields are cached, because most of them recur, and so is what follows from a format.
 KEPT = 4096
 _L_SIG_BITS = 24
@@ -57,13 +60,16 @@ class Announced(NamedTuple):
 
 
 class HeaderReader:
-    """Read L-SIG, HT-SIG and VHT-SIG-A (IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3).
+    """Read L-SIG, HT-SIG, VHT-SIG-A and HE-SIG-A.
+
+    Source: IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3, and 802.11ax-2021 §27.3.11.7.
 
     Args:
         scale: FFT size divided by 64: 1, 2 or 4.
 
     Attributes:
-        samples_needed: number of samples per frame that reading needs.
+        samples_needed: number of samples per frame that reading needs at most.
+        samples_without_he: the same for frames that are not HE.
         core: the C++ reader.
     """
 
@@ -77,8 +83,10 @@ class HeaderReader:
         self.core = _core.wifi.HeaderReader(
             fft=self._fft, sequence=training.legacy_long_training().astype(np.float32),
             smoother=smoother(k, k, 20), data=plan.data_index, pilots=plan.pilot_index,
-            pilot_signs=_PILOTS, order=_ORDER, distance=_DISTANCE, windows=self._windows)
-        self.samples_needed = SAMPLES_NEEDED * scale
+            pilot_signs=_PILOTS, order=_ORDER, he_order=_HE_ORDER, distance=_DISTANCE,
+            windows=self._windows)
+        self.samples_needed = HE_SAMPLES_NEEDED * scale
+        self.samples_without_he = SAMPLES_NEEDED * scale
 
     def whitening(self, samples, first, cfo, direct, mask):
         """Return matrices that whiten the noise across antennas: complex64 (n, num_rx, num_rx).
@@ -119,7 +127,8 @@ def announced(kind, fields, bandwidth):
 
     Args:
         kind: sum of ``_core.wifi.signal_kinds``.
-        fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A.
+        fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A, or 46
+            of the HE-SIG-A.
         bandwidth: bandwidth of the preamble in MHz.
     """
     bits = np.frombuffer(fields, np.uint8)
@@ -145,8 +154,9 @@ def _legacy(kind, l_sig, signal, bandwidth):
                                 bandwidth)
     if kind & _KINDS["repeated"]:
         # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
-        name = "802.11ax (HE)" if l_sig.length % 3 else "802.11be (EHT)"
-        return Announced(None, f"{name} frame", _PREAMBLE + l_sig.duration, {})
+        if l_sig.length % 3 == 0:
+            return Announced(None, "802.11be (EHT) frame", _PREAMBLE + l_sig.duration, {})
+        return _high_efficiency(kind, signal, l_sig, bandwidth)
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
     return Announced(found, "", found.num_samples, {})
 
@@ -167,6 +177,21 @@ def _high_throughput(parse, l_sig, bandwidth):
     return Announced(found, "", found.num_samples, {})
 
 
+def _high_efficiency(kind, bits, l_sig, bandwidth):
+    """Return the fields of an HE frame. The L-SIG's length modulo 3 says which HE-SIG-A it has."""
+    length, extended = _PREAMBLE + l_sig.duration, bool(kind & _KINDS["he_extended"])
+    if not kind & _KINDS["he_signal"]:
+        return Announced(None, "802.11ax (HE) frame", length, {})
+    if not signal_fields.he_sig_a_crc_holds(bits):
+        return Announced(None, "HE-SIG-A CRC", length, {})
+    if extended != (l_sig.length % 3 == 2) or not bits[0]:
+        kind = "several users (HE MU)" if l_sig.length % 3 == 2 else "HE TB"
+        return Announced(None, f"802.11ax (HE) frame, {kind}", length, {})
+    return _high_throughput(
+        lambda: signal_fields.parse_he_sig_a(bits[:signal_fields.HE_SIG_A], l_sig, extended),
+        l_sig, bandwidth)
+
+
 def _greenfield(bits, bandwidth):
     """Read an HT frame whose HT-SIG directly follows the long training field; None without one."""
     try:
@@ -184,9 +209,7 @@ def _greenfield(bits, bandwidth):
 
 def _fields(found):
     """Return the announced fields of a format that is not received."""
-    return {"format": found.name, "mcs": found.mcs, "num_streams": found.num_streams,
-            "stbc": found.stbc, "bandwidth_mhz": found.bandwidth_mhz, "short_gi": found.short_gi,
-            "coding": found.coding, "length": found.length}
+    return format_values(found, 1, fields_of("announced"))
 
 
 def _part_of(found, bandwidth):

@@ -91,8 +91,53 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
 def order_of(frame_format):
     """Return :func:`bit_order` for the data symbols of a format."""
     f = frame_format
-    spread = "interleaver"
-    if f.coding == "ldpc":
-        spread = "none" if f.name == "ht" else "tones"
-    return bit_order(f.num_points, f.num_streams, f.stream_bits, f.num_encoders, spread,
+    return bit_order(f.num_points, f.num_streams, f.stream_bits, f.num_encoders, _spread(f),
                      f.segments)
+
+
+def _spread(f):
+    if f.coding == "bcc":
+        return "interleaver"
+    return "none" if f.name == "ht" else "tones"
+
+
+@lru_cache
+def dual_carriers(num_points, bits, spread="interleaver", segments=1):
+    """Return how dual carrier modulation sends points again (IEEE 802.11ax-2021 §27.3.12.9).
+
+    Each half of the subcarriers has all points of a stream: a BPSK point comes again with
+    alternating signs, a QPSK point conjugate, and a 16-QAM point with the two bits of each axis
+    exchanged.
+
+    Args:
+        num_points: number of points in a symbol.
+        bits: coded bits per point, 1, 2 or 4.
+        spread, segments: as for :func:`bit_order`.
+
+    Returns:
+        (place, sign): int64 (bits,), and float32 (num_points, bits), +-1. Bit b of a point is bit
+        ``place[b]`` of its copy, inverted where ``sign[c, b]`` is -1. Points ascend in frequency.
+    """
+    place, sign = np.arange(bits), np.ones((num_points, bits), np.float32)
+    if bits == 1:
+        # Signs alternate before the tone mapper.
+        size = num_points // segments
+        k = np.arange(size)
+        where = _tone_mapped(size, 1) if spread == "tones" else k
+        one = np.empty(size)
+        one[where] = 1 - 2 * ((k + size) % 2)
+        sign[:, 0] = np.tile(one, segments)
+    elif bits == 2:
+        sign[:, 1] = -1
+    else:
+        place = np.array([1, 0, 3, 2])
+    sign.setflags(write=False)
+    return place, sign
+
+
+def dual_carriers_of(frame_format):
+    """Return :func:`dual_carriers` of all streams of a format, which have equal constellations."""
+    f = frame_format
+    place, sign = dual_carriers(f.num_points, f.bits_per_carrier, _spread(f), f.segments)
+    streams = np.arange(f.num_streams)[:, None] * f.bits_per_carrier
+    return (streams + place).ravel(), np.tile(sign, f.num_streams)

@@ -23,13 +23,19 @@ MAX_TIME = 2.0**32    # latest time of a record, seconds since 1970
 _NANOSECOND_MAGIC = 0xA1B23C4D
 _BANDWIDTHS = {20: 0, 40: 1, 80: 4}    # in the VHT field; the MCS field has the first two
 _NEEDED = ("mcs", "bandwidth_mhz", "num_streams", "stbc", "short_gi", "coding", "greenfield")
+_HE_NEEDED = ("mcs", "bandwidth_mhz", "num_streams", "stbc", "gi_us", "ltf", "ru", "dcm", "coding")
 _AMPDU_KEYS = ("ampdu_reference", "ampdu_index", "ampdu_count")
 _FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 
 # Numbers of the radiotap fields. _ALIGNMENT lists the fields that need alignment.
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
-_ANTENNA, _MCS, _AMPDU, _VHT = 11, 19, 20, 21
-_ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2}
+_ANTENNA, _MCS, _AMPDU, _VHT, _HE = 11, 19, 20, 21, 23
+_ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2}
+_HE_FORMATS = ("he-su", "he-er-su")    # in the order of the HE field
+_HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
+_HE_LTFS = {1: 1, 2: 2, 4: 3}
+_HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
+_RU_106 = 6    # in place of a bandwidth
 # Another word of presence bits follows, and it begins another radiotap namespace.
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
 
@@ -43,11 +49,18 @@ def check_pdu(info):
         if name in info:
             field.check(info[name])
     name = info.get("format")
-    missing = [key for key in _NEEDED if key not in info]
+    he = name in _HE_FORMATS
+    missing = [key for key in (_HE_NEEDED if he else _NEEDED) if key not in info]
     if name is not None and missing:
         raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
     if name == "non-ht":
         choice("mcs", info["mcs"], tuple(RATES))
+    elif he:
+        integer("mcs", info["mcs"], 0, 15)
+        integer("num_streams", info["num_streams"], 1, 8)
+        choice("bandwidth_mhz", _nominal(info), tuple(_HE_BANDWIDTHS))
+        choice("gi_us", info["gi_us"], tuple(_HE_GUARDS))
+        choice("ltf", info["ltf"], tuple(_HE_LTFS))
     elif name is not None:
         integer("mcs", info["mcs"], 0, 15 if name == "vht" else 127)
         integer("stbc", info["stbc"], 0, 4 if name == "vht" else 3)
@@ -76,7 +89,7 @@ def radiotap(info, dbm_full_scale=0.0):
             (which includes 6 GHz, as in Linux), and half or quarter rate in 10 or 5 MHz channels.
         Antenna signal and antenna noise: in dBm, of the antenna with the strongest signal.
         Antenna: number of the antenna, if there is only one.
-        MCS or VHT: for HT or VHT frames.
+        MCS, VHT or HE: for HT, VHT or HE frames.
         A-MPDU status: the reference number. The last MPDU found is marked as the last subframe.
 
     With several antennas, the signal, noise and number of each antenna follow, each antenna in a
@@ -111,6 +124,8 @@ def radiotap(info, dbm_full_scale=0.0):
         main[_MCS] = _mcs(info)
     elif name == "vht":
         main[_VHT] = _vht(info)
+    elif name in _HE_FORMATS:
+        main[_HE] = _he(info)
     if frequency is not None and 1 <= round(frequency / 1e6) < 1 << 16:
         main[_CHANNEL] = _channel(frequency, info.get("bandwidth_mhz"))
     if all(key in info for key in _AMPDU_KEYS):
@@ -167,6 +182,29 @@ def _vht(info):
     return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[_nominal(info)],
                        info["mcs"] << 4 | info["num_streams"], 0, 0, 0, info["coding"] == "ldpc",
                        info.get("group_id", 0), info.get("partial_aid", 0))
+
+
+def _he(info):
+    """Return the HE field: six words, of which the first two say what is known."""
+    def known(**bits):
+        return sum(bit for name, bit in bits.items() if name in info)
+
+    def flags(**bits):
+        return sum(bit for name, bit in bits.items() if info.get(name))
+
+    first = _HE_FORMATS.index(info["format"]) | 0x42E0 | known(
+        bss_color=0x0004, uplink=0x0010, extra_symbol=0x0100, spatial_reuse=0x0400, doppler=0x8000)
+    second = 0x0002 | 0x0004 | known(beamformed=0x0010, txop=0x0040, midamble=0x0080)
+    third = (info.get("bss_color", 0) | info["mcs"] << 8 | (info["coding"] == "ldpc") << 13
+             | flags(uplink=0x0080, dcm=0x1000, extra_symbol=0x4000, stbc=0x8000))
+    width = _RU_106 if info["ru"].startswith("106") else _HE_BANDWIDTHS[_nominal(info)]
+    streams = info["num_streams"] + info["stbc"]
+    fields = (streams - 1).bit_length()    # 1, 2, 4, 4 HE-LTFs
+    fifth = (width | _HE_GUARDS[info["gi_us"]] << 4 | _HE_LTFS[info["ltf"]] << 6 | fields << 8
+             | flags(beamformed=0x4000))
+    sixth = (streams | info.get("txop", 0) << 8 | (info.get("midamble") == 20) << 15
+             | flags(doppler=0x0010))
+    return struct.pack("<6H", first, second, third, info.get("spatial_reuse", 0), fifth, sixth)
 
 
 def _powers(info, offset):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _core
 from .. import constellation as constellations
+from .interleaving import dual_carriers_of
 
 
 def known_points(frame_format, coded, order):
@@ -27,9 +28,9 @@ def known_points(frame_format, coded, order):
     n, symbols, _ = sent.shape
     layers = constellations.of_layers(f.constellation, f.num_streams)
     sent = sent.reshape(n, symbols, f.num_points, -1)
+    if f.dcm:
+        sent = _with_copies(sent, f)
     points = layers.modulate(sent).transpose(0, 3, 1, 2)
-    if f.num_points < plan.num_data:
-        points = _dual_carriers(points, sent, f)
     points = np.tile(points, plan.copies)
     streams = []
     for stream in range(f.num_streams):
@@ -44,41 +45,54 @@ def known_points(frame_format, coded, order):
     return values
 
 
-def _dual_carriers(points, sent, frame_format):
-    """Add the second copy of each point of dual carrier modulation (802.11ax-2021 §27.3.12.9).
+def _with_copies(sent, frame_format):
+    """Add the bits of the second copy of each point of dual carrier modulation.
 
     Args:
-        points: (n, N_SS, num_symbols, num_points).
-        sent: (n, num_symbols, num_points, N_SS * m), their bits.
+        sent: (n, num_symbols, num_points, N_SS * m) bits.
         frame_format: the format.
 
     Returns:
-        complex (n, N_SS, num_symbols, 2 * num_points). Each half of an RU of 2x996 tones has its
-        own copies.
+        (n, num_symbols, 2 * num_points, N_SS * m). Each half of an RU of 2x996 tones has its own
+        copies.
     """
     f = frame_format
-    *shape, total = points.shape
-    parts = points.reshape(*shape, f.segments, -1)
-    bits = sent.reshape(*sent.shape[:2], total, f.num_streams, -1).transpose(0, 3, 1, 2, 4)
-    bits = bits.reshape(*parts.shape, -1)
-    copy = dual_carrier_copy(parts, bits, constellations.get(f.stream_constellations[0]))
-    return np.concatenate([parts, copy], axis=-1).reshape(*shape, 2 * total)
+    again = sent_again(sent, *dual_carriers_of(f))
+    n, symbols, _, bits = sent.shape
+    halves = [part.reshape(n, symbols, f.segments, -1, bits) for part in (sent, again)]
+    return np.concatenate(halves, axis=3).reshape(n, symbols, -1, bits)
 
 
-def dual_carrier_copy(points, bits, constellation):
-    """Return the second copies of points with dual carrier modulation (802.11ax-2021 §27.3.12.9).
+def sent_again(sent, place, sign):
+    """Return the bits of the second copies of points, from the bits (..., points, bits) of points.
+
+    ``place`` and ``sign`` are those of :func:`interleaving.dual_carriers`.
+    """
+    again = np.empty_like(sent)
+    again[..., place] = sent ^ (sign < 0)
+    return again
+
+
+def copies_combined(llr, frame_format):
+    """Add the LLRs of both copies of each point of dual carrier modulation.
+
+    Of 16-QAM, the bits of an axis count as independent, which loses a little.
 
     Args:
-        points: (..., N_SD), points of a symbol.
-        bits: (..., N_SD, m), their bits.
-        constellation: their constellation: BPSK, QPSK or 16-QAM.
+        llr: (n, num_data, T, N_SS * m), LLRs of a detector.
+        frame_format: format of the frames; without DCM, the LLRs remain as they are.
+
+    Returns:
+        (n, num_points, T, N_SS * m).
     """
-    size, m = bits.shape[-2:]
-    if m == 1:
-        return points * (1 - 2 * ((np.arange(size) + size) % 2))
-    if m == 2:
-        return points.conj()
-    return constellation.modulate(bits[..., [1, 0, 3, 2]])[..., 0]
+    f = frame_format
+    if not f.dcm:
+        return llr
+    n, num_data, symbols, bits = llr.shape
+    place, sign = dual_carriers_of(f)
+    halves = llr.reshape(n, f.segments, 2, num_data // f.segments // 2, symbols, bits)
+    one, two = (halves[:, :, i].reshape(n, num_data // 2, symbols, bits) for i in range(2))
+    return one + two[..., place] * sign[:, None]
 
 
 def space_time_blocks(y, channel, num_streams, stbc):
@@ -156,6 +170,34 @@ def mmse_points(y, h, noise_var):
     bias = 1 - noise[..., 0] * np.diagonal(inverse, axis1=2, axis2=3).real
     filters = (inverse @ adjoint) / np.maximum(bias, 1e-6)[..., None]
     return (y @ filters.swapaxes(-1, -2)).astype(np.complex64)
+
+
+def with_padding(coded, field, demodulated):
+    """Return coded bits in which the nearest points give the bits that the code does not fill.
+
+    A receiver does not know these bits, the post-FEC padding.
+
+    Args:
+        coded: uint8 (n, num_symbols, N_CBPS), as of ``DataField.code``.
+        field: :class:`data_field.DataField`.
+        demodulated: :class:`demodulator.Demodulated` of the n frames.
+    """
+    if field.filled is None:
+        return coded
+    f, d = field.frame_format, demodulated
+    unknown = np.ones(coded[0].size, bool)
+    unknown[field.filled] = False
+    unknown = unknown.reshape(coded.shape[1:])
+    block = f.symbols_per_code_block
+    first = int(np.argmax(unknown.any(axis=1))) // block
+    layer = constellations.get(f.stream_constellations[0])
+    found = in_time(mmse_points(d.y[:, :, first:], d.h, d.noise_var), f)[:, :, :f.num_points]
+    labels = np.abs(found[..., None] - layer.points).argmin(axis=-1)
+    bits = (labels[..., None] >> np.arange(layer.bits_per_symbol)[::-1] & 1).astype(np.uint8)
+    bits = bits.reshape(*found.shape[:2], -1)[..., field.order]
+    out = coded.copy()
+    out[:, first * block:] = np.where(unknown[first * block:], bits, out[:, first * block:])
+    return out
 
 
 def axes_of(frame_format, unknowns):

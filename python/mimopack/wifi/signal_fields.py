@@ -8,7 +8,7 @@ Numbers of sections, tables and figures are those of IEEE 802.11-2020.
 """
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -17,10 +17,11 @@ from ..coding import ConvolutionalCode
 from .bits import bits_of as _bits
 from .bits import crc8
 from .bits import number_of as _number
-from .formats import HT, VHT, Unsupported
+from .formats import HE, HT, VHT, Unsupported
 from .formats.base import TAIL
 from .formats.he import TRAINING
 from .formats.non_ht import MAX_LENGTH, RATES
+from .he_tables import RU
 from .interleaving import bit_order
 
 # VHT-SIG-B by bandwidth: length bits, reserved bits (ones), copies, and the contents of an NDP.
@@ -253,6 +254,80 @@ def sig_b_length(frame_format, bits):
     The field holds the length rounded up to a multiple of 4.
     """
     return 4 * _number(bits[:_SIG_B[frame_format.bandwidth_mhz][0]])
+
+
+# Bits of an HE-SIG-A without its tail, and of them those that its CRC covers.
+HE_SIG_A, _HE_COVERED = 46, 42
+
+
+def he_sig_a_crc_holds(bits):
+    """Return whether the CRC of an HE-SIG-A is right: four bits of :func:`crc8` (§27.3.11.7.3)."""
+    return not np.not_equal(crc8(bits[:_HE_COVERED])[:4], bits[_HE_COVERED:HE_SIG_A]).any()
+
+
+def parse_he_sig_a(bits, l_sig, extended):
+    """Return the :class:`HE` format announced by an HE-SIG-A and by the L-SIG.
+
+    The L-SIG gives the number of symbols.
+
+    Args:
+        bits: uint8 (46,), the HE-SIG-A without its tail.
+        l_sig: :class:`LSig`.
+        extended: whether it is the HE-SIG-A of an HE ER SU frame.
+
+    Raises:
+        SignalError: the CRC is wrong, or the fields disagree about the length.
+        Unsupported: :class:`HE` refuses the frame.
+    """
+    if not he_sig_a_crc_holds(bits):
+        raise SignalError("HE-SIG-A CRC")
+    dcm, stbc, doppler = bool(bits[7]), bool(bits[35]), bool(bits[41])
+    training = _number(bits[21:23])
+    if training == 3 and dcm and stbc:    # both bits then mean neither
+        training, dcm, stbc = 4, False, False
+    ltf, gi_us = TRAINING["he-su"][training]
+    streams, midamble = _number(bits[23:26]) + 1, 0
+    if doppler:
+        streams, midamble = _number(bits[23:25]) + 1, 20 if bits[25] else 10
+    width, name = _number(bits[19:21]), "he-er-su" if extended else "he-su"
+    told = {"mcs": _number(bits[3:7]), "num_streams": max(1, streams - stbc),
+            "bandwidth_mhz": 20 if extended else (20, 40, 80, 160)[width], "gi_us": gi_us,
+            "ltf": ltf, "coding": "ldpc" if bits[33] else "bcc", "stbc": int(stbc), "dcm": dcm,
+            "midamble": midamble, "uplink": bool(bits[2]), "bss_color": _number(bits[8:14]),
+            "spatial_reuse": _number(bits[15:19]), "txop": _number(bits[26:33])}
+    with _announcing(name, told | {"doppler": doppler}):
+        if extended and width > 1:
+            raise Unsupported("HE ER SU with a reserved bandwidth")
+        if told["bandwidth_mhz"] > 20 or streams > 1 + stbc:
+            raise Unsupported(f"HE with {streams} space-time streams in "
+                              f"{told['bandwidth_mhz']} MHz")
+        found = HE(
+            num_symbols=2, name=name, ru=RU(106, 2) if extended and width else None,
+            pre_fec_padding=_number(bits[37:39]) or 4, beamformed=bool(bits[36]),
+            extra_symbol=bool(bits[33] and bits[34]), beam_change=bool(bits[1]), **told)
+        symbols, extension = _he_duration(found, l_sig, bool(bits[39]))
+        return replace(found, num_symbols=symbols, packet_extension_us=extension)
+
+
+def _he_duration(f, l_sig, pe_disambiguity):
+    """Return (number of data symbols, packet extension in us) of a frame ((27-124) to (27-126)).
+
+    Args:
+        f: the frame's format with any number of symbols.
+        l_sig: :class:`LSig`.
+        pe_disambiguity: the field of this name.
+
+    Raises:
+        SignalError: no frame has this length.
+    """
+    room, fields = 400 + l_sig.duration - f.data_start, f.num_ltf * f.ltf_symbol
+    if f.midamble:
+        period = f.midamble * f.symbol + fields
+        room -= fields * max(0, (room - (pe_disambiguity + 2) * f.symbol) // period)
+    symbols = room // f.symbol - pe_disambiguity
+    if symbols < 1 or symbols % f.symbols_per_code_block:
+        raise SignalError("HE-SIG-A and L-SIG disagree about the length")
+    return symbols, min(16, 4 * ((room - symbols * f.symbol) // 80))
 
 
 @lru_cache

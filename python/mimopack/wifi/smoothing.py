@@ -55,23 +55,32 @@ def _filter(eigenvectors, width, level):
 
 
 @lru_cache
-def _delay_transform(carriers, fft_size):
-    """Return (delays in samples at 20 MS/s, windowed inverse Fourier transform (k, delays))."""
+def _delay_transform(carriers, fft_size, density):
+    """Return (delays in samples at 20 MS/s, windowed inverse Fourier transform (k, delays)).
+
+    ``fft_size`` is the number of samples of the channel in 3.2 us.
+    """
     k = np.array(carriers)
-    grid = np.arange(k[0], k[-1] + 1)
+    grid = np.arange(k[0], k[-1] + 1, _step(k))
     # Interpolate unused subcarriers from their neighbours. Gaps would leak each path into all
     # delays.
     fill = np.stack([np.interp(grid, k, one) for one in np.eye(k.size)])
-    window = 0.5 + 0.5 * np.cos(2 * np.pi * grid / (np.ptp(k) + 2))
+    from_middle = grid - (k[0] + k[-1]) / 2
+    window = 0.5 + 0.5 * np.cos(2 * np.pi * from_middle / (np.ptp(k) + 2))
     step = _STEP_SAMPLES * 64 / fft_size
     delays = np.arange(_EARLIEST, _LATEST + step / 2, step)
-    transform = (fill * window) @ np.exp(2j * np.pi / 64 * np.outer(grid, delays))
+    transform = (fill * window) @ np.exp(2j * np.pi / (64 * density) * np.outer(grid, delays))
     transform /= np.sqrt(np.sum((fill @ window)**2))
     return delays, transform.astype(np.complex64)
 
 
+def _step(k):
+    """Return the distance between neighbouring subcarriers."""
+    return int(np.diff(k).min())
+
+
 @lru_cache(maxsize=64)
-def smoother(carriers, wanted, bandwidth_mhz):
+def smoother(carriers, wanted, bandwidth_mhz, density=1):
     """Return an object that smooths least squares channel estimates by linear MMSE filtering.
 
     The filter assumes that the delays of paths are uniformly distributed between the first and the
@@ -82,6 +91,8 @@ def smoother(carriers, wanted, bandwidth_mhz):
         carriers: tuple of the indices of the K subcarriers of the estimates.
         wanted: tuple of the indices of the W subcarriers at which to estimate the channel.
         bandwidth_mhz: bandwidth of the channel in MHz.
+        density: number of subcarriers in 312.5 kHz, a multiple of the distance between neighbours
+            in ``carriers``.
 
     Returns:
         An object with a method ``smooth(channel, noise)``. ``channel`` is complex64 (n, K, rows),
@@ -97,10 +108,11 @@ def smoother(carriers, wanted, bandwidth_mhz):
     """
     fft_size = 64 * bandwidth_mhz // 20
     k, at = np.array(carriers), np.array(wanted)
-    delays, transform = _delay_transform(carriers, fft_size)
-    eigenvectors = lru_cache(maxsize=256)(partial(_eigenvectors, k, at, fft_size))
+    delays, transform = _delay_transform(carriers, fft_size, density)
+    eigenvectors = lru_cache(maxsize=256)(partial(_eigenvectors, k, at, fft_size * density))
     return _core.wifi.Smoother(
-        k=k, wanted=at, delay=delays, transform=transform, lobe=64 / (np.ptp(k) + 2),
+        k=k, wanted=at, density=density, apart=density // _step(k), delay=delays,
+        transform=transform, lobe=64 * density / (np.ptp(k) + 2),
         longest=_LONGEST, margin=_MARGIN, margin_per_db=_MARGIN_PER_DB, sidelobe=_SIDELOBE,
         step=_STEP_SAMPLES * 64 / fft_size, step_db=_STEP_DB,
         make=partial(_filter, eigenvectors))

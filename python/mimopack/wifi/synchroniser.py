@@ -349,7 +349,7 @@ class Synchroniser:
             # Beyond the end of the stream, padding serves shifted windows.
             frame.samples = self._store.cut(frame.first, min(last, stretch.available))
             frame.truncated = frame.end > end + margin
-            if end + margin < frame.window + self._reader.samples_needed:
+            if end + margin < frame.window + self._reader.samples_without_he:
                 _forget_signal(frame)
             found.append(frame)
         return found

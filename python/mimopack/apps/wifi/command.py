@@ -154,7 +154,7 @@ _display = heading("Display")
 @click.pass_context
 def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
                  quiet, view, metrics, radio, scheduler, **options):
-    """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n and ac, 1 to 4 streams.
+    """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n, ac and ax.
 
     RECORDING is a SigMF recording (its metadata file, its data file, or a collection), or a file of
     raw samples. For raw samples, give --rate, --format and --channels. For SigMF, these options and
@@ -181,12 +181,12 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
       mimopack wifi capture.sigmf-meta --pcap live.pcap
 
     The list of --json has an object for each frame whose signal field was found, decoded or not.
-    Its keys are start (first sample of the preamble), format (non-ht, ht or vht), mcs (for non-ht
-    the rate in Mbit/s), num_streams, stbc, bandwidth_mhz, short_gi, coding (bcc or ldpc), length
-    (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the FCS, fcs_ok), complete (whether all
-    MPDUs were found and are correct), problem (why the frame was not decoded, or empty), and more,
-    which docs/wifi.md lists. With --radio, rx_time is the time of the frame: whole seconds since
-    1970, and a fraction.
+    Its keys are start (first sample of the preamble), format (non-ht, ht, vht, he-su or he-er-su),
+    mcs (for non-ht the rate in Mbit/s), num_streams, stbc, bandwidth_mhz, short_gi, coding (bcc or
+    ldpc), length (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the FCS, fcs_ok), complete
+    (whether all MPDUs were found and are correct), problem (why the frame was not decoded, or
+    empty), and more, which docs/wifi.md lists. With --radio, rx_time is the time of the frame:
+    whole seconds since 1970, and a fraction.
 
     Ctrl-C ends the command; all files hold what was decoded so far.
 

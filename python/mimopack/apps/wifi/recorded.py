@@ -27,7 +27,7 @@ _ADVICE = {
                          "recordings of more antennas (--channels)?",
     "cannot detect": f"Another detector (--detector) can decode these frames, such as "
                      f"{DEFAULT_DETECTOR}.",
-    "802.11": "The receiver names frames of 802.11ax and later, but does not decode them.",
+    "802.11": "The receiver names these frames of 802.11ax or later, but does not decode them.",
     "failed: ": "The program failed on each of these frames: the error above says where."}
 
 

@@ -66,6 +66,13 @@ class FrameFormat:
         num_streams: N_SS, number of spatial streams.
         num_space_time_streams: N_STS, number of space-time streams.
         stbc: N_STS - N_SS; 0 without a space-time block code.
+        density: number of subcarriers of data symbols in 312.5 kHz: 4 in HE frames, else 1.
+        ru_name: name of the resource unit of an HE frame, as in reports; None for other formats.
+        ltf_guard: guard interval of long training fields behind the L-LTF.
+        dcm: whether each point is sent on two subcarriers (dual carrier modulation); None except
+            for HE.
+        midamble: number of symbols from one midamble to the next, 0 without; None except for HE.
+        midamble_period: the same in samples at 20 MS/s.
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         constellation: name of the constellation in ``constellation.BUILT_IN``; if streams differ,
@@ -86,6 +93,11 @@ class FrameFormat:
     num_streams = 1
     stbc = 0
     short_gi = False
+    dcm = midamble = None
+    midamble_period = 0
+    density = 1
+    ru_name = None
+    ltf_guard = training.GUARD
     coding = "bcc"
     aggregated = False
     greenfield = False
@@ -127,6 +139,19 @@ class FrameFormat:
     def segments(self):
         """Number of parts of a symbol that a segment parser fills."""
         return 1
+
+    @cached_property
+    def sent_coded_bits(self):
+        """Number of coded bits in each symbol but the last ones; less than N_CBPS only with DCM."""
+        if self.coding == "ldpc":
+            return self.coded_bits_per_symbol
+        numerator, denominator = ratio(self.code_rate)
+        return self.data_bits_per_symbol * denominator // numerator
+
+    @cached_property
+    def detected_bits_per_symbol(self):
+        """Number of bits that a detector finds in a symbol: with DCM, twice as many as coded."""
+        return self.plan.num_data * sum(self.stream_bits)
 
     @cached_property
     def last_coded_bits(self):
@@ -213,8 +238,13 @@ class FrameFormat:
     @cached_property
     def sizes(self):
         """Sizes in which frames of a kind differ, for ``_core.wifi.Demodulator.begin``."""
+        codewords = ()
+        if self.coding == "ldpc" and self.num_symbols:
+            matching = self.ldpc_matching
+            codewords = (matching.code.num_bits, matching.num_codewords, matching.num_shortened,
+                         matching.num_punctured, matching.num_repeated)
         return (self.num_symbols, self.num_scrambled, self.tail_position, self.length,
-                self.aggregated)
+                self.aggregated, min(self.last_coded_bits, self.sent_coded_bits), codewords)
 
     def describe(self):
         """Return a short description, such as "HT MCS 5, 20 MHz"."""

@@ -105,7 +105,8 @@ class HE(FrameFormat):
     apep_length: int | None = None
 
     aggregated = True
-    short_gi = False
+    short_gi = None
+    density = 4
 
     def __post_init__(self):
         choice("name", self.name, NAMES)
@@ -157,6 +158,9 @@ class HE(FrameFormat):
         if self.dcm and (self.mcs not in DCM_MCS or self.num_streams > 2 or self.stbc):
             raise Unsupported(f"DCM with MCS {self.mcs}, {self.num_streams} streams, STBC "
                               f"{self.stbc} (excluded by the standard)")
+        if (self.dcm or self.stbc) and (self.ltf, self.gi_us) == (4, 0.8) and (
+                self.name in ("he-su", "he-er-su")):
+            raise Unsupported("4x HE-LTFs and 0.8 us with DCM or STBC (no signal field tells it)")
         if self.coding == "bcc" and (self.ru.size > 242 or self.mcs > 9 or self.extra_symbol
                                      and self.name in ("he-su", "he-er-su")):
             raise Unsupported(f"BCC with MCS {self.mcs} on {self.ru.size} tones (excluded by the "
@@ -319,6 +323,31 @@ class HE(FrameFormat):
     @cached_property
     def guard(self):
         return GUARDS[self.gi_us]
+
+    @cached_property
+    def ltf_guard(self):
+        return self.guard
+
+    @cached_property
+    def training_gain(self):
+        """Amplitude of a subcarrier in HE-LTFs over that in data symbols."""
+        return 2 / self.ltf**0.5 * (2**0.5 if self.name == "he-er-su" else 1)
+
+    @cached_property
+    def midamble_period(self):
+        return self.midamble and self.midamble * self.symbol + self.num_ltf * self.ltf_symbol
+
+    @cached_property
+    def ru_name(self):
+        size = "2x996" if self.ru.size == 1992 else str(self.ru.size)
+        if self.ru.size == he_tables.WHOLE[self.bandwidth_mhz]:
+            return size
+        return f"{size} upper" if self.name == "he-er-su" else f"{size} index {self.ru.index}"
+
+    @cached_property
+    def doppler(self):
+        """Field Doppler of HE-SIG-A: whether there may be midambles."""
+        return bool(self.midamble)
 
     @cached_property
     def symbol(self):

@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""HE frames through the whole loop: transmitter, simulated channel, receiver."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core, detectors, recording, wifi
+from gnuradio.mimopack.wifi import HE, Receiver, signal_fields
+from gnuradio.mimopack.wifi.data_field import DataField
+from gnuradio.mimopack.wifi.headers import announced
+from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
+from gnuradio.mimopack.wifi.points import copies_combined
+from wifi_air import air, data_mpdu, multipath
+
+CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
+MPDUS = [data_mpdu(170, 1), data_mpdu(43, 2)]
+TRAINING = ((1, 0.8), (2, 0.8), (2, 1.6), (4, 3.2), (4, 0.8))
+
+
+def he(mcs, **fields):
+    return lambda n: HE.of_length(mcs, n, **fields)
+
+
+def received(frames, num_rx=1, snr_db=45.0, detector="nway", **options):
+    """Return (received frames, sent frames)."""
+    samples, sent = air(frames, num_rx, snr_db=snr_db, cfo_hz=61e3, **options)
+    receiver = Receiver(num_rx, detector=detector)
+    return receiver.process(samples) + receiver.finish(), sent
+
+
+def check(found, sent):
+    assert len(found) == len(sent)
+    for got, want in zip(found, sent, strict=True):
+        f, asked = got.format, want.format
+        assert got.problem == ""
+        assert got.psdu[:len(want.psdu)] == want.psdu and len(got.psdu) == asked.length
+        assert [mpdu.data for mpdu in got.mpdus] == want.mpdus
+        assert abs(got.start - want.start) <= 8
+        for name in ("name", "mcs", "num_streams", "stbc", "gi_us", "ltf", "coding", "dcm", "ru",
+                     "midamble", "num_symbols", "pre_fec_padding", "bss_color", "uplink", "txop",
+                     "spatial_reuse", "length"):
+            assert getattr(f, name) == getattr(asked, name), name
+        assert abs(got.num_samples - asked.num_samples) < 80    # the L-SIG counts in 4 us
+        assert got.cfo_hz == pytest.approx(61e3, abs=600)
+
+
+def he_su_formats():
+    """Yield each MCS, code, HE-LTF size and guard interval, and all options for some."""
+    for mcs in range(12):
+        for i, (ltf, gi_us) in enumerate(TRAINING):
+            for coding in ("bcc", "ldpc")[mcs > 9:]:
+                fields = {"ltf": ltf, "gi_us": gi_us, "coding": coding}
+                # The signal field cannot tell DCM and STBC with the last pair.
+                if mcs in (0, 1, 3, 4) and i % 2:
+                    fields["dcm"] = True
+                elif (mcs + i) % 3 == 0 and i < 4:
+                    fields["stbc"] = 1
+                if (mcs + i) % 4 == 1:
+                    fields["midamble"] = 10 if i % 2 else 20
+                yield he(mcs, bss_color=mcs + 1, uplink=bool(i % 2), txop=mcs,
+                         spatial_reuse=i, **fields)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("part", range(4))
+def test_he_su(part):
+    """In multipath with delays of up to six samples."""
+    frames = [(one, MPDUS) for one in list(he_su_formats())[part::4]]
+    check(*received(frames, 2, channel=lambda *shape: multipath(*shape, num_taps=4, spread=0.7)))
+
+
+@pytest.mark.quick
+def test_he_er_su():
+    frames = [(he(mcs, name="he-er-su", ltf=ltf, gi_us=gi_us, coding=coding, ru=ru, **options),
+               MPDUS)
+              for mcs, ru in ((0, (242, 1)), (1, (242, 1)), (2, (242, 1)), (0, (106, 2)))
+              for (ltf, gi_us), coding, options in zip(
+                  TRAINING, ("bcc", "ldpc", "bcc", "ldpc", "bcc"),
+                  ({}, {"dcm": mcs < 2}, {"midamble": 10}, {"stbc": 1}, {}), strict=True)]
+    check(*received(frames, 1))
+
+
+@pytest.mark.parametrize("length", range(20, 140, 7))
+def test_lengths(length):
+    """Any pre-FEC padding factor, with and without an extra segment."""
+    frames = [(he(mcs, coding=coding, stbc=stbc), [data_mpdu(length)])
+              for mcs in (0, 4, 9) for coding in ("bcc", "ldpc") for stbc in (0, 1)]
+    check(*received(frames, 2))
+
+
+def test_midambles_follow_a_channel_that_changes():
+    """The second half of the frame comes through another channel."""
+    f = he(4, midamble=10, ltf=2, gi_us=0.8, coding="ldpc")
+    samples, (one,) = air([(f, [data_mpdu(1100)])], 1, snr_db=40.0)
+    assert one.format.num_symbols > 11
+    middle = one.start + one.format.data_start + 10 * one.format.symbol
+    samples[:, middle:] *= np.exp(2j)
+    samples[:, middle:] += 0.4 * np.roll(samples, 3, axis=1)[:, middle:]
+    receiver = Receiver(1)
+    got, = receiver.process(samples) + receiver.finish()
+    assert [mpdu.fcs_ok for mpdu in got.mpdus] == [True]
+    plain, (one,) = air([(he(4, ltf=2, gi_us=0.8, coding="ldpc"), [data_mpdu(1100)])], 1,
+                        snr_db=40.0)
+    plain[:, middle:] *= np.exp(2j)
+    plain[:, middle:] += 0.4 * np.roll(plain, 3, axis=1)[:, middle:]
+    lost, = receiver.process(plain) + receiver.finish()
+    assert not lost.fcs_ok
+
+
+def test_second_pass_helps():
+    """A tone on one subcarrier spoils the first pass."""
+    frames = [(he(7, coding=coding), [data_mpdu(600)]) for coding in ("bcc", "ldpc")] * 6
+    samples, sent = air(frames, 2, snr_db=27.0, channel=multipath, seed=3)
+    n = np.arange(samples.shape[1])
+    samples += 0.02 * np.exp(2j * np.pi * 41.3 / 256 * n).astype(np.complex64)
+    good = []
+    for passes in (1, 3):
+        receiver = Receiver(2, passes=passes)
+        good.append(sum(frame.complete for frame in receiver.process(samples) + receiver.finish()))
+    assert good[0] < good[1]
+
+
+def test_custom_detectors_take_each_vector():
+    """A detector in Python decodes what needs no midambles, and midambles are refused by name."""
+    def make(num_tx, num_rx, constellation):
+        return detectors.MMSE(num_tx=num_tx, num_rx=num_rx, constellation=constellation,
+                              backend="reference")
+
+    frames = [(he(1), MPDUS), (he(3, dcm=True, coding="ldpc"), MPDUS), (he(2, stbc=1), MPDUS),
+              (he(0, midamble=10), MPDUS)]
+    found, sent = received(frames, 1, detector=make)
+    check(found[:3], sent[:3])
+    assert found[3].problem == "midambles, but the detector is not in C++" and not found[3].mpdus
+
+
+def test_open_chain():
+    frames = [(he(5), MPDUS), (he(1, dcm=True), MPDUS), (he(0, midamble=10), MPDUS)]
+    samples, sent = air(frames, 2, snr_db=40.0)
+    estimator, decoder = wifi.ChannelEstimator(2), wifi.LlrDecoder()
+    vectors = estimator.process(samples) + estimator.finish()
+    assert "midambles" in vectors[2].frame.problem
+    for one, want in zip(vectors[:2], sent, strict=False):
+        f = one.frame.format
+        detector = detectors.MMSE(num_tx=1, num_rx=2, constellation=f.constellation)
+        frame = decoder.decode(one, detector.detect(one.y, one.h, one.noise_var))
+        assert [mpdu.data for mpdu in frame.mpdus] == want.mpdus
+
+
+def test_report():
+    f = he(2, name="he-er-su", bss_color=33, uplink=True, txop=4, spatial_reuse=7, gi_us=1.6)
+    (got,), _ = received([(f, MPDUS)])
+    facts = got.as_json()
+    assert {name: facts[name] for name in (
+        "format", "mcs", "gi_us", "ltf", "ru", "dcm", "midamble", "doppler", "bss_color", "uplink",
+        "txop", "spatial_reuse", "short_gi", "aggregated")} == {
+        "format": "he-er-su", "mcs": 2, "gi_us": 1.6, "ltf": 2, "ru": "242", "dcm": False,
+        "midamble": 0, "doppler": False, "bss_color": 33, "uplink": True, "txop": 4,
+        "spatial_reuse": 7, "short_gi": None, "aggregated": True}
+
+
+@pytest.mark.parametrize("bits, problem", [
+    ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"),
+    ({19: 1}, "HE with 1 space-time streams in 40 MHz"),
+    ({23: 1}, "HE with 2 space-time streams in 20 MHz"),
+    ({0: 0}, "802.11ax (HE) frame, HE TB")])
+def test_signal_field_of_others(bits, problem):
+    """What the receiver does not decode is named."""
+    f = HE.of_length(0, 100)
+    head = signal_fields.he_sig_a(f)[:42]
+    for at, value in bits.items():
+        head[at] = value
+    field = np.concatenate([head, signal_fields.crc8(head)[:4], [0, 0]])
+    kinds = sum(_core.wifi.signal_kinds[name] for name in ("l_sig", "repeated", "he_signal"))
+    l_sig = signal_fields.LSig(6, f.legacy_length).bits()
+    found = announced(kinds, np.concatenate([l_sig, field]).astype(np.uint8).tobytes(), 20)
+    assert found.problem == problem
+    if not problem:
+        assert found.format.num_symbols == f.num_symbols
+    wrong = announced(kinds, np.concatenate([l_sig, field ^ 1]).astype(np.uint8).tobytes(), 20)
+    assert wrong.problem == "HE-SIG-A CRC"
+
+
+@pytest.mark.parametrize("mcs", [0, 1, 3, 4])
+@pytest.mark.parametrize("coding", ["bcc", "ldpc"])
+def test_copies_of_dual_carrier_modulation(mcs, coding):
+    """LLRs of both copies add up, whatever the order of the copy's bits."""
+    f = HE.of_length(mcs, 60, dcm=True, coding=coding)
+    field = DataField(f)
+    shape = 1, f.num_symbols, field.order.size
+    coded = np.random.default_rng(mcs).integers(0, 2, shape, np.uint8)
+    sent = coded[..., field.source].reshape(1, f.num_symbols, f.num_points, -1)
+    place, sign = dual_carriers_of(f)
+    again = np.empty_like(sent)
+    again[..., place] = sent ^ (sign < 0)
+    llr = 2.0 * np.concatenate([sent, again], axis=2).transpose(0, 2, 1, 3) - 1
+    found = copies_combined(llr.astype(np.float32), f)
+    np.testing.assert_array_equal(found, 2 * (2.0 * sent.transpose(0, 2, 1, 3) - 1))
+
+
+@pytest.mark.skipif(CAPTURES is None, reason="MIMOPACK_CAPTURES, a folder of recordings with known "
+                    "frames, is not set")
+def test_frames_of_others():
+    """All HE SU and HE ER SU frames of two other implementations, and no EHT frame as another."""
+    right, total = Counter(), Counter()
+    for path in sorted(Path(CAPTURES).rglob("*.he-truth.json")):
+        facts = json.loads(path.read_text())["frames"]
+        reader = recording.Reader(path.with_name(path.name.replace(".he-truth.json",
+                                                                   ".sigmf-meta")))
+        receiver = Receiver(reader.num_channels, reader.sample_rate, reader.frequency)
+        found = receiver.process(reader.read()) + receiver.finish()
+        for one in facts:
+            near = [frame for frame in found if abs(frame.start - one["start"]) < 120]
+            kind = one["format"].split("_MU (SU)")[0]
+            total[kind] += 1
+            if kind == "EHT":
+                right[kind] += bool(near) and all("802.11be" in got.problem for got in near)
+            elif "psdu" in one:
+                right[kind] += any(got.psdu.hex() == one["psdu"].lower() for got in near)
+    for kind in ("HE_SU", "HE_ER_SU", "EHT"):
+        assert 0 < total[kind] == right[kind], kind
