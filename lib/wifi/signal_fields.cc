@@ -127,7 +127,8 @@ private:
             total.re += pilot.re * d_s.pilot_signs[4 * t + p];
             total.im += pilot.im * d_s.pilot_signs[4 * t + p];
         }
-        const double size = std::max(std::hypot(total.re, total.im), 1e-30);
+        const double size =
+            std::max(std::sqrt(total.re * total.re + total.im * total.im), 1e-30);
         const complex back{ total.re / size, -total.im / size };
         for (int d = 0; d < wifi_signal_bits; ++d)
             d_data[t][d] = turned(d_s.data[d]) * back;

@@ -19,9 +19,14 @@ from math import prod
 from weakref import WeakValueDictionary
 
 import numpy as np
-import torch
-from sionna.phy import Block
-from sionna.phy.mapping import Constellation as SionnaConstellation
+
+try:
+    import torch
+    from sionna.phy import Block
+    from sionna.phy.mapping import Constellation as SionnaConstellation
+except ImportError as error:
+    raise ImportError(f"{__name__} needs Sionna 2, which could not be imported ({error}); pip "
+                      "install sionna-no-rt installs it without its ray tracer") from error
 
 from . import constellation as constellations
 from .arrays import native, stream_of

@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 
 import pytest
+from scikit_build_core.build import build_sdist
 from source_tree import PACKAGES, ROOT
 
 RECORDING = ROOT / "examples/recordings/wifi_4x4_ht"
@@ -69,6 +71,24 @@ mimopack.wifi_receiver
                      "blocks need GNU Radio 3.10.*gnuradio", done.stderr.splitlines()[-1])
     done = run(folder, "from mimopack import blocks")
     assert "ImportError: blocks need GNU Radio 3.10" in done.stderr.splitlines()[-1]
+
+
+def test_the_command_without_click_says_what_to_install(folder):
+    done = run(folder, "from mimopack.apps.cli import main", before="import sys; "
+               "sys.modules['click'] = None; ")
+    assert done.returncode == 1
+    assert done.stderr.startswith("mimopack: the command needs the Python package click: pip")
+    assert done.stderr.count("\n") == 1
+
+
+def test_source_package_has_every_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with tarfile.open(tmp_path / build_sdist(str(tmp_path))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    sources = {str(path.relative_to(ROOT)) for folder in ("lib", "python/mimopack")
+               for path in (ROOT / folder).rglob("*")
+               if path.is_file() and path.suffix not in (".pyc", ".so")}
+    assert len(sources) > 400 and sources - packed == set()
 
 
 def test_a_recording_is_decoded(folder):

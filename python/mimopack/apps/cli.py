@@ -12,7 +12,11 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
-import click
+try:
+    import click
+except ImportError:
+    sys.exit("mimopack: the command needs the Python package click: pip install 'mimopack[cli]', "
+             "or with Debian's packages apt install python3-click")
 
 from .. import __version__
 from ..text import printable

@@ -26,8 +26,10 @@ def cupy():
     try:
         import cupy as module
     except ImportError as error:
+        mend = ("scripts/setup.sh --with-cupy" if __package__.startswith("gnuradio.")
+                else "pip install 'mimopack[cuda]'")
         raise ImportError(f"backend 'cuda' needs CuPy, which could not be imported ({error}); "
-                          "scripts/setup.sh --with-cupy installs it") from error
+                          f"{mend} installs it") from error
     return module
 
 

@@ -14,8 +14,8 @@ def library():
     try:
         import sigmf
     except ImportError as error:
-        raise ImportError("recordings need the Python package sigmf: pip install it in a virtual "
-                          "environment (mimopack doctor prints how)") from error
+        raise ImportError("recordings need the Python package sigmf: pip install sigmf in a "
+                          "virtual environment (mimopack doctor prints how)") from error
     return sigmf
 
 
