@@ -74,7 +74,7 @@ class Link:
         for port in range(LAYERS):
             users.append(first.clone())
             users[-1].dmrs.dmrs_port_set = [port]
-        self.device = device
+        self.antennas, self.device = antennas, device
         self.transmitter = PUSCHTransmitter(users, device=device)
         grid = self.transmitter.resource_grid
         self._channel = OFDMChannel(
@@ -114,7 +114,7 @@ def in_mode(mode, function, arguments):
     """Return a function without arguments that calls another one in a mode."""
     if mode == "compiled":
         function = torch.compile(function)
-    for _ in range(3):    # compiles, and fills caches
+    for _ in range(1 if mode == "eager" else 3):    # compiles, and fills caches
         function(*arguments)
     if mode != "graph":
         return lambda: function(*arguments)
@@ -134,35 +134,54 @@ def seconds(call, device):
     return time.perf_counter() - start
 
 
-def compare(link, method, mode, settings, noise_var):
-    """Return a row of results."""
-    device, pair = link.device, detectors(method, link.device)
+def compare(link, method, mode, settings):
+    """Return a row of results. What a mode cannot do has an error in place of its time."""
+    noise_var, pair = NOISE[link.antennas], detectors(method, link.device)
     y, no, _ = link.source(settings.batch, noise_var)
     vectors = link.vectors(y, no)
     receivers = [link.receiver(detector) for detector in pair]
+    row = {"antennas": link.antennas, "method": method, "mode": mode,
+           "vectors": vectors[0].shape[:-1].numel()}
     calls = {"source": lambda: link.source(settings.batch, noise_var)}
     for who, detector, receiver in zip(("sionna", "ours"), pair, receivers, strict=True):
-        calls[f"{who}_detector"] = in_mode(mode, detector, vectors)
-        calls[f"{who}_receiver"] = in_mode(mode, receiver, (y, no))
+        for what, function, arguments in (("detector", detector, vectors),
+                                          ("receiver", receiver, (y, no))):
+            try:
+                calls[f"{who}_{what}"] = in_mode(mode, function, arguments)
+            except RuntimeError as error:
+                row[f"{who}_{what}_error"] = str(error).splitlines()[0]
     times = {name: [] for name in calls}
     for _ in range(settings.rounds):
         for name, call in calls.items():
-            times[name].append(seconds(call, device))
-    row = {f"{name}_s": median(values) for name, values in times.items()}
+            times[name].append(seconds(call, link.device))
+    took = {name: median(values) for name, values in times.items()}
+    row |= {f"{name}_s": value for name, value in took.items()}
+    if len(took) == 5:
+        before, after = (took["source"] + took[f"{who}_receiver"] for who in ("sionna", "ours"))
+        row |= {"sionna_share_of_link": took["sionna_detector"] / before,
+                "detector_speedup": took["sionna_detector"] / took["ours_detector"],
+                "receiver_speedup": took["sionna_receiver"] / took["ours_receiver"],
+                "link_speedup": before / after}
     lost = [0, 0]
     for _ in range(settings.batches):
         batch = link.source(settings.batch, noise_var)
         for place, receiver in enumerate(receivers):
             lost[place] += errors(receiver, *batch)
-    link_s = [row["source_s"] + row[f"{who}_receiver_s"] for who in ("sionna", "ours")]
-    return {
-        "vectors": vectors[0].shape[:-1].numel(), **row,
-        "sionna_share_of_link": row["sionna_detector_s"] / link_s[0],
-        "detector_speedup": row["sionna_detector_s"] / row["ours_detector_s"],
-        "receiver_speedup": row["sionna_receiver_s"] / row["ours_receiver_s"],
-        "link_speedup": link_s[0] / link_s[1],
-        "blocks": settings.batches * settings.batch * LAYERS,
-        "sionna_blocks_lost": lost[0], "ours_blocks_lost": lost[1]}
+    return row | {"blocks": settings.batches * settings.batch * LAYERS,
+                  "sionna_blocks_lost": lost[0], "ours_blocks_lost": lost[1]}
+
+
+def write(settings, results):
+    """Write the results so far."""
+    if not settings.output:
+        return
+    machine = describe() | ({"gpu": describe_gpu()} if settings.device != "cpu" else {})
+    settings.output.write_text(json_rows(
+        {"what": "Sionna's PUSCH link, 4 layers, 16-QAM, with Sionna's detectors and ours",
+         "machine": machine, "threads": settings.threads, "batch": settings.batch,
+         "rounds": settings.rounds, "sionna": version("sionna-no-rt"),
+         "torch": torch.__version__, "noise_var": NOISE, "results": results}) + "\n",
+        encoding="utf-8")
 
 
 def main():
@@ -188,22 +207,10 @@ def main():
             for method in settings.methods:
                 for mode in settings.modes:
                     config.seed = 1
-                    row = {"antennas": antennas, "method": method, "mode": mode}
-                    try:
-                        row |= compare(link, method, mode, settings, NOISE[antennas])
-                    except RuntimeError as error:
-                        row["error"] = str(error).splitlines()[0]
-                    results.append(row)
-                    print(row, flush=True)
                     torch.compiler.reset()
-    if settings.output:
-        machine = describe() | ({"gpu": describe_gpu()} if device != "cpu" else {})
-        settings.output.write_text(json_rows(
-            {"what": "Sionna's PUSCH link, 4 layers, 16-QAM, with Sionna's detectors and ours",
-             "machine": machine, "threads": settings.threads, "batch": settings.batch,
-             "rounds": settings.rounds, "sionna": version("sionna-no-rt"),
-             "torch": torch.__version__, "noise_var": NOISE, "results": results}) + "\n",
-            encoding="utf-8")
+                    results.append(compare(link, method, mode, settings))
+                    print(results[-1], flush=True)
+                    write(settings, results)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ gradients. They compute in single precision. LLRs are ln P(b=1)/P(b=0), as Sionn
 """
 
 from itertools import count
-from math import prod
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -45,14 +44,11 @@ def _detect(y: torch.Tensor, h: torch.Tensor, s: torch.Tensor, prior: torch.Tens
     llr = _empty_llrs(y, h, s, prior, key, bits)
     detector = _made[key]._for_antennas(*h.shape[-2:])
     with stream_of(y):
-        if y.shape[:-1] == h.shape[:-2] == s.shape[:-2] and (
-                prior is None or prior.shape == llr.shape):
-            # Each vector has its own matrices. PyTorch packs strided tensors, in parallel.
-            n = prod(y.shape[:-1])
-            y, h, s = (native(name, tensor.to(torch.complex64).reshape(n, *tensor.shape[-ends:]))
-                       for name, tensor, ends in (("y", y, 1), ("h", h, 2), ("s", s, 2)))
+        if _have_one_shape(y, h, s) and (prior is None or prior.shape == llr.shape):
+            n = llr.shape[:-2].numel()
+            y, h, s = (_rows(*named) for named in (("y", y, n, 1), ("h", h, n, 2), ("s", s, n, 2)))
             if prior is not None:
-                prior = native("prior", prior.to(torch.float32).reshape(n, -1))
+                prior = native("prior", prior.to(torch.float32).reshape(n, -1).contiguous())
             detector.detect(y, h, prior=prior, noise_cov=s, out=native("out", llr.view(n, -1)))
         else:
             detector.detect(y, h, prior=prior, noise_cov=s, out=llr, split_layers=True)
@@ -62,8 +58,20 @@ def _detect(y: torch.Tensor, h: torch.Tensor, s: torch.Tensor, prior: torch.Tens
 
 @_detect.register_fake
 def _empty_llrs(y, h, s, prior, key, bits):
-    batch = torch.broadcast_shapes(y.shape[:-1], h.shape[:-2], s.shape[:-2])
+    batch = y.shape[:-1]
+    if not _have_one_shape(y, h, s):
+        batch = torch.broadcast_shapes(batch, h.shape[:-2], s.shape[:-2])
     return y.new_empty((*batch, h.shape[-1], bits), dtype=torch.float32)
+
+
+def _have_one_shape(y, h, s):
+    return y.shape[:-1] == h.shape[:-2] == s.shape[:-2]
+
+
+def _rows(name, tensor, n, axes):
+    """Return n vectors or matrices in one array. PyTorch packs strided tensors, in parallel."""
+    rows = tensor.to(torch.complex64).reshape(n, *tensor.shape[-axes:])
+    return native(name, rows.contiguous())
 
 
 class Detector(Block):

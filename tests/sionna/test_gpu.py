@@ -42,7 +42,7 @@ def assert_same(found, expected, share=0.995):
 def test_same_as_on_the_cpu(name, antennas):
     constellation = "qpsk" if name == "mla" else "qam16"
     y, h, s = vectors(antennas=antennas)
-    detector = detectors.create(name, STREAMS, antennas, constellation)
+    detector = detectors.REGISTRY[name](STREAMS, antennas, constellation)
     for noise in ({"noise_var": 0.05}, {"noise_cov": s}, {"noise_cov": s[0]},
                   {"noise_var": torch.full((N,), 0.05)}):
         on_gpu = {key: value.cuda() if isinstance(value, torch.Tensor) else value
@@ -88,21 +88,18 @@ def test_current_stream_without_waiting():
         done.record()
         assert not done.query()
         doubled = 2 * llr
-    assert not done.query()
     stream.synchronize()
     assert torch.equal(doubled, 2 * expected)
 
 
-@pytest.mark.parametrize("detector", [
-    fast.LinearDetector("lmmse", "bit", "maxlog", **QAM16), fast.EPDetector("bit", 4, l=1)])
-def test_class_of_sionna(detector):
+@pytest.mark.parametrize("make", [
+    lambda module, device: module.LinearDetector("lmmse", "bit", "maxlog", device=device, **QAM16),
+    lambda module, device: module.EPDetector("bit", 4, l=1, device=device)])
+def test_class_of_sionna(make):
     y, h, s = vectors()
-    expected = detector(y, h, s)
-    again = {"LinearDetector": lambda module: module.LinearDetector(
-        "lmmse", "bit", "maxlog", **ON_GPU), "EPDetector": lambda module: module.EPDetector(
-            "bit", 4, l=1, device="cuda:0")}[type(detector).__name__]
+    expected = make(fast, "cpu")(y, h, s)
     for module in (fast, mimo):
-        llr = again(module)(y.cuda(), h.cuda(), s.cuda())
+        llr = make(module, "cuda:0")(y.cuda(), h.cuda(), s.cuda())
         assert llr.is_cuda
         assert_same(llr, expected)
 
