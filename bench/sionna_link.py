@@ -46,11 +46,11 @@ METHODS = {
 NOISE = {4: 0.05, 16: 0.7}
 
 
-def detectors(method, device):
+def detectors(method, device, threads=0):
     """Return Sionna's detector and ours."""
     name, positional, named = METHODS[method]
-    return tuple(getattr(module, name)(*positional, **named, device=device)
-                 for module in (mimo, fast))
+    return (getattr(mimo, name)(*positional, **named, device=device),
+            getattr(fast, name)(*positional, **named, device=device, threads=threads))
 
 
 class Link:
@@ -136,7 +136,8 @@ def seconds(call, device):
 
 def compare(link, method, mode, settings):
     """Return a row of results. What a mode cannot do has an error in place of its time."""
-    noise_var, pair = NOISE[link.antennas], detectors(method, link.device)
+    noise_var, pair = NOISE[link.antennas], detectors(
+        method, link.device, settings.threads)
     y, no, _ = link.source(settings.batch, noise_var)
     vectors = link.vectors(y, no)
     receivers = [link.receiver(detector) for detector in pair]
