@@ -93,7 +93,7 @@ struct quantiser {
             const simd::mask number = (x < limit) | (zero < x);
             const simd cut = max(min(select(number, x, zero), limit), zero - limit);
             /* The low byte of each sum is the integer. */
-            const auto sum = (bytes)(cut + simd(round_magic)).v;
+            const auto sum = (bytes)(cut + simd(rounding_offset)).v;
             const auto low = shuffle<simd::width>(sum, sum, [](int e) { return 4 * e; });
             __builtin_memcpy(to + i, &low, simd::width);
         }

@@ -10,48 +10,43 @@ namespace MIMOPACK_ISA {
 
 struct simd16 {
     static constexpr int width = 2 * simd::width;
-    typedef short raw __attribute__((vector_size(2 * width)));
     typedef short half __attribute__((vector_size(width)));
-    typedef int integers __attribute__((vector_size(2 * width)));
 
     struct mask {
-        raw m; /* all ones where true */
+        shorts m; /* all ones where true */
         MP_FN friend mask operator&(mask a, mask b) { return { a.m & b.m }; }
         MP_FN friend mask operator|(mask a, mask b) { return { a.m | b.m }; }
         MP_FN mask operator~() const { return { ~m }; }
         MP_FN friend bool any(mask a)
         {
-            long long words[sizeof(raw) / 8], found = 0;
+            long long words[sizeof(shorts) / 8], found = 0;
             __builtin_memcpy(words, &a.m, sizeof words);
             for (long long w : words)
                 found |= w;
             return found != 0;
         }
     };
-    raw v;
+    shorts v;
 
     simd16() = default;
-    MP_FN simd16(raw v_) : v(v_) {}
+    MP_FN simd16(shorts v_) : v(v_) {}
     MP_FN explicit simd16(float x)
     {
         const auto word = static_cast<short>(x); /* g++ -fsanitize needs it by itself */
-        v = raw{} + word;
+        v = shorts{} + word;
     }
     /* Round two vectors of floats to the nearest integers. The integers must fit. */
     MP_FN simd16(simd low, simd high)
     {
-        const half halves[2] = { narrow(low), narrow(high) };
-        __builtin_memcpy(&v, halves, sizeof v);
+        v = shuffle<width>(narrow(low), narrow(high), [](int i) { return i; });
     }
     /* Return half 0 or 1 as floats. */
     MP_FN simd floats(int which) const
     {
-        half halves[2];
-        __builtin_memcpy(halves, &v, sizeof v);
-        const integers wide = __builtin_convertvector(halves[which], integers);
-        simd::word word;
-        __builtin_memcpy(&word, &wide, sizeof wide);
-        return word.to_float();
+        /* Each element twice, so that a shift leaves it with its sign in a wider one */
+        const shorts first = shuffle<width>(v, v, [](int i) { return i / 2; });
+        const shorts second = shuffle<width>(v, v, [](int i) { return (i + width) / 2; });
+        return simd::word{ (integers)(which ? second : first) >> 16 }.to_float();
     }
     MP_FN static mask both(simd::mask low, simd::mask high)
     {
@@ -70,53 +65,22 @@ struct simd16 {
     /* Return a, limited to a distance of limit >= 0 from 0. */
     MP_FN friend simd16 clamp(simd16 a, simd16 limit)
     {
-        return max(min(a, limit), simd16(raw{} - limit.v));
+        return max(min(a, limit), simd16(shorts{} - limit.v));
     }
     /* Return round(a * factor) for a factor of at most 1. */
     MP_FN friend simd16 scaled(simd16 a, float factor)
     {
         const int steps = static_cast<int>(factor * 32768.0f + 0.5f);
         const short by = static_cast<short>(steps < 32767 ? steps : 32767);
-#if defined(__AVX512F__)
-        return (raw)_mm512_mulhrs_epi16((__m512i)a.v, _mm512_set1_epi16(by));
-#elif defined(__AVX2__)
-        return (raw)_mm256_mulhrs_epi16((__m256i)a.v, _mm256_set1_epi16(by));
-#else
-        for (int i = 0; i < width; ++i)
-            a.v[i] = static_cast<short>(((a.v[i] * by >> 14) + 1) >> 1);
-        return a;
-#endif
+        return machine::multiply(a.v, by);
     }
-#if defined(__AVX512F__)
-    MP_FN friend simd16 max(simd16 a, simd16 b)
-    {
-        return (raw)_mm512_max_epi16((__m512i)a.v, (__m512i)b.v);
-    }
-    MP_FN friend simd16 min(simd16 a, simd16 b)
-    {
-        return (raw)_mm512_min_epi16((__m512i)a.v, (__m512i)b.v);
-    }
-#elif defined(__AVX2__)
-    MP_FN friend simd16 max(simd16 a, simd16 b)
-    {
-        return (raw)_mm256_max_epi16((__m256i)a.v, (__m256i)b.v);
-    }
-    MP_FN friend simd16 min(simd16 a, simd16 b)
-    {
-        return (raw)_mm256_min_epi16((__m256i)a.v, (__m256i)b.v);
-    }
-#else
     MP_FN friend simd16 max(simd16 a, simd16 b) { return a.v > b.v ? a.v : b.v; }
     MP_FN friend simd16 min(simd16 a, simd16 b) { return a.v < b.v ? a.v : b.v; }
-#endif
 
 private:
     MP_FN static half narrow(simd a)
     {
-        const simd::word word = a.to_word();
-        integers wide;
-        __builtin_memcpy(&wide, &word, sizeof wide);
-        return __builtin_convertvector(wide, half);
+        return __builtin_convertvector(a.to_word().v, half);
     }
 };
 

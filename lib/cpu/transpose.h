@@ -16,12 +16,11 @@ template <int S>
 MP_FN void exchange(simd& a, simd& b)
 {
     constexpr int W = simd::width;
-    typedef float raw __attribute__((vector_size(4 * W)));
     const auto low = [](int j) { return j / S % 2 == 0 ? j : W + j - S; };
     const auto high = [](int j) { return j / S % 2 == 0 ? j + S : W + j; };
-    const raw x = (raw)a.v, y = (raw)b.v;
-    a.v = decltype(a.v)(shuffle<W>(x, y, low));
-    b.v = decltype(b.v)(shuffle<W>(x, y, high));
+    const floats x = a.v, y = b.v;
+    a.v = shuffle<W>(x, y, low);
+    b.v = shuffle<W>(x, y, high);
 }
 
 /* Take one stage: exchange blocks between rows that are S apart, of N rows. */
@@ -84,7 +83,7 @@ MP_FN simd load_pieces(const float* row, [[maybe_unused]] std::size_t apart)
                                   1);
 #elif defined(__AVX2__)
     if (G == 4)
-        return (simd::raw)_mm256_insertf128_ps(
+        return _mm256_insertf128_ps(
             _mm256_castps128_ps256(_mm_loadu_ps(row)), _mm_loadu_ps(row + 4 * apart), 1);
 #endif
     return simd::load(row);

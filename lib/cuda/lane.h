@@ -10,7 +10,6 @@ namespace MIMOPACK_ISA {
 
 struct lane {
     static constexpr int width = 1;
-    static constexpr int registers = 128;
     struct mask {
         bool m;
         MP_FN friend mask operator&(mask a, mask b) { return { a.m && b.m }; }

@@ -25,10 +25,7 @@ struct block_sums {
 /* Lanes 1, 0, 3, 2, ... */
 MP_FN simd neighbours(simd a)
 {
-    typedef float raw __attribute__((vector_size(4 * width)));
-    const raw v = (raw)a.v;
-    a.v = decltype(a.v)(shuffle<width>(v, v, [](int l) { return l ^ 1; }));
-    return a;
+    return shuffle<width>(a.v, a.v, [](int l) { return l ^ 1; });
 }
 
 MP_FN block_sums sums_of(const float* now, const float* before, std::int64_t block)

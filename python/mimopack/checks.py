@@ -14,7 +14,7 @@ import numpy as np
 from .arrays import is_device_array
 from .text import rate_in_words, rates_in_words, shortened
 
-ISAS = ("auto", "avx512", "avx2", "baseline")    # instruction sets, or the best one
+ISAS = ("auto", "avx512", "avx2", "neon", "baseline")    # instruction sets, or the best one
 # More threads than this never help, and a system may refuse to start them.
 MOST_THREADS = max(16, 4 * (os.cpu_count() or 1))
 # Range of float32, with a margin for intermediate results.

@@ -24,9 +24,8 @@ MP_FN simd sum(simd a, simd b)
 #if defined(__AVX512F__)
     return fma(a, simd(1.0f), b);
 #else
-    simd both; /* the compiler turns a vector type's 1 * a + b into an addition */
-    both.v = (simd::raw)_mm256_fmadd_ps((__m256)a.v, _mm256_set1_ps(1.0f), (__m256)b.v);
-    return both;
+    /* The compiler turns a vector type's 1 * a + b into an addition. */
+    return _mm256_fmadd_ps(a.v, _mm256_set1_ps(1.0f), b.v);
 #endif
 }
 #endif

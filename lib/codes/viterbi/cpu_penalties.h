@@ -19,28 +19,16 @@ MP_FN void quantise(const T* llr, int n, float scale, std::int8_t* to)
         llr, n, [&](const T* from, std::ptrdiff_t i) { round(from, to + i); });
 }
 
-#if defined(__AVX2__)
-/* Places of the bytes of whole periods of A B pairs, up to 16, among the bytes that are
- * sent */
+/* Return the place of byte i of A B pairs among the bytes that are sent, or -1. */
 template <int RATE>
-struct pair_places {
-    static constexpr const puncturing& p = viterbi_rates[RATE];
-    static constexpr int periods = 8 / p.steps;
-    alignas(16) std::uint8_t from[16];
-
-    constexpr pair_places() : from()
-    {
-        for (int i = 0; i < 16; ++i) {
-            const int period = i / (2 * p.steps), j = i % (2 * p.steps);
-            int place = static_cast<int>(coded_length(p, period * p.steps));
-            for (int k = 0; k < j; ++k)
-                place += p.kept >> k & 1;
-            from[i] =
-                static_cast<std::uint8_t>(p.kept >> j & 1 && place < 16 ? place : 0x80);
-        }
-    }
-};
-#endif
+constexpr int sent_place(int i)
+{
+    const puncturing& p = viterbi_rates[RATE];
+    int place = 0;
+    for (int k = 0; k < i; ++k)
+        place += p.kept >> k % (2 * p.steps) & 1;
+    return p.kept >> i % (2 * p.steps) & 1 ? place : -1;
+}
 
 /* Restore the A B pairs of whole periods, with 0 for bits that were not sent. Reads and
  * writes reach up to 16 bytes past the end. */
@@ -48,21 +36,23 @@ template <int RATE>
 MP_FN void insert_erasures(const std::int8_t* sent, std::int8_t* pairs)
 {
     constexpr const puncturing& p = viterbi_rates[RATE];
-#if defined(__AVX2__)
-    static constexpr pair_places<RATE> places;
-    constexpr int steps = places.periods * p.steps;
-    constexpr int taken = static_cast<int>(coded_length(p, steps));
-    static_assert(viterbi_chunk % steps == 0);
-    const __m128i from = _mm_load_si128((const __m128i*)places.from);
-    for (int i = 0; i < viterbi_chunk / steps; ++i)
-        _mm_storeu_si128(
-            (__m128i*)(pairs + 2 * steps * i),
-            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i*)(sent + taken * i)), from));
-#else
+#if defined(__SSE2__) && !defined(__SSSE3__)
     for (int i = 0; i < viterbi_chunk / p.steps; ++i, pairs += 2 * p.steps) {
         MP_UNROLL
         for (int j = 0; j < 2 * p.steps; ++j)
             pairs[j] = p.kept >> j & 1 ? *sent++ : 0;
+    }
+#else
+    typedef std::int8_t bytes16 __attribute__((vector_size(16)));
+    constexpr int steps = 8 / p.steps * p.steps; /* whole periods in 16 bytes of pairs */
+    constexpr int taken = static_cast<int>(coded_length(p, steps));
+    static_assert(viterbi_chunk % steps == 0 && taken < 16);
+    for (int i = 0; i < viterbi_chunk / steps; ++i) {
+        bytes16 x;
+        __builtin_memcpy(&x, sent + taken * i, sizeof x);
+        x[15] = 0; /* not taken */
+        x = shuffle<16>(x, x, [](int b) { return sent_place<RATE>(b) & 15; });
+        __builtin_memcpy(pairs + 2 * steps * i, &x, sizeof x);
     }
 #endif
 }
@@ -97,52 +87,33 @@ MP_FN void load_pairs(const viterbi_block& block, std::int64_t at, std::int8_t* 
 MP_FN void by_step(const std::int8_t (*pairs)[pairs_size], int steps, std::int8_t* to)
 {
     constexpr int lanes = simd8::lanes;
-#if defined(__SSE2__)
+    typedef short pairs8 __attribute__((vector_size(16)));
     for (int t = 0; t < steps; t += 8) {
-        __m128i x[lanes], mixed[lanes];
+        pairs8 x[lanes], mixed[lanes];
         for (int l = 0; l < lanes; ++l)
-            x[l] = _mm_loadu_si128((const __m128i*)(pairs[l] + 2 * t));
+            __builtin_memcpy(&x[l], pairs[l] + 2 * t, sizeof x[l]);
         /* Each pass joins the two halves of the registers like a riffle of cards. */
         MP_UNROLL
         for (int pass = 1; pass < lanes; pass *= 2) {
             MP_UNROLL
             for (int i = 0; i < lanes / 2; ++i) {
-                mixed[2 * i] = _mm_unpacklo_epi16(x[i], x[i + lanes / 2]);
-                mixed[2 * i + 1] = _mm_unpackhi_epi16(x[i], x[i + lanes / 2]);
+                const pairs8 a = x[i], b = x[i + lanes / 2];
+                mixed[2 * i] = shuffle<8>(a, b, [](int e) { return e / 2 + e % 2 * 8; });
+                mixed[2 * i + 1] =
+                    shuffle<8>(a, b, [](int e) { return e / 2 + 4 + e % 2 * 8; });
             }
             __builtin_memcpy(x, mixed, sizeof x);
         }
         for (int i = 0; i < lanes; ++i)
-            _mm_store_si128((__m128i*)(to + 2 * lanes * t) + i, x[i]);
+            __builtin_memcpy(to + 2 * lanes * t + 16 * i, &x[i], sizeof x[i]);
     }
-#else
-    for (int t = 0; t < steps; ++t)
-        for (int l = 0; l < lanes; ++l)
-            __builtin_memcpy(to + 2 * (t * lanes + l), pairs[l] + 2 * t, 2);
-#endif
 }
 
 /* Write the penalties that a path pays for sending 00, 01, 10 and 11, for n pairs in
  * groups of 16. */
 MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
 {
-#if defined(__AVX2__)
-    const __m256i dwords = _mm256_setr_epi32(
-        0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
-    const __m256i a = _mm256_or_si256(dwords, _mm256_set1_epi32(0x02020000));
-    const __m256i b = _mm256_or_si256(dwords, _mm256_set1_epi32(0x03010301));
-    for (int i = 0; i < n; i += 8) {
-        const __m256i x =
-            _mm256_cvtepu16_epi32(_mm_load_si128((const __m128i*)(pairs + 2 * i)));
-        const __m256i zero = _mm256_setzero_si256();
-        const __m256i both = _mm256_or_si256(
-            _mm256_max_epi8(x, zero),
-            _mm256_slli_epi32(_mm256_max_epi8(_mm256_sub_epi8(zero, x), zero), 16));
-        _mm256_store_si256(
-            (__m256i*)(to + 4 * i),
-            _mm256_add_epi8(_mm256_shuffle_epi8(both, a), _mm256_shuffle_epi8(both, b)));
-    }
-#elif defined(__SSE2__)
+#if defined(__SSE2__) && !defined(__SSSE3__)
     for (int i = 0; i < n; i += 8) {
         const __m128i x = _mm_load_si128((const __m128i*)(pairs + 2 * i));
         const __m128i zero = _mm_setzero_si128();
@@ -160,13 +131,19 @@ MP_FN void to_penalties(const std::int8_t* pairs, int n, std::uint8_t* to)
                         _mm_add_epi8(_mm_unpackhi_epi8(a, a), _mm_unpackhi_epi16(b, b)));
     }
 #else
-    for (int i = 0; i < n; ++i)
-        for (int out = 0; out < 4; ++out) {
-            const int a = pairs[2 * i], b = pairs[2 * i + 1];
-            const int pay = (out & 2 ? (a < 0 ? -a : 0) : (a > 0 ? a : 0)) +
-                            (out & 1 ? (b < 0 ? -b : 0) : (b > 0 ? b : 0));
-            to[4 * i + out] = static_cast<std::uint8_t>(pay);
-        }
+    typedef std::int8_t signs __attribute__((vector_size(register_bytes)));
+    for (int i = 0; i < n; i += register_bytes / 4) {
+        const auto x = (signs)machine::spread_twos(pairs + 2 * i);
+        const signs zero = {}, minus = -x;
+        /* A and B, what a path pays for bits 0, then for bits 1 */
+        const auto both = (signs)((integers)(x > zero ? x : zero) |
+                                  (integers)(minus > zero ? minus : zero) << 16);
+        const auto a = [](int e) { return e / 4 * 4 + (e & 2); };
+        const auto b = [](int e) { return e / 4 * 4 + e % 2 * 2 + 1; };
+        const signs pay = shuffle<register_bytes>(both, both, a) +
+                          shuffle<register_bytes>(both, both, b);
+        __builtin_memcpy(to + 4 * i, &pay, sizeof pay);
+    }
 #endif
 }
 

@@ -3,6 +3,7 @@
 /* Go back through the decisions of the forward recursion, all lanes together. */
 #pragma once
 #include "cpu/simd8.h"
+#include <type_traits>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -17,35 +18,32 @@ struct lane_words {
 };
 #endif
 
-/* Load each lane's decisions of a step as a word: bit p belongs to place p. */
+/* Load each lane's decisions of a step as a word: bit p belongs to place p. The row's
+ * bytes are [register][lane]. */
 MP_FN void load_decisions(const std::uint8_t* row, lane_words& to)
 {
-#if defined(__AVX512BW__)
-    /* bytes [register][lane]: first within pairs of registers, then words */
-    const __m512i pairs = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15));
-    alignas(64) static constexpr std::uint16_t order[32] = {
-        0, 8,  16, 24, 1, 9,  17, 25, 2, 10, 18, 26, 3, 11, 19, 27,
-        4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31
-    };
-    to = (lane_words)_mm512_permutexvar_epi16(
-        _mm512_load_si512(order), _mm512_shuffle_epi8(_mm512_load_si512(row), pairs));
-#elif defined(__AVX2__)
-    const __m256i fours = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    to = (lane_words)_mm256_permutevar8x32_epi32(
-        _mm256_shuffle_epi8(_mm256_load_si256((const __m256i*)row), fours),
-        _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-#elif defined(__SSE2__)
-    const __m128i x = _mm_load_si128((const __m128i*)row);
-    _mm_storeu_si128(
-        (__m128i*)to.of,
-        _mm_packus_epi16(_mm_and_si128(x, _mm_set1_epi16(0xff)), _mm_srli_epi16(x, 8)));
+#if defined(__AVX2__)
+    /* Sixteen bytes hold a few registers' decisions: first order the bytes within them,
+     * then words of a lane's bytes. */
+    constexpr int lanes = simd8::lanes, few = 16 / lanes;
+    typedef std::conditional_t<few == 2, short, int> word;
+    typedef word words __attribute__((vector_size(simd8::width)));
+    const bytes x = simd8::load(row).v;
+    const auto within = (words)shuffle<simd8::width>(
+        x, x, [](int i) { return i / 16 * 16 + i % few * lanes + i % 16 / few; });
+    to = (lane_words)shuffle<simd8::width / few>(within, within, [](int i) {
+        constexpr int parts = simd8::width / 16;
+        return i % parts * lanes + i / parts;
+    });
 #else
-    to = {};
-    for (int r = 0; r < viterbi_code::registers; ++r)
-        for (int l = 0; l < simd8::lanes; ++l)
-            to[l] |= static_cast<std::uint64_t>(row[r * simd8::lanes + l]) << 8 * r;
+    typedef std::uint16_t both_lanes __attribute__((vector_size(16)));
+    typedef std::uint8_t one_lane __attribute__((vector_size(8)));
+    both_lanes x;
+    __builtin_memcpy(&x, row, sizeof x);
+    const one_lane first = __builtin_convertvector(x & 0xff, one_lane),
+                   second = __builtin_convertvector(x >> 8, one_lane);
+    __builtin_memcpy(&to.of[0], &first, sizeof first);
+    __builtin_memcpy(&to.of[1], &second, sizeof second);
 #endif
 }
 

@@ -81,8 +81,8 @@ struct viterbi_code {
  *   B::penalties          what a step's penalties of all lanes are loaded as; a lane has
  *                         those of the outputs 0 to 3
  *   lookup<PHASE, FLIP>(penalties)  byte e of a group is that of output(PHASE, e) ^ FLIP
- *   choose(a, b, p)       the larger ones; leaves at p a bit for each byte, 1 where it is
- * a's
+ *   B::decisions          of a step: set(register, a, max(a, b)) for every register, then
+ *                         store(), which leaves a bit for each byte, 1 where a is chosen
  */
 template <class B>
 struct viterbi_metrics {
@@ -115,6 +115,7 @@ struct viterbi_metrics {
                            B::template lookup<PHASE, 1>(paid),
                            B::template lookup<PHASE, 2>(paid),
                            B::template lookup<PHASE, 3>(paid) };
+        typename B::decisions chosen(decisions);
         if constexpr (bit >= 3) {
             constexpr int other = 1 << (bit - 3);
             MP_UNROLL
@@ -123,8 +124,8 @@ struct viterbi_metrics {
                     continue;
                 const int out = code::output(PHASE, r * code::group);
                 const B low = metric[r], high = metric[r | other];
-                join(r, low, high, pay[out], pay[3 ^ out], decisions);
-                join(r | other, high, low, pay[out], pay[3 ^ out], decisions);
+                join(r, low, high, pay[out], pay[3 ^ out], chosen);
+                join(r | other, high, low, pay[out], pay[3 ^ out], chosen);
             }
         } else {
             MP_UNROLL
@@ -135,9 +136,10 @@ struct viterbi_metrics {
                      metric[r].template exchange<1 << bit>(),
                      pay[out],
                      pay[3 ^ out],
-                     decisions);
+                     chosen);
             }
         }
+        chosen.store();
     }
 
     /* Raise the best metric of each lane to 255. */
@@ -158,9 +160,11 @@ struct viterbi_metrics {
 
 private:
     MP_FN void
-    join(int r, B own, B other, B pay_own, B pay_other, unsigned char* decisions)
+    join(int r, B own, B other, B pay_own, B pay_other, typename B::decisions& chosen)
     {
-        metric[r] = choose(own - pay_own, other - pay_other, decisions + r * B::lanes);
+        const B stays = own - pay_own;
+        metric[r] = max(stays, other - pay_other);
+        chosen.set(r, stays, metric[r]);
     }
 };
 

@@ -50,9 +50,9 @@ class DetectorSettings(BackendChoice):
                  device=0, llr_type="float32", llr_scale=8.0, extrinsic=False, isa="auto", **own):
         """Make a detector; ``detectors.parameters.COMMON`` explains the common parameters.
 
-        ``isa`` ("auto", "avx512", "avx2", "baseline") restricts the cpu backend to one instruction
-        set, for tests and comparisons. A detector that was registered with its own ``module`` takes
-        only "auto".
+        ``isa`` ("auto", "avx512", "avx2", "neon", "baseline") restricts the cpu backend to one
+        instruction set, for tests and comparisons. A detector that was registered with its own
+        ``module`` takes only "auto".
         """
         for name in own:
             if name not in (p.name for p in self.PARAMETERS):
