@@ -75,6 +75,36 @@ def test_he_su(part):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("streams", [2, 3, 4])
+def test_several_streams(streams):
+    frames = [(he(mcs, num_streams=streams, ltf=ltf, gi_us=gi_us, coding=coding, **options), MPDUS)
+              for mcs in range(12) for coding in ("bcc", "ldpc")[mcs > 9:]
+              for (ltf, gi_us), options in [
+                  (TRAINING[mcs % 5], {"dcm": True} if streams == 2 and mcs in (0, 1, 3) else
+                   {"midamble": 10} if mcs % 4 == 2 else {})]]
+    check(*received(frames, 4))
+
+
+def test_streams_through_several_paths():
+    frames = [(he(5, num_streams=2, ltf=ltf, gi_us=gi_us, coding=coding), MPDUS)
+              for ltf, gi_us in TRAINING for coding in ("bcc", "ldpc")] * 2
+    found, sent = received(frames, 4, snr_db=38.0, channel=multipath)
+    check(found, sent)
+
+
+def test_iterations():
+    frames = [(he(4, num_streams=3, coding=coding, ltf=4, gi_us=3.2), [data_mpdu(400)])
+              for coding in ("bcc", "ldpc") for _ in range(12)]
+    samples, _ = air(frames, 3, snr_db=16.0, channel=multipath)
+    good = []
+    for iterations in (1, 4):
+        receiver = Receiver(3, passes=1, iterations=iterations)
+        found = receiver.process(samples) + receiver.finish()
+        good.append(sum(frame.complete for frame in found))
+    assert good[0] < good[1]
+
+
+@pytest.mark.quick
 def test_he_er_su():
     frames = [(he(mcs, name="he-er-su", ltf=ltf, gi_us=gi_us, coding=coding, ru=ru, **options),
                MPDUS)
@@ -164,9 +194,8 @@ def test_report():
 
 
 @pytest.mark.parametrize("bits, problem", [
-    ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"),
-    ({19: 1}, "HE with 1 space-time streams in 40 MHz"),
-    ({23: 1}, "HE with 2 space-time streams in 20 MHz"),
+    ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"), ({19: 1}, "HE in 40 MHz"),
+    ({25: 1}, "5 spatial streams"),
     ({0: 0}, "802.11ax (HE) frame, HE TB")])
 def test_signal_field_of_others(bits, problem):
     """What the receiver does not decode is named."""

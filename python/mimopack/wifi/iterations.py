@@ -33,10 +33,11 @@ class Iterations:
     def takes(f):
         """Return whether a format suits iterations between detector and decoder.
 
-        Such a format has several streams and no space-time block code. With the convolutional code,
-        a frame must not have more bits than its soft decoder takes.
+        Such a format has several streams, no space-time block code, no dual carrier modulation and
+        no midambles. With the convolutional code, a frame must not have more bits than its soft
+        decoder takes.
         """
-        if f.num_streams == 1 or f.stbc:
+        if f.num_streams == 1 or f.stbc or f.dcm or f.midamble:
             return False
         return f.coding == "ldpc" or f.tail_position <= MOST_BITS * f.num_encoders
 
@@ -88,7 +89,7 @@ class _FrameDecoder(Decoder):
         f = field.frame_format
         self._field = field
         self._decoder = field.decoder if f.coding == "ldpc" else _ConvolutionalDecoder(f)
-        self.num_bits = self._decoder.num_bits
+        self.num_bits = f.num_symbols * f.coded_bits_per_symbol
 
     def start(self, payloads):
         """Begin with the payloads known so far."""
@@ -97,7 +98,12 @@ class _FrameDecoder(Decoder):
 
     def decode(self, llr):
         """See :class:`iterative.IterativeReceiver`; ``llr`` holds the frames not found before."""
-        posterior = self._decoder.decode(llr)
+        filled = self._field.filled
+        if filled is None:
+            posterior = self._decoder.decode(llr)
+        else:    # the code says nothing about the padding
+            posterior = llr.copy()
+            posterior[:, filled] = self._decoder.decode(np.ascontiguousarray(llr[:, filled]))
         self.bits, self.iterations_taken = self._decoder.bits, self._decoder.iterations_taken
         # Copy, because the loop writes later decisions into the array of the first ones.
         decoded = self._field.payloads(self.bits.copy(), self._decoder.found.tolist())
@@ -115,8 +121,9 @@ class _ConvolutionalDecoder(Decoder):
     """
 
     def __init__(self, f):
-        self._symbols, self._encoders = f.num_symbols, f.num_encoders
-        self.num_bits = f.num_symbols * f.coded_bits_per_symbol
+        # A single encoder's bits need no division into symbols, which need not be full.
+        self._symbols = f.num_symbols if f.num_encoders > 1 else 1
+        self._encoders = f.num_encoders
         # Number of bits of each encoder before its tail.
         code = coding.get(f"conv:{f.tail_position // f.num_encoders}:{f.code_rate}")
         self._decoder = code.decoder(threads=1, backend="cpu")
