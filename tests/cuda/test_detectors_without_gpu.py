@@ -8,9 +8,10 @@ g++ compiles the programs, and the threads of a block take turns.
 import numpy as np
 import pytest
 from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack.cuda import source
 from gpu_forms import FORMS
 from simulated import assert_close, problem
-from without_gpu import detect, launcher
+from without_gpu import compiled, detect, launcher, run
 
 
 @pytest.mark.parametrize("form, name, size, own, period, more", FORMS)
@@ -159,3 +160,37 @@ def test_columns_dependent_in_double_precision_are_left_to_one_thread(tmp_path):
     expected = det.detect(y, h, noise_var)
     assert erased == det.erasures == 6
     assert_close(llr, expected, 5e-3)
+
+
+@pytest.fixture(scope="module")
+def whitening(tmp_path_factory):
+    """Return the program that whitens 20x3 in memory."""
+    return compiled(source.whitening(3, 20, 32), tmp_path_factory.mktemp("whitening"),
+                    kernels=("whiten",))
+
+
+@pytest.mark.parametrize("period", [1, 14])
+@pytest.mark.parametrize("count", [1, 5])
+def test_whitening_in_memory(count, period, whitening):
+    """One covariance, or one for each of five matrices: the noise becomes white."""
+    rng = np.random.default_rng(1)
+    y, h, a = ((rng.normal(size=(*shape, 2)) @ [1, 1j]).astype(np.complex64) for shape in (
+        (5 * period, 20), (5, 20, 3), (count, 20, 30)))
+    covariances = a @ a.conj().swapaxes(1, 2)
+    bad = {1: 0, 5: 2}[count]
+    white_y, white_h = np.zeros_like(y), np.zeros_like(h)
+
+    def whiten():
+        run(whitening.launch_whiten, 3, covariances, np.uint64(count), np.uint64(5 // count),
+            np.uint64(period), h, y, white_h, white_y, np.empty((3, 20, 20), np.complex64))
+
+    whiten()
+    factor = np.linalg.cholesky(covariances.astype(np.complex128))
+    np.testing.assert_allclose(white_h, np.linalg.solve(factor, h), atol=1e-5)
+    np.testing.assert_allclose(white_y, np.linalg.solve(
+        factor, y.reshape(5, period, 20).swapaxes(1, 2)).swapaxes(1, 2).reshape(-1, 20), atol=1e-5)
+    covariances[bad] *= -1
+    whiten()
+    erased = np.isnan(white_y[:, 0])
+    assert np.array_equal(erased, np.repeat(np.arange(5) * count // 5 == bad, period))
+    assert np.array_equal(np.isnan(white_h[:, 0, 0]), erased[::period])

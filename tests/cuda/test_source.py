@@ -75,8 +75,8 @@ def test_an_old_architecture(name, own):
 
 
 def test_whitening_in_memory():
-    program = Program(source.WHITENING, "sm_90", source.OPTIONS)
-    assert program.error is None and set(program.registers) == {"factorise", "whiten"}
+    program = Program(source.whitening(16, 64, 256), "sm_90", source.OPTIONS)
+    assert program.error is None and program.stack == {"whiten": 0}
 
 
 def test_the_program_that_tells_the_size():

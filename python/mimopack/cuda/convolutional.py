@@ -3,7 +3,8 @@
 """The decoder of the convolutional code on a GPU, and the text of its program."""
 
 from . import source
-from .decoding import DecoderProgram, program_text
+from .decoding import DecoderProgram
+from .source import program_text
 
 # Number of codewords per block; each has a warp.
 WORDS = 2

@@ -4,7 +4,6 @@
 
 import numpy as np
 
-from . import source
 from .device import Count, check_device, cupy, current, kernel
 from .transfer import HostArray, HostBatch, HostPipeline
 
@@ -12,29 +11,6 @@ from .transfer import HostArray, HostBatch, HostPipeline
 GRID = 2**31 - 1
 # Bytes of shared memory that a block gets without a request.
 ORDINARY_SHARED = 48 * 1024
-
-
-def program_text(header, threads, constants, first="common/config.h"):
-    """Return the text of a decoder's program.
-
-    Args:
-        header: the header in lib that contains the kernels.
-        threads: number of threads per block.
-        constants: the constants that the header expects in the namespace ``program``.
-        first: the header that the constants need.
-    """
-    return f"""// {source.headers()}
-#include "{first}"
-#define MIMOPACK_THREADS {threads}
-namespace mimopack {{
-namespace {source.NAMESPACE} {{
-namespace program {{
-{constants}
-}}
-}}
-}}
-#include "{header}"
-"""
 
 
 class DecoderProgram:

@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from . import source
-from .decoding import DecoderProgram, program_text
+from .decoding import DecoderProgram
 from .device import cupy
+from .source import program_text
 
 # Number of threads per codeword for codes that are not quasi-cyclic.
 THREADS = 256

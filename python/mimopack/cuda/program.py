@@ -32,8 +32,8 @@ _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 3Q")
 # vectors are few, and of those that always take one together; whether the kernel whitens.
 _Compiled = namedtuple("_Compiled",
                        "kernel function arena is_global blocks most_threads team whitens")
-# Threads in a block of the kernels that whiten in memory.
-_WHITENING_THREADS = 128
+# Largest number of threads that a multiprocessor runs at a time.
+_RESIDENT_THREADS = 2048
 
 
 class Variant(NamedTuple):
@@ -140,25 +140,19 @@ class Program:
     def _whitened(self, n, per_channel, y, h, noise_cov, is_common):
         """Return copies of y and h in memory that are whitened on the current stream."""
         num_tx, num_rx, matrices = self._plan["num_tx"], self._plan["num_rx"], n // per_channel
-        stream = cupy().cuda.get_current_stream()
-        factorise, whiten = (kernel(source.WHITENING, name, self.device)
-                             for name in ("factorise", "whiten"))
-
-        def copied(address, size):
-            memory = cupy().cuda.alloc(8 * size)
-            memory.copy_from_device_async(_memory(address, 8 * size), 8 * size, stream)
-            return memory
-
         count = 1 if is_common else matrices
-        factors = copied(noise_cov, count * num_rx**2)
-        factorise((count,), (_WHITENING_THREADS,), (factors, np.int32(num_rx)))
-        both = copied(y, n * num_rx), copied(h, matrices * num_rx * num_tx)
-        for memory, number, columns, period in ((both[0], n, 1, per_channel),
-                                                (both[1], matrices, num_tx, 1)):
-            whiten((-(-number * columns // _WHITENING_THREADS),), (_WHITENING_THREADS,),
-                   (memory, np.uint64(number), np.int32(columns), factors,
-                    np.uint64(0 if is_common else period), np.int32(num_rx)))
-        return both
+        columns = matrices // count * (num_tx + per_channel)
+        most = 256 if num_rx <= 128 else 512
+        threads = min(most, -(-(num_rx + columns) // 32) * 32)
+        blocks = min(count * -(-columns // (threads - num_rx)),
+                     self._processors * _RESIDENT_THREADS // threads)
+        y_white, h_white, factors = (cupy().cuda.alloc(8 * size) for size in (
+            n * num_rx, matrices * num_rx * num_tx, blocks * num_rx**2))
+        whiten = kernel(source.whitening(num_tx, num_rx, most), "whiten", self.device)
+        whiten((blocks,), (threads,), (
+            *map(np.uint64, (noise_cov, count, matrices // count, per_channel, h, y)), h_white,
+            y_white, factors))
+        return y_white, h_white
 
     def _room(self):
         """Return the bytes of global memory that the threads' arrays may take."""
@@ -214,12 +208,6 @@ def _chunk(n, per_channel, threads):
     divisors = (size for i in range(1, isqrt(per_channel) + 1) if per_channel % i == 0
                 for size in (i, per_channel // i))
     return max(size for size in divisors if size <= most)
-
-
-def _memory(address, size):
-    """Return CuPy's pointer to memory at an address, which somebody else owns."""
-    memory = cupy().cuda.UnownedMemory(address, size, None)
-    return cupy().cuda.MemoryPointer(memory, 0)
 
 
 def _aligned(array):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of a detector's CUDA program, for NVRTC; needs neither CuPy nor a GPU.
+"""The text of CUDA programs, for NVRTC; needs neither CuPy nor a GPU.
 
 lib/cuda/program.h describes the names that a program defines for the headers.
 """
@@ -26,9 +26,6 @@ INCLUDE = next((path for path in (_HERE.parent / "include", _HERE.parents[2] / "
                 if (path / "detectors").is_dir()), _HERE.parent / "include")
 OPTIONS = ("-std=c++17", "-default-device", "-diag-suppress=177", "-ftz=true",
            f"-DMIMOPACK_ISA={NAMESPACE}", f"-I{INCLUDE}")
-
-# Program with the kernels ``factorise`` and ``whiten``.
-WHITENING = '#include "cuda/whiten.h"\n'
 
 
 @cache
@@ -62,6 +59,36 @@ def number(value):
 def numbers(values):
     """Return numbers as a C++ initialiser list."""
     return "{ " + ", ".join(number(value) for value in values) + " }"
+
+
+def program_text(header, threads, constants, first="common/config.h"):
+    """Return the text of a program other than a detector's.
+
+    Args:
+        header: the header in lib that contains the kernels.
+        threads: number of threads per block, or the largest one.
+        constants: the constants that the header expects in the namespace ``program``.
+        first: the header that the constants need.
+    """
+    return f"""// {headers()}
+#include "{first}"
+#define MIMOPACK_PROGRAM
+#define MIMOPACK_THREADS {threads}
+namespace mimopack {{
+namespace {NAMESPACE} {{
+namespace program {{
+{constants}
+}}
+}}
+}}
+#include "{header}"
+"""
+
+
+def whitening(num_tx, num_rx, threads):
+    """Return the text of the program with the kernel ``whiten``, of at most so many threads."""
+    return program_text("cuda/whiten.h", threads,
+                        f"constexpr int num_tx = {num_tx}, num_rx = {num_rx};")
 
 
 def is_small(plan):

@@ -3,7 +3,8 @@
 """The turbo decoder on a GPU, and the text of its program."""
 
 from . import source
-from .decoding import DecoderProgram, program_text
+from .decoding import DecoderProgram
+from .source import program_text
 
 # Smallest number of steps in a thread's window: the path metrics at its ends come from the previous
 # iteration, so short windows cost accuracy. Largest number of threads per block.
