@@ -28,19 +28,24 @@ struct team_storage {
     typename Steps::storage method;
 };
 
-template <bool DOUBLE>
-struct real_numbers {
-    using type = float;
+/* How nearly dependent columns are detected again, if AGAIN */
+template <class Method, bool AGAIN>
+struct repeated {
+    using real = float;
+    using method = Method;
 };
-template <>
-struct real_numbers<true> {
-    using type = double;
+template <class Method>
+struct repeated<Method, true> {
+    using real = double;
+    using method = typename Method::in_double;
 };
 
 /* Method: the steps of a detector, with the following members. AGAIN: whether nearly
- * dependent columns are detected again in double precision.
+ * dependent columns are detected again in double precision. Gain on an H200: ZF 16x16
+ * 3.9; where 14 vectors share a 12x12 matrix, N-way and FPFSD 4.2, K-best 2.1. MMSE,
+ * MMSE-PIC, EP: none.
  *
- *   of<Real>              the same steps with another type for the linear algebra
+ *   in_double             if AGAIN: the same steps in double precision
  *   axes                  columns of a thread, as in team_cavity.h; 0: it has none
  *   storage               what they keep in shared memory
  *   METHOD(gram, storage)
@@ -53,8 +58,8 @@ template <class Method, bool AGAIN>
 class by_teams
 {
     static constexpr int bits = program::bits, nt = program::num_tx, nr = program::num_rx;
-    using wide = typename real_numbers<AGAIN>::type;
-    using wide_method = typename Method::template of<wide>;
+    using wide = typename repeated<Method, AGAIN>::real;
+    using wide_method = typename repeated<Method, AGAIN>::method;
     using wide_storage = team_storage<wide, wide_method>;
 
     union storage {

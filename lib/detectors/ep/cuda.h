@@ -11,18 +11,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Real: type of the linear algebra */
-template <int WIDTH, class Real>
+template <int WIDTH>
 class team_ep
 {
 public:
-    template <class Other>
-    using of = team_ep<WIDTH, Other>;
     static constexpr int axes = 2;
-    using storage = typename team_cavity<axes, Real>::storage;
+    using storage = team_cavity<axes, float>::storage;
     static constexpr ep_options options = program::options();
 
-    MP_FN team_ep(const team_gram_of<Real>& gram, storage& s)
+    MP_FN team_ep(const team_gram& gram, storage& s)
         : d_axis(program::points, options), d_cavity(gram, s)
     {
     }
@@ -34,7 +31,7 @@ public:
 
     MP_FN bool begin() { return true; }
 
-    MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
         constexpr int side = 1 << WIDTH;
         lane cost[2][side], lambda[2], gamma[2];
@@ -42,11 +39,11 @@ public:
         for (int q = 0; q < 2; ++q)
             d_axis.start(
                 prior ? prior + q * WIDTH : nullptr, cost[q], lambda[q], gamma[q]);
-        const Real variance = Real(0.5) * noise.v; /* per real dimension */
+        const float variance = 0.5f * noise.v; /* per real dimension */
         bool enough = true;
 #pragma unroll 1
         for (int iteration = 0;; ++iteration) {
-            Real deviation[2], mean[2];
+            float deviation[2], mean[2];
             MP_UNROLL
             for (int q = 0; q < 2; ++q) {
                 deviation[q] = rsqrt(lambda[q]).v;
@@ -79,7 +76,7 @@ public:
 
 private:
     const ep_axis<lane, WIDTH> d_axis;
-    team_cavity<axes, Real> d_cavity;
+    team_cavity<axes, float> d_cavity;
 };
 
 template <class Lane>
@@ -88,7 +85,7 @@ MP_FN auto make_ep(arena<Lane>& a)
     constexpr ep_options o = program::options();
     /* Measured with 8x8 on an H200: as fast with QPSK, otherwise 3 times */
     if constexpr (fits_team_from(8))
-        return team_kernel<team_ep<program::width, float>, true>();
+        return team_kernel<team_ep<program::width>, false>();
     else
         return ep<lane, program::fixed_tx, program::fixed_rx, program::width>(
             a, program::points, layers(), antennas(), o);

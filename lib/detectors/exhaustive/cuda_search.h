@@ -8,7 +8,9 @@
  * place of M^nt leaves. The bits of a layer high in the tree cost little, so there are
  * several searches, with columns rotated in between (see detectors/exhaustive/sliced.h).
  *
- * Metrics are in units of the noise. OMAP's are in bits: weights are 2^-metric. */
+ * Metrics are in units of the noise. OMAP's are in bits: weights are 2^-metric. Gain over
+ * a thread for each vector on an H200: MLA 3.6 (4x4 QPSK), OMAP 4.5 (2x2 16-QAM) to 20
+ * (2x2 64-QAM). */
 #pragma once
 #include "detectors/exhaustive/cuda_sums.h"
 

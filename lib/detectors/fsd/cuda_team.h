@@ -56,8 +56,6 @@ class team_fixed_sphere
     using path_list = team_list<threads, keys, path_key>;
 
 public:
-    template <class>
-    using of = team_fixed_sphere;
     static constexpr int axes = 0;
 
     struct storage {

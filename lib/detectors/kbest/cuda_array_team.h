@@ -22,8 +22,7 @@ class array_kbest
     static constexpr int side = 1 << WIDTH, bits = 2 * WIDTH;
 
 public:
-    template <class Other>
-    using of = array_kbest<WIDTH, K, Other>;
+    using in_double = array_kbest<WIDTH, K, double>;
     static constexpr int axes = 0;
 
     struct storage {

@@ -15,8 +15,7 @@ template <int WIDTH, bool MMSE, class Real>
 class team_linear
 {
 public:
-    template <class Other>
-    using of = team_linear<WIDTH, MMSE, Other>;
+    using in_double = team_linear<WIDTH, MMSE, double>;
     static constexpr int axes = 1;
     using storage = typename team_cavity<axes, Real>::storage;
 
@@ -64,7 +63,8 @@ template <bool MMSE>
 MP_FN auto make_linear(arena<lane>& a)
 {
     if constexpr (fits_team)
-        return team_kernel<team_linear<program::width, MMSE, float>, often_dependent>();
+        return team_kernel < team_linear<program::width, MMSE, float>,
+               !MMSE && often_dependent > ();
     else if constexpr (program::fixed_tx > 0)
         return linear<lane, program::fixed_tx, program::fixed_rx, program::width, MMSE>(
             a, program::points, layers(), antennas());

@@ -10,18 +10,15 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Real: type of the linear algebra */
-template <int WIDTH, class Real>
+template <int WIDTH>
 class team_mmsepic
 {
 public:
-    template <class Other>
-    using of = team_mmsepic<WIDTH, Other>;
     static constexpr int axes = 1;
-    using storage = typename team_cavity<axes, Real>::storage;
+    using storage = team_cavity<axes, float>::storage;
     static constexpr mmsepic_options options = program::options();
 
-    MP_FN team_mmsepic(const team_gram_of<Real>& gram, storage& s)
+    MP_FN team_mmsepic(const team_gram& gram, storage& s)
         : d_layer(program::points), d_cavity(gram, s)
     {
     }
@@ -38,7 +35,7 @@ public:
         return true;
     }
 
-    MP_FN bool detect(complex_of<Real> matched, lane noise, const lane* prior, lane* llr)
+    MP_FN bool detect(float2 matched, lane noise, const lane* prior, lane* llr)
     {
         lane metric[WIDTH > 0 ? 1 << WIDTH : program::points.size];
         bool enough = true;
@@ -48,12 +45,11 @@ public:
             if (known || program::matrix_each || __any_sync(~0u, noise.v != d_noise)) {
                 lane deviation;
                 d_layer.make_symbol(known, metric, d_mean, deviation);
-                const Real s = deviation.v;
-                d_cavity.prepare(&s, noise.v, noise.v);
+                d_cavity.prepare(&deviation.v, noise.v, noise.v);
                 d_noise = known ? 0.0f : noise.v;
             }
             enough = enough && d_cavity.enough;
-            const Real mean[2] = { d_mean[0].v, d_mean[1].v };
+            const float mean[2] = { d_mean[0].v, d_mean[1].v };
             d_cavity.estimate(matched, mean);
             const lane x[2] = { as_lane(d_cavity.mean[0]), as_lane(d_cavity.mean[1]) };
             d_layer.demap(x, as_lane(d_cavity.precision[0]), prior, metric, llr);
@@ -63,7 +59,7 @@ public:
 
 private:
     const mmsepic_layer<lane, WIDTH> d_layer;
-    team_cavity<axes, Real> d_cavity;
+    team_cavity<axes, float> d_cavity;
     lane d_mean[2];
     float d_noise; /* of the last preparation without known bits; or 0 */
 };
@@ -73,7 +69,7 @@ MP_FN auto make_mmsepic(arena<Lane>& a)
 {
     constexpr mmsepic_options o = program::options();
     if constexpr (fits_team)
-        return team_kernel<team_mmsepic<program::width, float>, often_dependent>();
+        return team_kernel<team_mmsepic<program::width>, false>();
     else
         return mmsepic<lane, program::fixed_tx, program::fixed_rx, program::width>(
             a, program::points, layers(), antennas(), o.num_iterations);
