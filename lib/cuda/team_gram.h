@@ -119,9 +119,9 @@ private:
         tile_grams<team_gram_of> warp(all, place, vector, storages, apart);
         __syncwarp();
         if (first)
-            warp.template compute_products<vectors == 1>();
+            warp.template compute<true, vectors == 1>(1);
         if constexpr (vectors > 1)
-            warp.compute_matched(count);
+            warp.template compute<false, 8>(count);
         __syncwarp();
     }
 

@@ -115,119 +115,57 @@ public:
         d_t = thread % 4;
     }
 
-    /* Compute H^H H, and H^H y and |y|^2 if there is one vector. */
-    template <bool WITH_Y>
-    MP_FN void compute_products()
+    /* Compute H^H H if MATRIX. If VECTORS, compute H^H y and |y|^2 of `count` vectors, at
+     * most VECTORS: one in plain float, or 8 on tensor cores. */
+    template <bool MATRIX, int VECTORS>
+    MP_FN void compute(int count)
     {
         float2 next[blocks][own_rows], next_y[own_rows];
-        const float2 *h = matrix_of(0), *y = vector_of(0);
+        const int place = VECTORS > 1 ? d_g : 0; /* of the thread's vector */
+        const bool exists = place < count;
+        const float2 *h = matrix_of(0), *y = vector_of(0) + place * nr;
         load(h, 0, true, next);
-        if constexpr (WITH_Y)
-            load_vector(y, 0, true, next_y);
-#pragma unroll 1
-        for (int team = 0; team < teams; ++team) {
-            const bool has_next = team + 1 < teams;
-            const float2* const next_h = matrix_of(has_next ? team + 1 : team);
-            const float2* const first_y = vector_of(has_next ? team + 1 : team);
-            tile_product sum[pairs];
-            float2 matched[blocks];
-            float energy = 0.0f;
-            MP_UNROLL
-            for (int p = 0; p < pairs; ++p)
-                sum[p].clear();
-            MP_UNROLL
-            for (int i = 0; i < blocks; ++i)
-                matched[i] = float2{ 0.0f, 0.0f };
-#pragma unroll 1
-            for (int from = 0; from < nr; from += rows) {
-                tile_columns columns[own_rows][blocks];
-                MP_UNROLL
-                for (int i = 0; i < blocks; ++i) {
-                    MP_UNROLL
-                    for (int r = 0; r < own_rows; ++r)
-                        columns[r][i].set(next[i][r]);
-                    if constexpr (WITH_Y)
-                        add_conjugate(next[i], next_y, matched[i]);
-                }
-                const bool ends = from + rows >= nr;
-                const int following = ends ? 0 : from + rows;
-                if constexpr (WITH_Y) {
-                    add_energy(next_y, energy);
-                    y = ends ? first_y : y + rows;
-                    load_vector(y, following, !ends || has_next, next_y);
-                }
-                h = ends ? next_h : h + rows * nt;
-                load(h, following, !ends || has_next, next);
-                MP_UNROLL
-                for (int part = 0; part < 3 * own_rows; ++part) {
-                    const tile_columns* const c = columns[part / 3];
-                    MP_UNROLL
-                    for (int i = 0, p = 0; i < blocks; ++i) {
-                        MP_UNROLL
-                        for (int j = i; j < blocks; ++j, ++p)
-                            sum[p].add(part % 3 == 0 ? c[i].low : c[i].high,
-                                       part % 3 == 1 ? c[j].low : c[j].high);
-                    }
-                }
-            }
-            storage& to = storage_of(team);
-            MP_UNROLL
-            for (int i = 0, p = 0; i < blocks; ++i) {
-                MP_UNROLL
-                for (int j = i; j < blocks; ++j, ++p) {
-                    MP_UNROLL
-                    for (int n = 0; n < 2; ++n)
-                        store(
-                            to, 8 * i + d_g, 8 * j + 2 * d_t + n, sum[p].get(n), i != j);
-                }
-                if constexpr (WITH_Y) {
-                    const float2 all{ over_rows(matched[i].x), over_rows(matched[i].y) };
-                    if (d_t == 0 && is_column(8 * i + d_g))
-                        to.matched[0][8 * i + d_g] = all;
-                }
-            }
-            if constexpr (WITH_Y) {
-                energy = over_rows(energy);
-                if (d_g == 0 && d_t == 0)
-                    to.energy[0] = energy;
-            }
-        }
-    }
-
-    /* Compute H^H y and |y|^2 of `count` vectors, at most 8. */
-    MP_FN void compute_matched(int count)
-    {
-        float2 next[blocks][own_rows], next_y[own_rows];
-        const bool exists = d_g < count;
-        const float2 *h = matrix_of(0), *y = vector_of(0) + d_g * nr;
-        load(h, 0, true, next);
-        load_vector(y, 0, exists, next_y);
+        if constexpr (VECTORS > 0)
+            load_vector(y, 0, exists, next_y);
 #pragma unroll 1
         for (int team = 0; team < teams; ++team) {
             const bool has_next = team + 1 < teams;
             const float2* const next_h = matrix_of(has_next ? team + 1 : team);
             const float2* const first_y =
-                vector_of(has_next ? team + 1 : team) + d_g * nr;
-            tile_product sum[blocks];
+                vector_of(has_next ? team + 1 : team) + place * nr;
+            tile_product of_h[MATRIX ? pairs : 1], of_y[VECTORS > 1 ? blocks : 1];
+            float2 matched[blocks];
             float energy = 0.0f;
             MP_UNROLL
-            for (int i = 0; i < blocks; ++i)
-                sum[i].clear();
+            for (int p = 0; MATRIX && p < pairs; ++p)
+                of_h[p].clear();
+            MP_UNROLL
+            for (int i = 0; i < blocks; ++i) {
+                if constexpr (VECTORS > 1)
+                    of_y[i].clear();
+                matched[i] = float2{ 0.0f, 0.0f };
+            }
 #pragma unroll 1
             for (int from = 0; from < nr; from += rows) {
                 tile_columns columns[own_rows][blocks], vectors[own_rows];
                 MP_UNROLL
-                for (int r = 0; r < own_rows; ++r) {
+                for (int i = 0; i < blocks; ++i) {
                     MP_UNROLL
-                    for (int i = 0; i < blocks; ++i)
+                    for (int r = 0; r < own_rows; ++r)
                         columns[r][i].set(next[i][r]);
-                    vectors[r].set(next_y[r]);
+                    if constexpr (VECTORS == 1)
+                        add_conjugate(next[i], next_y, matched[i]);
                 }
-                add_energy(next_y, energy);
                 const bool ends = from + rows >= nr;
                 const int following = ends ? 0 : from + rows;
-                y = ends ? first_y : y + rows;
-                load_vector(y, following, exists && (!ends || has_next), next_y);
+                if constexpr (VECTORS > 0) {
+                    MP_UNROLL
+                    for (int r = 0; VECTORS > 1 && r < own_rows; ++r)
+                        vectors[r].set(next_y[r]);
+                    add_energy(next_y, energy);
+                    y = ends ? first_y : y + rows;
+                    load_vector(y, following, exists && (!ends || has_next), next_y);
+                }
                 h = ends ? next_h : h + rows * nt;
                 load(h, following, !ends || has_next, next);
                 MP_UNROLL
@@ -235,22 +173,42 @@ public:
                     const tile_columns *const c = columns[part / 3],
                                               &v = vectors[part / 3];
                     MP_UNROLL
-                    for (int i = 0; i < blocks; ++i)
-                        sum[i].add(part % 3 == 0 ? c[i].low : c[i].high,
-                                   part % 3 == 1 ? v.low : v.high);
+                    for (int i = 0, p = 0; i < blocks; ++i) {
+                        const unsigned* const own = part % 3 == 0 ? c[i].low : c[i].high;
+                        MP_UNROLL
+                        for (int j = i; MATRIX && j < blocks; ++j, ++p)
+                            of_h[p].add(own, part % 3 == 1 ? c[j].low : c[j].high);
+                        if constexpr (VECTORS > 1)
+                            of_y[i].add(own, part % 3 == 1 ? v.low : v.high);
+                    }
                 }
             }
             storage& to = storage_of(team);
             MP_UNROLL
-            for (int i = 0; i < blocks; ++i) {
+            for (int i = 0, p = 0; i < blocks; ++i) {
+                const int column = 8 * i + d_g;
                 MP_UNROLL
-                for (int n = 0; n < 2; ++n)
-                    if (2 * d_t + n < count && is_column(8 * i + d_g))
-                        to.matched[2 * d_t + n][8 * i + d_g] = sum[i].get(n);
+                for (int j = i; MATRIX && j < blocks; ++j, ++p) {
+                    MP_UNROLL
+                    for (int n = 0; n < 2; ++n)
+                        store(to, column, 8 * j + 2 * d_t + n, of_h[p].get(n), i != j);
+                }
+                if constexpr (VECTORS == 1) {
+                    const float2 all{ over_rows(matched[i].x), over_rows(matched[i].y) };
+                    if (d_t == 0 && is_column(column))
+                        to.matched[0][column] = all;
+                } else if constexpr (VECTORS > 1) {
+                    MP_UNROLL
+                    for (int n = 0; n < 2; ++n)
+                        if (2 * d_t + n < count && is_column(column))
+                            to.matched[2 * d_t + n][column] = of_y[i].get(n);
+                }
             }
-            energy = over_rows(energy);
-            if (d_t == 0 && exists)
-                to.energy[d_g] = energy;
+            if constexpr (VECTORS > 0) {
+                energy = over_rows(energy);
+                if (d_t == 0 && exists && d_g < VECTORS)
+                    to.energy[d_g] = energy;
+            }
         }
     }
 

@@ -307,13 +307,8 @@ def _parts(n, per_channel, most):
 
     A part consists of all items of one or several matrices, or of some items of one matrix.
     """
-    if per_channel <= most:
-        step = most // per_channel * per_channel
-        for first in range(0, n, step):
-            items = slice(first, min(first + step, n))
-            yield items, slice(first // per_channel, items.stop // per_channel)
-        return
-    for matrix in range(n // per_channel):
-        end = (matrix + 1) * per_channel
-        for first in range(matrix * per_channel, end, most):
-            yield slice(first, min(first + most, end)), slice(matrix, matrix + 1)
+    period = max(most // per_channel, 1) * per_channel
+    for begin in range(0, n, period):
+        for first in range(begin, min(begin + period, n), most):
+            end = min(first + most, begin + period, n)
+            yield slice(first, end), slice(first // per_channel, -(-end // per_channel))
