@@ -22,7 +22,6 @@ struct batch {
     void* llr;
     float int8_scale;
     const unsigned char* hard; /* n x num_hard x nt*bits, or null */
-    unsigned long long* taken; /* chunks taken after each warp's first ones */
 
     static constexpr int nt = program::num_tx, nr = program::num_rx;
     static constexpr int num_llr = program::num_llr;
@@ -64,17 +63,6 @@ struct batch {
                 ordered, int8_scale, static_cast<signed char*>(llr) + vector * num_llr);
         else
             store_llr<num_llr>(ordered, static_cast<float*>(llr) + vector * num_llr);
-    }
-
-    /* Dynamic distribution: take the next chunks for a warp, whose threads call this
-     * together. Return the number of the first chunk, counted from the end of the warps'
-     * first chunks. */
-    MP_FN unsigned long long take(int count) const
-    {
-        unsigned long long first = 0;
-        if (threadIdx.x % 32 == 0)
-            first = atomicAdd(taken, static_cast<unsigned long long>(count));
-        return __shfl_sync(~0u, first, 0);
     }
 };
 

@@ -74,9 +74,8 @@ extern "C" __global__ void arena_size(unsigned long long* sizes)
 #else
 
 /* Detect a batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
- * threads, if they are not in local memory. counters: zeros, to which the number of
- * erased vectors is added, and the number of chunks taken after each warp's first ones.
- */
+ * threads, if they are not in local memory. The number of erased vectors is added to
+ * erasures. */
 extern "C" __global__ void __launch_bounds__(
     MIMOPACK_THREADS,
     mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0))
@@ -94,14 +93,15 @@ extern "C" __global__ void __launch_bounds__(
            float int8_scale,
            const unsigned char* __restrict__ hard,
            float* scratch,
-           unsigned long long* counters)
+           unsigned long long* erasures)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    const batch all{ n,         chunks, chunk, per_matrix, y,    h,          noise_var, common_noise_var,
-                     noise_cov, prior,  llr,   int8_scale, hard, counters + 1 };
+    const batch all{ n,         chunks,           chunk,     per_matrix, y,   h,
+                     noise_var, common_noise_var, noise_cov, prior,      llr, int8_scale,
+                     hard };
     const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
-        atomicAdd(counters, static_cast<unsigned long long>(erased));
+        atomicAdd(erasures, static_cast<unsigned long long>(erased));
 }
 
 #endif

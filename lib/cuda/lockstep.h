@@ -84,7 +84,7 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
     unsigned erased = 0;
     unsigned long long first = (blockIdx.x * in_block + threadIdx.x / 32) * at_once;
     arrays.whitening.begin(all);
-    while (first < all.chunks) {
+    for (; first < all.chunks; first += step) {
         const unsigned long long left = all.chunks - first;
         const int rows = left < at_once ? static_cast<int>(left) : at_once;
         /* a thread without a chunk takes the last one again */
@@ -103,10 +103,6 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
                 detect_vector(kernel, all, arrays, rows, chunk * length + t, exists);
             erased += exists && !usable;
         }
-        if constexpr (program::dynamic)
-            first = step + all.take(at_once);
-        else
-            first += step;
     }
     return erased;
 }

@@ -40,9 +40,8 @@ constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false;
 /* Whether the noise has a covariance: 0 no, 1 one for all vectors, 2 one for each matrix */
 constexpr int covariance = 0;
-/* dynamic: vectors take unequal time, so warps take the next vectors when they are ready.
- * extrinsic: the a-priori LLRs are subtracted from the result. */
-constexpr bool dynamic = false, extrinsic = false;
+/* Whether the a-priori LLRs are subtracted from the result */
+constexpr bool extrinsic = false;
 
 /* An option that is a list, as an array that threads can index */
 __device__ constexpr int levels[] = { 1 }, expansions[] = { 1 };

@@ -92,7 +92,7 @@ CASES = [*((name, {}) for name in detectors.REGISTRY),
          ("nway", {"constellation": "['qam64', 'qpsk']", "prior_input": "True"}),
          ("bitflip", {"hard_inputs": "2", "prior_input": "True"}),
          ("psd", {"preset": "table5", "constellation": '"qam64"', "bits": "6", "num_tx": "4",
-                  "num_rx": "4", "team_size": "32", "distribution": "static", "streams": "4"})]
+                  "num_rx": "4", "team_size": "32", "streams": "4"})]
 
 
 def detectors_flowgraph(cases, folder, count=100, period=3):

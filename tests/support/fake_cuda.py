@@ -153,7 +153,7 @@ class Fake:
         core, plan, variant = Fake.kernels[function]
         places = view(arguments, np.uint64, 15)
         (n, _, chunk, per_matrix, y, h, noise, common, covariance, prior, out, scale, hard, _,
-         counters) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+         erased) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
         bits = sum(len(layer["bit_source"]) for layer in plan["layers"]) or nt * len(
@@ -171,9 +171,8 @@ class Fake:
                 noise_cov=(view(covariance, np.complex64,
                                 matrices if variant.covariance == 2 else 1, nr, nr)
                            if covariance else None))
-            erased, taken = view(counters, np.uint64, 2)
-            assert erased == taken == 0
-            view(counters, np.uint64, 2)[:] = lost, n
+            assert view(erased, np.uint64, 1)[0] == 0
+            view(erased, np.uint64, 1)[0] = lost
 
         stream.work.append(run)
 

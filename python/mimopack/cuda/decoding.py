@@ -89,25 +89,23 @@ class DecoderProgram:
         """
         module = cupy()
         with self._current():
-            stream = module.cuda.get_current_stream()
             n = len(llr)
             if out is None:
                 out = self._made(llr)
             elif module.may_share_memory(llr, out):
                 llr = llr.copy()    # a block may write out while another still reads llr
             found, taken = module.empty(n, bool), module.empty(n, np.int32)
-            counters = module.cuda.alloc(8)
-            counters.memset_async(0, 8, stream)
+            erased = Count(module.cuda.get_current_stream())
             self._launch(n, iterations, *(array.data.ptr for array in (llr, out)), messages,
-                         *(array.data.ptr for array in (found, taken)), counters.ptr)
-        return out, found, taken, Count(counters, stream)
+                         *(array.data.ptr for array in (found, taken)), erased.ptr)
+        return out, found, taken, erased
 
-    def _launch(self, n, iterations, llr, out, messages, found, taken, counters):
+    def _launch(self, n, iterations, llr, out, messages, found, taken, erased):
         """Queue the kernels for n codewords on the current stream.
 
         Args:
             messages: CuPy array with a row per codeword, or None.
-            llr, out, found, taken, counters: addresses on the GPU.
+            llr, out, found, taken, erased: addresses on the GPU.
         """
         row_bytes = (4 * self._num_bits, self._out_bytes, 1, 4)
         for first in range(0, n, self._at_once):
@@ -119,7 +117,7 @@ class DecoderProgram:
                 for at, size in zip((llr, out, found, taken), row_bytes, strict=True))
             self._kernel((-(-count // self._words),), (self._threads,),
                          (np.uint64(count), np.int32(iterations), llr_at, out_at, own, found_at,
-                          taken_at, np.uint64(counters), *self._more), shared_mem=self._shared)
+                          taken_at, np.uint64(erased), *self._more), shared_mem=self._shared)
 
     def decode_from_host(self, llr, out, messages, iterations, threads):
         """Decode host arrays, in parts.
@@ -141,7 +139,7 @@ class DecoderProgram:
             with stream:
                 self._launch(part.stop - part.start, iterations, at["llr"], at["out"],
                              None if messages is None else messages[part], at["found"],
-                             at["taken"], at["counters"])
+                             at["taken"], at["erased"])
 
         if self._pipeline is None:
             self._pipeline = HostPipeline([self.device], self._at_once)

@@ -102,21 +102,25 @@ def current(device):
 
 
 class Count:
-    """A number that a GPU computes; int() waits for the GPU and returns the number.
+    """A uint64 that kernels increase; int() waits for the GPU and returns the number.
 
     Args:
-        memory: CuPy memory whose first 8 bytes are the number, a uint64.
-        stream: CuPy stream that writes it.
+        stream: CuPy stream of the kernels, on the current GPU.
+
+    Attributes:
+        ptr: address on the GPU.
     """
 
-    def __init__(self, memory, stream):
-        self._memory, self._stream = memory, stream
+    def __init__(self, stream):
+        self._memory, self._stream = cupy().cuda.alloc(8), stream
+        self._memory.memset_async(0, 8, stream)
+        self.ptr = self._memory.ptr
 
     def __int__(self):
         runtime = cupy().cuda.runtime
         value = np.zeros(1, np.uint64)
         with self._memory.device:
-            runtime.memcpyAsync(address(value), self._memory.ptr, 8, runtime.memcpyDeviceToHost,
+            runtime.memcpyAsync(address(value), self.ptr, 8, runtime.memcpyDeviceToHost,
                                 self._stream.ptr)
             self._stream.synchronize()
         return int(value[0])

@@ -14,7 +14,7 @@ from ..arrays import is_device_array
 from . import source
 from .device import Count, address, check_device, cupy, current, kernel
 from .pinning import Pins
-from .transfer import COUNTERS_BYTES, HostArray, HostBatch, HostPipeline
+from .transfer import HostArray, HostBatch, HostPipeline
 
 # Most bytes of global memory for the threads' arrays. They also take at most an eighth of the free
 # memory, because several launches may run at a time.
@@ -101,16 +101,15 @@ class Program:
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
-               out, int8_scale, hard, counters, stream):
+               out, int8_scale, hard, erased, stream):
         """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
             variant: :class:`Variant`, which selects the kernel.
             n: number of vectors; each group of per_channel vectors shares a matrix.
-            y, h, noise_var, noise_cov, prior, out, hard, counters: addresses on the GPU, 0 for an
-                absent array. Addresses of complex numbers and of LLRs are multiples of 16. counters
-                has COUNTERS_BYTES bytes of zeros; the kernel writes the number of erased vectors to
-                the first 8.
+            y, h, noise_var, noise_cov, prior, out, hard, erased: addresses on the GPU, 0 for an
+                absent array. Addresses of complex numbers and of LLRs are multiples of 16. The
+                kernel adds the number of erased vectors to erased, a uint64.
             common_noise_var: noise_var of all vectors, if the array is absent.
             int8_scale: number of int8 steps for an LLR of 1.
             stream: CuPy stream.
@@ -133,7 +132,7 @@ class Program:
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, noise_cov, prior, out, int8_scale, hard,
-            scratch.ptr if scratch else 0, counters)
+            scratch.ptr if scratch else 0, erased)
         cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
 
@@ -180,8 +179,7 @@ class Program:
             if hard is not None:
                 hard = module.ascontiguousarray(module.moveaxis(hard, 0, 1))
             stream = module.cuda.get_current_stream()
-            counters = module.cuda.alloc(COUNTERS_BYTES)
-            counters.memset_async(0, COUNTERS_BYTES, stream)
+            erased = Count(stream)
             n = len(y)
             if n:
                 common = not is_device_array(noise_var)
@@ -195,10 +193,10 @@ class Program:
                 self.launch(
                     Variant.of(batch), n, batch.per_channel, y_at, h_at, noise_at,
                     float(noise_var[0]) if common else 0, covariance_at, prior_at, out_at,
-                    int8_scale, hard_at, counters.ptr, stream)
+                    int8_scale, hard_at, erased.ptr, stream)
                 if target is not out:
                     out[...] = target
-        return Count(counters, stream)
+        return erased
 
 
 @lru_cache
@@ -282,7 +280,7 @@ class CudaBackend:
                 variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
                 common_noise_var,
                 common_covariance[gpu].data.ptr if common_covariance else at.get("noise_cov", 0),
-                at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0), at["counters"],
+                at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0), at["erased"],
                 stream)
 
         return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)

@@ -138,7 +138,7 @@ constexpr int num_hard = {num_hard}, covariance = {covariance};
 constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(layers))};
 constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
 constexpr bool as_int8 = {number(as_int8)};
-constexpr bool dynamic = {number(plan["unequal"])}, extrinsic = {number(plan["extrinsic"])};
+constexpr bool extrinsic = {number(plan["extrinsic"])};
 {"".join(map(_array, lists.items()))}constexpr {family}_options options()
 {{
     {family}_options o;

@@ -23,8 +23,6 @@ LEAST_PINNED_BYTES = 2**16
 # Number of parts in progress per GPU: one on its way to the GPU, one in processing, one on its way
 # back.
 SLOTS = 3
-# Bytes of a launch's counters: erased items, and chunks of vectors that threads have taken.
-COUNTERS_BYTES = 16
 # Largest number of threads that copy between pageable and pinned memory, and the bytes per thread
 # from which on they save time.
 COPY_THREADS = 8
@@ -61,8 +59,8 @@ class HostBatch:
         inputs, outputs: lists of :class:`HostArray`.
         launch: a function that queues the work for a part. Its arguments are the index of the GPU
             within the pipeline, the slice of items, {name of an array: address on the GPU}, and the
-            CuPy stream. The addresses also contain "counters": COUNTERS_BYTES bytes of zeros; the
-            kernel writes the number of erased items to the first 8.
+            CuPy stream. The addresses also contain "erased", a uint64 of 0 to which the kernel adds
+            the number of erased items.
         threads: number of CPU threads that copy between pageable and pinned memory; 0 takes all
             cores.
         per_channel: number of items that share a matrix.
@@ -90,8 +88,9 @@ class HostBatch:
 class _Layout:
     """The places of a batch's arrays in the memory of a slot.
 
-    The memory begins with the inputs that are copied to the GPU together, followed by the counters
-    and the results that are copied back together. Arrays that are copied directly come last.
+    The memory begins with the inputs that are copied to the GPU together, followed by the number of
+    erased items and the results that are copied back together. Arrays that are copied directly come
+    last.
 
     Args:
         batch: :class:`HostBatch`.
@@ -108,7 +107,7 @@ class _Layout:
         self.staged, self.read = _split(batch.inputs)
         self.collected, self.written = _split(batch.outputs)
         self._add(self.staged, part)
-        self._put("counters", COUNTERS_BYTES)
+        self._put("erased", 8)
         self._add(self.collected, part)
         self.back = self.size
         self._add((*self.read, *self.written), part)
@@ -208,7 +207,7 @@ class _Slot:
         """Queue a part: copy it to the GPU, process it, copy the results back."""
         runtime, stream = cupy().cuda.runtime, self.stream.ptr
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
-        here, first = address(self._here), layout.places["counters"]
+        here, first = address(self._here), layout.places["erased"]
         with current(self._device):
             at = {name: self._there.ptr + place for name, place in layout.places.items()}
             for array in layout.staged:
@@ -218,9 +217,9 @@ class _Slot:
             for array in layout.read:
                 rows = array.part(*part)
                 runtime.memcpyAsync(at[array.name], address(rows), len(rows), to_gpu, stream)
-            runtime.memsetAsync(at["counters"], 0, COUNTERS_BYTES, stream)
+            runtime.memsetAsync(at["erased"], 0, 8, stream)
             batch.launch(gpu, part[0], at, self.stream)
-            runtime.memcpyAsync(here + first, at["counters"], layout.back - first, to_host, stream)
+            runtime.memcpyAsync(here + first, at["erased"], layout.back - first, to_host, stream)
             for array in layout.written:
                 rows = array.part(*part)
                 runtime.memcpyAsync(address(rows), at[array.name], len(rows), to_host, stream)
@@ -239,7 +238,7 @@ class _Slot:
         self.stream.synchronize()
         for array in layout.collected:
             copy(array.part(*part), self._place(layout, array, part), batch.threads)
-        return int(self._here[layout.places["counters"]:][:8].view(np.uint64)[0])
+        return int(self._here[layout.places["erased"]:][:8].view(np.uint64)[0])
 
     def release(self):
         """Free the slot's memory; no part may be in progress."""

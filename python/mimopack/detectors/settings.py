@@ -36,10 +36,6 @@ class DetectorSettings(BackendChoice):
     MAX_TX = 16
     MAX_RX = 256
     _is_complete = False        # whether the constructor has ended
-    # Whether the time per vector varies. If it does, GPU warps that finish early take the next
-    # vectors; otherwise all warps process the same number of vectors (004 §6: dynamic and equal
-    # distribution).
-    UNEQUAL_TIME = False
     IN_PYTHON = False           # a user's class in Python, without kernels
     GPU_THREADS = 64            # per block
     # Above this number of layers a block has half as many threads: shared memory has no room for
@@ -173,8 +169,8 @@ class DetectorSettings(BackendChoice):
             A dict with the keys name, family, folder (the folder with kernel.h and cuda.h), num_tx,
             num_rx, points, width, scale, bit_source, bit_sign and layers (for the last five see
             lib/common/config.h), extrinsic and options (the options of the family). More keys are
-            for GPUs only: unequal (whether the time per vector varies), gpu_threads (threads per
-            block), and streams (of PSD: CUDA streams for host arrays, or None).
+            for GPUs only: gpu_threads (threads per block), and streams (of PSD: CUDA streams for
+            host arrays, or None).
         """
         layers, points = [], self.constellation
         if isinstance(points, constellations.Layers) or (self.NEEDS_GRID and points.size == 2):
@@ -196,7 +192,7 @@ class DetectorSettings(BackendChoice):
                 "width": bits // 2 if canonical else 0, "scale": qam.scale if qam else 1.0,
                 "bit_source": source, "bit_sign": sign, "layers": layers,
                 "extrinsic": self.extrinsic, "options": self._options(),
-                "unequal": self.UNEQUAL_TIME, "gpu_threads": self.gpu_threads()}
+                "gpu_threads": self.gpu_threads()}
 
     def __init_subclass__(cls, **keywords):
         """Add the declared parameters to the detector's signature and docstring."""

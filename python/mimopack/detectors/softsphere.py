@@ -41,7 +41,6 @@ class SoftSphere(Detector):
     summary = "Exact max-log LLRs by a tree search seeded by N-way"
     SUPPORTS_PRIOR = True
     NEEDS_GRID = True
-    UNEQUAL_TIME = True
     PARAMETERS = (
         Parameter("llr_clip", "LLR clipping", 10.0, "float",
                   "LLRs are limited to +- this value (relative to the prior, if there is one), "

@@ -21,7 +21,6 @@ ORDERING = Parameter(
 RADII = ("infinite", "zf")
 ENUMERATIONS = ("schnorr-euchner", "natural")
 PRESETS = ("auto", "table5")
-DISTRIBUTIONS = ("dynamic", "static")
 
 # 004 table 5: {(nt, side): ((lvl_1, ...), (exp_1, ...), tt)}.
 TABLE_5 = {
@@ -39,7 +38,6 @@ class _Sphere(Detector):
     SUPPORTS_PRIOR = True
     NEEDS_GRID = True
     HARD = True
-    UNEQUAL_TIME = True
 
     @property
     def candidates(self):
@@ -183,11 +181,6 @@ class PSD(_Sphere):
                   "count_nodes has a count for each of them; detect does not depend on it. "
                   "Default: the preset's, which is 1 with auto.",
                   optional=True, least=1, most=1024, advanced=True),
-        Parameter("distribution", "Distribution", "dynamic", "enum",
-                  "How a GPU distributes vectors (004 §6). dynamic: warps that are ready take "
-                  "the next vectors; static: all get the same number of vectors, the equal "
-                  "distribution of 004. Only the cuda backend uses it.",
-                  DISTRIBUTIONS, in_core=False, in_reference=False, advanced=True),
         Parameter("streams", "CUDA streams", None, "int",
                   "Number of CUDA streams on each GPU, 1 to 32, among which the parts of a batch "
                   "are shared (004 §6). A part has at least 2 MiB. Only the cuda backend uses it, "
@@ -257,8 +250,7 @@ class PSD(_Sphere):
         return self._count(y, h, noise_var, prior, self.team_size)
 
     def plan(self):
-        return {**super().plan(), "unequal": self.distribution == "dynamic",
-                "streams": self.streams}
+        return {**super().plan(), "streams": self.streams}
 
 
 def _automatic_shape(num_tx, side):
