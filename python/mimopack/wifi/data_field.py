@@ -22,6 +22,7 @@ from .signal_fields import crc8, sig_b_length, vht_sig_b
 # Maximum number of iterations of the LDPC decoder.
 LDPC_ITERATIONS = 20
 LDPC_FACTOR = 0.8    # of :class:`coding.ldpc.LdpcDecoder`
+PADDING_SEED = 93
 # {the first seven scrambled bits, a byte for each: scrambler seed}
 _SEED_OF = {start.astype(np.uint8).tobytes(): seed_from_service(start)
             for start in np.arange(128)[:, None] >> np.arange(7) & 1}
@@ -123,6 +124,10 @@ class DataField:
         if f.name == "vht":
             bits[8:SERVICE] = crc8(vht_sig_b(f))
         coded, = self.code(scramble(bits, scrambler_seed)[None])
+        if self.filled is not None:
+            # Pseudo-random padding keeps the power of a symbol.
+            open_places = np.setdiff1d(np.arange(coded.size), self.filled)
+            coded.ravel()[open_places] = scrambler_sequence(PADDING_SEED, open_places.size)
         return np.take(coded, self.source, axis=1)
 
     def code(self, bits):

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from .. import constellation as constellations
-from ..coding import ConvolutionalCode
+from ..coding import ConvolutionalCode, scrambler_sequence
 from .bits import bits_of, crc8
 from .formats.base import MCS, TAIL, Unsupported, _bits_of, ratio
 from .interleaving import bit_order, dual_carriers
@@ -19,6 +19,7 @@ _USER = 21    # bits of a User field
 _CARRIERS = 52    # data subcarriers of a 20 MHz subchannel
 # Signs of the data subcarriers, which lower the peaks of the signal (27-20).
 _TURNED = np.where((np.arange(_CARRIERS) >= _CARRIERS // 2) & (np.arange(_CARRIERS) % 2), -1, 1)
+PADDING_SEED = 93
 NOBODY = 2046    # STA-ID of an RU without a user
 # First of the nine RUs of 26 tones of a 20 MHz subchannel that an RU takes the place of, by size.
 _PLACES = {26: range(9), 52: (0, 2, 5, 7), 106: (0, 5), 242: (0,)}
@@ -255,7 +256,8 @@ def _channel_points(bits, count, mcs, dcm):
     name, rate = MCS[mcs]
     up, down = ratio(rate)
     per_carrier, size = _bits_of(name), _points_per_symbol(dcm)
-    padded = np.zeros(count * size * per_carrier * up // down, np.uint8)
+    # As in data, pseudo-random padding keeps the power of the symbol.
+    padded = scrambler_sequence(PADDING_SEED, count * size * per_carrier * up // down).copy()
     padded[:bits.size] = bits
     # Each block ends in state 0; the puncturing goes on from block to block.
     coded = ConvolutionalCode(rate).encode(padded).reshape(count, -1)

@@ -112,7 +112,8 @@ def _pilots(bandwidth_mhz, size):
 @lru_cache(maxsize=256)
 def plan(bandwidth_mhz, ru):
     """Return the :class:`carriers.CarrierPlan` of an RU, with k in steps of 78.125 kHz."""
-    span, pilots = _spans(bandwidth_mhz, ru.size)[ru.index - 1], _pilots(bandwidth_mhz, ru.size)
+    size, index = ru
+    span, pilots = _spans(bandwidth_mhz, size)[index - 1], _pilots(bandwidth_mhz, size)
     return CarrierPlan(bandwidth_mhz, tuple(k for k in span if k not in pilots),
                        tuple(k for k in span if k in pilots))
 

@@ -134,7 +134,8 @@ class Transmitter:
             scrambler_seed: 1..127; for HEMU one for all users or a list.
 
         Returns:
-            complex64 (num_tx, n). The mean power of all antennas together is 1.
+            complex64 (num_tx, n). The mean power of all antennas together is 1; in HE ER SU frames,
+            the training fields have twice this power.
 
         Raises:
             ValueError: the PSDU has a wrong length, or this transmitter cannot make the format, see
@@ -372,6 +373,8 @@ class Transmitter:
     def _he_mapping(self, user, k):
         """Return the spatial mapping matrix of a user at subcarriers k."""
         first, streams = user.first_stream, user.num_space_time_streams
+        if user.name == "he-tb":    # the other users' streams come from elsewhere
+            first = 0
         if self._mapping is None:
             return np.eye(self.num_tx, first + streams)[:, first:]
         mapping = self._mapping
