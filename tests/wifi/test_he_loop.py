@@ -6,7 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import HE, HEMU, Transmitter, he_signal_b, he_tables, transmitter
+from gnuradio.mimopack.wifi import (
+    HE,
+    HEMU,
+    Receiver,
+    Transmitter,
+    he_signal_b,
+    he_tables,
+    transmitter,
+)
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_he_oracle import Frame
 
@@ -270,3 +278,54 @@ def test_all_but_the_training_of_wide_he_mu_frames(wide, bandwidth, rus):
     found = loop(f, 3)
     assert sorted((user["sta_id"], user["ru"], user["mcs"]) for user in found.fields["users"]) == [
         (user.sta_id, user.ru, user.mcs) for user in f.users]
+
+
+def receive(f, samples, psdu, sample_rate=20e6):
+    """Check that the receiver decodes a frame, and return its report."""
+    rng = np.random.default_rng(6)
+    received = np.pad(through(samples, max(2, len(samples)), rng), [(0, 0), (700, 700)])
+    noise = rng.standard_normal((*received.shape, 2)) @ [1, 1j]
+    receiver = Receiver(len(received), sample_rate)
+    received = (0.1 * received + 1e-4 * noise).astype(np.complex64)
+    frame, = receiver.process(received) + receiver.finish()
+    assert (frame.problem, frame.format.name, frame.psdu) == ("", f.name, psdu)
+    return frame
+
+
+@pytest.mark.parametrize("nominal", [0, 8, 16])
+@pytest.mark.parametrize("ltf, gi_us", SU)
+@pytest.mark.parametrize("name", ["he-su", "he-er-su"])
+def test_the_receiver_counts_the_symbols_before_packet_extensions(nominal, ltf, gi_us, name):
+    rng = np.random.default_rng(nominal)
+    seen, told = set(), set()
+    for apep in range(40, 400, 11):
+        f = HE.of_length(1, apep, ltf=ltf, gi_us=gi_us, nominal_padding_us=nominal, name=name)
+        if f.pre_fec_padding in seen and f.pe_disambiguity in told:
+            continue
+        seen.add(f.pre_fec_padding)
+        told.add(f.pe_disambiguity)
+        samples, (psdu,) = sent(f, 1, 9, rng)
+        assert receive(f, samples, psdu).format.num_symbols == f.num_symbols
+    assert seen == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("beam_change", [False, True])
+@pytest.mark.parametrize("streams", [1, 2, 3])
+def test_the_receiver_takes_mapped_frames(streams, beam_change):
+    """With a random matrix for each subcarrier, no L-LTF would be found without beam change."""
+    rng = np.random.default_rng(streams)
+    matrices = np.linalg.qr(rng.standard_normal((242, 4, streams, 2)) @ [1, 1j])[0]
+    for mapping, beamformed in ((matrices[0], False), (matrices, True))[:1 + beam_change]:
+        f = HE.of_length(6, 500, streams, ltf=4, gi_us=3.2, beamformed=beamformed,
+                         beam_change=beam_change)
+        samples, (psdu,) = sent(f, 4, 9, rng, mapping=mapping)
+        receive(f, samples, psdu)
+
+
+@pytest.mark.parametrize("megahertz, centre", [(40, -32), (40, 32), (80, 96), (80, -32)])
+def test_the_receiver_finds_frames_in_a_wider_band(megahertz, centre):
+    f = HE.of_length(9, 900, 2, gi_us=1.6)
+    psdu = np.random.default_rng(3).integers(0, 256, f.length, np.uint8).tobytes()
+    samples = Transmitter(2, megahertz * 1e6, centre).frame(f, psdu)
+    frame = receive(f, samples, psdu, megahertz * 1e6)
+    assert frame.centre_hz == centre * 312.5e3
