@@ -117,7 +117,7 @@ class Frame:
         trigger: for an HE TB frame, a list of its users: dictionaries with keys ru, mcs, coding,
             dcm, num_streams, first_stream; and what all of them share in ``common``.
         common: for an HE TB frame, a dictionary with gi_us, ltf, stbc, midamble, ltf_count,
-            pre_fec_padding, extra_symbol, pe_disambiguity.
+            pre_fec_padding, extra_symbol, pe_disambiguity, masked_ltf.
         taps: number of taps of the channel that may be told apart.
 
     Attributes:
@@ -439,6 +439,10 @@ class Frame:
         y = np.stack([self._spectrum(start + i * self.ltf_symbol + self.guard,
                                      k * f["ltf"] // 4, fft) for i in range(count)])
         h = np.einsum("irk,si->krs", y, p.conj()) / count / sequence[trained][:, None, None]
+        if f.get("masked_ltf"):    # (27-53)
+            eight = he_tables.ltf_mapping(8).real
+            column = [(int(np.ceil(i * f["ltf"] / 4)) - 1) % 8 for i in k]
+            h = h * eight[:streams, column].T[:, None, :]
         h = h / (boost * np.sqrt(4 / f["ltf"]))
         # Streams are cyclically shifted; without the shift, a few taps describe the channel.
         shift = np.array([SHIFTS[i] for i in range(streams)])

@@ -197,12 +197,14 @@ def test_he_mu_with_stbc():
     [((242, 1), 0, 2)], [((26, 1), 0, 1), ((52, 2), 0, 2), ((106, 2), 0, 1)],
     [((106, 1), 0, 1), ((106, 1), 1, 1), ((26, 5), 0, 1)],
     [((242, 1), 0, 2), ((242, 1), 2, 1), ((242, 1), 3, 1)]])
-def test_he_tb(parts, ltf, gi_us):
+@pytest.mark.parametrize("masked_ltf", [False, True])
+def test_he_tb(parts, ltf, gi_us, masked_ltf):
     """Several stations, each with two antennas, answer a Trigger frame at once."""
     rng = np.random.default_rng(3)
     total = max(first + count for _, first, count in parts)
     common = {"gi_us": gi_us, "ltf": ltf, "stbc": 0, "midamble": 0, "pre_fec_padding": 3,
-              "ltf_count": he_tables.NUM_LTF[total], "extra_symbol": False}
+              "ltf_count": he_tables.NUM_LTF[total], "extra_symbol": False,
+              "masked_ltf": masked_ltf}
     formats = [HE(i + 1, 6, count, ru=ru, first_stream=first, name="he-tb",
                   coding=("ldpc", "bcc")[i % 2], packet_extension_us=8, **common)
                for i, (ru, first, count) in enumerate(parts)]

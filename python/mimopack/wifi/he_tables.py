@@ -227,3 +227,15 @@ def long_training_of(bandwidth_mhz, ltf, k):
     """Return the values of :func:`long_training` at subcarriers k."""
     values = long_training(bandwidth_mhz, ltf)
     return values[np.asarray(k) + values.size // 2]
+
+
+def ltf_mask(ltf, k, streams):
+    """Return the signs of masked HE-LTFs (27-53): float64 (len(k), len(streams)).
+
+    Args:
+        ltf: 1, 2 or 4 for 1x, 2x or 4x HE-LTFs.
+        k: subcarriers.
+        streams: numbers of the space-time streams, from 0.
+    """
+    column = (-(-np.asarray(k) * ltf // 4) - 1) % 8
+    return ltf_mapping(8).real[np.ix_(streams, column)].T

@@ -429,8 +429,13 @@ class Transmitter:
             sequence = he_tables.long_training_of(f.bandwidth_mhz, one.ltf, plan.used)
             rows = mapping[first:first + user.num_space_time_streams].T
             own = np.repeat(rows[:, None], plan.used.size, axis=1)
-            own[:, plan.pilot_index] = mapping[0][:, None, None]    # matrix R (27-56)
+            streams = range(first, first + user.num_space_time_streams)
+            if user.masked_ltf:
+                own *= he_tables.ltf_mask(one.ltf, plan.used, streams)
+            elif user.name != "he-tb" or one.ltf > 1:
+                own[:, plan.pilot_index] = mapping[0][:, None, None]    # matrix R (27-56)
             values.append(own * sequence[:, None])
+        # Masked HE-LTFs and 1x HE-LTFs of HE TB frames have no pilots (§27.3.11.10).
         # 1x and 2x HE-LTFs use a quarter and half of the subcarriers, with more power (27-53).
         return np.sqrt(4 / one.ltf) * self._he_symbols(f, values, one.guard, ltf=one.ltf)
 

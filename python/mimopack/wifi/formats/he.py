@@ -65,6 +65,8 @@ class HE(FrameFormat):
             than the first HE-LTF.
         ltf_count: number of HE-LTFs; None takes the least number for the streams. Only in HE TB
             frames and parts of HE MU frames may it be larger.
+        masked_ltf: whether each stream of an HE TB frame has signs of its own on the subcarriers of
+            its HE-LTFs (HE masked HE-LTF sequence mode).
         first_stream: number of space-time streams of other users in this RU before this user's.
         ru_streams: number of space-time streams of all users in this RU; None for a single user.
         sta_id: 11 bits of the receiver's association identifier, in HE MU frames.
@@ -98,6 +100,7 @@ class HE(FrameFormat):
     beamformed: bool = False
     beam_change: bool = True
     ltf_count: int | None = None
+    masked_ltf: bool = False
     first_stream: int = 0
     ru_streams: int | None = None
     sta_id: int = 0
@@ -122,7 +125,7 @@ class HE(FrameFormat):
                              f"frames are {allowed}")
         choice("coding", self.coding, ("bcc", "ldpc"))
         integer("stbc", self.stbc, 0, 1)
-        for name in ("dcm", "extra_symbol", "uplink", "beamformed", "beam_change"):
+        for name in ("dcm", "extra_symbol", "uplink", "beamformed", "beam_change", "masked_ltf"):
             flag(name, getattr(self, name))
         integer_choice("midamble", self.midamble, (0, 10, 20))
         integer("pre_fec_padding", self.pre_fec_padding, 1, 4)
@@ -171,6 +174,8 @@ class HE(FrameFormat):
                               f"{self.num_streams} streams (excluded by the standard)")
         if self.num_symbols % self.symbols_per_code_block:
             raise ValueError(f"num_symbols: got {self.num_symbols}, must be even with STBC")
+        if self.masked_ltf and self.name != "he-tb":
+            raise ValueError(f"masked_ltf: got True, only HE TB frames have it, not {self.name}")
         if self.ltf_count is not None:
             integer_choice("ltf_count", self.ltf_count, (1, 2, 4, 6, 8))
         if self.ru_streams is not None:
