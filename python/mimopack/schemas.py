@@ -218,13 +218,23 @@ def _wifi():
     mpdu = _object("an MPDU", {
         "hex": (_HEX, "its bytes with the frame check sequence"),
         "fcs_ok": (_FLAG, "whether the frame check sequence is right")})
+    user = _object("a user", {
+        "sta_id": ({"type": "integer", "minimum": 0, "maximum": 2047}, "the receiver's number"),
+        "ru": (_TEXT, "resource unit"),
+        "mcs": ({"type": "integer", "minimum": 0}, "MCS index"),
+        "num_streams": ({"type": "integer", "minimum": 1}, "spatial streams"),
+        "coding": ({"enum": ["bcc", "ldpc"]}, "code of the data"),
+        "dcm": (_FLAG, "whether each point is sent twice"),
+        "psdu": (_HEX, "the PSDU in hexadecimal"),
+        "mpdus": (_list(mpdu), "the MPDUs")})
     time = {"type": "array", "minItems": 2, "maxItems": 2,
             "prefixItems": [{"type": "integer"}, _AMOUNT | {"exclusiveMaximum": 1}]}
     frame = _object("a frame", {
         "rx_time": (time, "time of the first sample, [seconds since 1970, fraction], if it is "
                           "known"),
         "psdu": (_HEX, "the PSDU in hexadecimal"),
-        "mpdus": (_list(mpdu), "the MPDUs"),
+        "mpdus": (_list(mpdu), "the MPDUs, of all users"),
+        "users": (_list(user), "the users of an HE MU frame; empty for other frames"),
     }, optional=("rx_time",), fields=fields_of("report"))
     return _list(frame) | {"description": "the frames whose preamble and first signal field were "
                                           "found, in the order of the stream"}

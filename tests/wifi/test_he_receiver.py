@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, detectors, recording, wifi
-from gnuradio.mimopack.wifi import HE, Receiver, signal_fields
+from gnuradio.mimopack.wifi import HE, HEMU, Receiver, mac, signal_fields
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.headers import announced
 from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
 from gnuradio.mimopack.wifi.points import copies_combined
-from wifi_air import air, data_mpdu, multipath
+from wifi_air import air, data_mpdu, flat_channel, multipath, through
 
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 MPDUS = [data_mpdu(170, 1), data_mpdu(43, 2)]
@@ -196,7 +196,7 @@ def test_report():
 @pytest.mark.parametrize("bits, problem", [
     ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"), ({19: 1}, "HE in 40 MHz"),
     ({25: 1}, "5 spatial streams"),
-    ({0: 0}, "802.11ax (HE) frame, HE TB")])
+    ({0: 0}, "HE TB frame, and no Trigger frame is known that asked for it")])
 def test_signal_field_of_others(bits, problem):
     """What the receiver does not decode is named."""
     f = HE.of_length(0, 100)
@@ -231,16 +231,142 @@ def test_copies_of_dual_carrier_modulation(mcs, coding):
     np.testing.assert_array_equal(found, 2 * (2.0 * sent.transpose(0, 2, 1, 3) - 1))
 
 
+USERS = {
+    (26, 52, 106): [(26, 1), (26, 2), (52, 2), (26, 5), (106, 2)],
+    (52,): [(52, 1), (52, 2), (52, 3), (52, 4)],
+    (106, 106): [(106, 1), (106, 2)],
+    (242,): [(242, 1)]}
+
+
+def users_in_air(rus, streams=1, sig_b_mcs=0, sig_b_dcm=False, num_rx=2, snr_db=40.0, **fields):
+    """Return (samples, format, MPDUs of each user) of an HE MU frame."""
+    rng = np.random.default_rng(len(rus))
+    own = [{"sta_id": 100 + i, "ru": ru, "mcs": (2 * i + 1) % 9, "num_streams": streams,
+            "coding": "ldpc" if i % 2 else "bcc", "dcm": i == 1 and streams == 1}
+           for i, ru in enumerate(rus)]
+    for user in own:
+        user["mcs"] = 1 if user["dcm"] else user["mcs"]
+    mpdus = [[data_mpdu(30 + 25 * i, i), data_mpdu(60, 20 + i)] for i in range(len(rus))]
+    f, psdus = wifi.pack_users(
+        lambda lengths: HEMU.of_lengths(own, lengths, sig_b_mcs, sig_b_dcm, **fields), mpdus)
+    sent = wifi.Transmitter(streams).frame(f, psdus)
+    received = through(multipath(num_rx, streams, rng, 3, 0.7), sent)
+    samples = np.pad(received, ((0, 0), (400, 400)))
+    samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (
+        rng.standard_normal(samples.shape) + 1j * rng.standard_normal(samples.shape))
+    return samples.astype(np.complex64), f, mpdus
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("rus", USERS.values(), ids=str)
+@pytest.mark.parametrize("sig_b_mcs, sig_b_dcm, fields", [
+    (0, False, {"ltf": 4, "gi_us": 3.2}), (1, True, {"ltf": 2, "gi_us": 0.8}),
+    (2, False, {"ltf": 4, "gi_us": 0.8}), (4, True, {"ltf": 2, "gi_us": 1.6}),
+    (5, False, {"ltf": 4, "gi_us": 3.2, "midamble": 10})])
+def test_he_mu(rus, sig_b_mcs, sig_b_dcm, fields):
+    samples, f, mpdus = users_in_air(rus, 1, sig_b_mcs, sig_b_dcm, **fields)
+    receiver = Receiver(2)
+    got, = receiver.process(samples) + receiver.finish()
+    assert (got.problem, got.format.name) == ("", "he-mu")
+    assert [user.format.sta_id for user in got.users] == [user.sta_id for user in f.users]
+    for user, asked, want in zip(got.users, f.users, mpdus, strict=True):
+        assert [mpdu.data for mpdu in user.mpdus] == want
+        assert (user.format.ru, user.format.mcs, user.format.dcm, user.format.coding,
+                user.format.length) == (asked.ru, asked.mcs, asked.dcm, asked.coding, asked.length)
+    assert [mpdu.data for mpdu in got.mpdus] == sum(mpdus, [])
+    facts = got.as_json()
+    assert (facts["psdu"] == "") == (len(rus) > 1)
+    assert [(user["sta_id"], user["ru"]) for user in facts["users"]] == [
+        (user.sta_id, user.ru_name) for user in f.users]
+    assert receiver.counts["frames"] == 1
+    assert receiver.counts["mpdus_ok"] == 2 * len(rus)
+
+
+def test_he_mu_of_two_streams():
+    samples, f, mpdus = users_in_air([(106, 1), (106, 2)], 2, num_rx=3, snr_db=45.0, ltf=4,
+                                     gi_us=3.2)
+    receiver = Receiver(3, threads=2)
+    got, = receiver.process(samples) + receiver.finish()
+    assert [[mpdu.data for mpdu in user.mpdus] for user in got.users] == mpdus
+    assert [user.format.num_streams for user in got.users] == [2, 2]
+
+
+def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
+    """The first two of four users stand in one block."""
+    samples, f, mpdus = users_in_air([(52, 1), (52, 2), (52, 3), (52, 4)], ltf=4, gi_us=3.2)
+    start = 400 + 640 + 80 * 1    # the second symbol of the HE-SIG-B
+    samples[:, start:start + 70] = 0
+    receiver = Receiver(2)
+    got, = receiver.process(samples) + receiver.finish()
+    assert 0 < len(got.users) < 4
+    assert all(user.fcs_ok for user in got.users)
+
+
+def test_users_that_share_a_resource_unit_are_named():
+    own = [{"sta_id": i, "ru": (242, 1), "mcs": 1} for i in (5, 6)]
+    f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(own, lengths),
+                               [[data_mpdu(50, i)] for i in (0, 1)])
+    sent = np.pad(wifi.Transmitter(2).frame(f, psdus).sum(axis=0), (400, 400))
+    rng = np.random.default_rng(1)
+    noise = 0.01 * (rng.standard_normal(sent.size) + 1j * rng.standard_normal(sent.size))
+    receiver = Receiver(1)
+    got, = receiver.process((sent + noise)[None].astype(np.complex64)) + receiver.finish()
+    assert got.problem == "several users in a resource unit (MU-MIMO)"
+    assert got.as_json()["format"] == "he-mu" and not got.users
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("ru", [(26, 5), (52, 3), (106, 1), (242, 1)])
+@pytest.mark.parametrize("fields", [
+    {"mcs": 5, "ltf": 4, "gi_us": 3.2}, {"mcs": 3, "ltf": 2, "gi_us": 1.6, "coding": "ldpc"},
+    {"mcs": 0, "ltf": 1, "gi_us": 1.6, "stbc": 1}])
+def test_he_tb(ru, fields):
+    f = HE.of_length(apep_length=90, name="he-tb", ru=ru, uplink=True, **fields)
+    mpdu = data_mpdu(50)
+    psdu = mac.aggregate([mpdu], f.length)
+    streams = f.num_space_time_streams
+    sent = wifi.Transmitter(streams).frame(f, psdu)
+    rng = np.random.default_rng(3)
+    samples = np.pad(flat_channel(2, streams, rng) @ sent, ((0, 0), (400, 400)))
+    samples = (samples + 0.005 * (rng.standard_normal(samples.shape)
+                                  + 1j * rng.standard_normal(samples.shape))).astype(np.complex64)
+    trigger = fields | {"coding": f.coding, "ru": f"{ru[0]} index {ru[1]}",
+                        "ul_length": f.legacy_length, "pe": int(f.pe_disambiguity),
+                        "pre_fec_padding": f.pre_fec_padding, "ldpc_extra": int(f.extra_symbol)}
+    for given, problem in ((None, True), (trigger, False),
+                           (trigger | {"ul_length": f.legacy_length + 3}, True)):
+        receiver = Receiver(2, he_trigger=given)
+        got, = receiver.process(samples) + receiver.finish()
+        assert bool(got.problem) == problem
+        assert got.as_json()["format"] == "he-tb"
+        assert [one.data for one in got.mpdus] == [mpdu] * (not problem)
+
+
+@pytest.mark.parametrize("change, said", [
+    ({"ru": "27"}, "ru: got 27"), ({"ru": "x"}, "ru: got 'x'"), ({"mcs": None}, "mcs: got None"),
+    ({"ul_length": 81}, "ul_length: got 81"), ({"coding": "turbo"}, "coding: got 'turbo'"),
+    ({"ltf": 3}, "ltf: got 3"), (None, "he_trigger: gi_us is missing")])
+def test_triggers_that_are_refused(change, said):
+    trigger = {"ul_length": 82, "ru": "52 index 1", "mcs": 1, "coding": "BCC", "gi_us": 3.2,
+               "ltf": 4}
+    if change is None:
+        del trigger["gi_us"]
+    with pytest.raises(ValueError, match=said):
+        Receiver(1, he_trigger=trigger | (change or {}))
+
+
 @pytest.mark.skipif(CAPTURES is None, reason="MIMOPACK_CAPTURES, a folder of recordings with known "
                     "frames, is not set")
 def test_frames_of_others():
-    """All HE SU and HE ER SU frames of two other implementations, and no EHT frame as another."""
+    """All HE frames of two other implementations, and no EHT frame as another."""
     right, total = Counter(), Counter()
     for path in sorted(Path(CAPTURES).rglob("*.he-truth.json")):
         facts = json.loads(path.read_text())["frames"]
         reader = recording.Reader(path.with_name(path.name.replace(".he-truth.json",
                                                                    ".sigmf-meta")))
-        receiver = Receiver(reader.num_channels, reader.sample_rate, reader.frequency)
+        trigger = facts[0].get("trigger")
+        receiver = Receiver(reader.num_channels, reader.sample_rate, reader.frequency,
+                            he_trigger=trigger and trigger | facts[0])
         found = receiver.process(reader.read()) + receiver.finish()
         for one in facts:
             near = [frame for frame in found if abs(frame.start - one["start"]) < 120]
@@ -248,7 +374,9 @@ def test_frames_of_others():
             total[kind] += 1
             if kind == "EHT":
                 right[kind] += bool(near) and all("802.11be" in got.problem for got in near)
-            elif "psdu" in one:
-                right[kind] += any(got.psdu.hex() == one["psdu"].lower() for got in near)
-    for kind in ("HE_SU", "HE_ER_SU", "EHT"):
+            else:
+                wanted = [user["psdu_hex"] for user in one.get("user_list", ())] or [one["psdu"]]
+                psdus = [part.psdu.hex() for got in near for part in (got, *got.users)]
+                right[kind] += {psdu.lower() for psdu in wanted} <= set(psdus)
+    for kind in ("HE_SU", "HE_ER_SU", "HE_MU", "HE_TB", "EHT"):
         assert 0 < total[kind] == right[kind], kind

@@ -298,7 +298,7 @@ class FrameDecoder:
         """Return why a frame (:class:`synchroniser.FoundFrame`) cannot be decoded; "" if it can."""
         f = one.format
         if f is None:
-            return one.problem
+            return TRUNCATED if one.several and one.truncated else one.problem
         if f.contradiction:
             return f.contradiction
         rows = self.settings.num_rx

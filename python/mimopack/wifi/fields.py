@@ -98,7 +98,7 @@ class Field:
 
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _NAN = float("nan")
-_HE = ("he-su", "he-er-su")
+_HE = ("he-su", "he-er-su", "he-mu", "he-tb")
 FIELDS = (
     Field("start", int, "first sample of the short training field",
           "report pdu csi play tag", column=("i8", 0), known=True),

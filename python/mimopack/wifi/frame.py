@@ -67,6 +67,8 @@ class ReceivedFrame:
         complete: whether ``mpdus`` holds all MPDUs of the frame, each with a correct FCS. An A-MPDU
             is complete if no remaining part could hold another MPDU.
         channel: :class:`ChannelState`; None if there is none.
+        users: tuple of :class:`ReceivedFrame`, one for each user of a frame of several users. The
+            frame itself then has the facts of its first user, and the MPDUs of all.
         announced: dictionary of the fields that were read if ``format`` is None, with keys of
             :meth:`as_json`; empty if no fields were read.
     """
@@ -94,6 +96,7 @@ class ReceivedFrame:
     complete: bool = False
     channel: ChannelState | None = None
     announced: dict = field(default_factory=dict)
+    users: tuple = ()
 
     @property
     def time(self):
@@ -109,17 +112,26 @@ class ReceivedFrame:
         """Return the report as a dictionary for JSON. Unknown values are None."""
         values = self.facts()
         values["psdu"] = self.psdu.hex()
-        values["mpdus"] = [{"hex": data.hex(), "fcs_ok": fcs_ok} for data, fcs_ok, _ in self.mpdus]
+        values["mpdus"] = _mpdus_as_json(self.mpdus)
+        values["users"] = [{
+            "sta_id": user.format.sta_id, "ru": user.format.ru_name, "mcs": user.format.mcs,
+            "num_streams": user.format.num_streams, "coding": user.format.coding,
+            "dcm": user.format.dcm, "psdu": user.psdu.hex(), "mpdus": _mpdus_as_json(user.mpdus)}
+            for user in self.users]
         return values
 
     def facts(self):
-        """Return the dictionary of :meth:`as_json` without the keys psdu and mpdus."""
+        """Return the dictionary of :meth:`as_json` without the keys psdu, mpdus and users."""
         return report(self)
 
     @property
     def sample_rate_scale(self):
         """Sample rate / (20 MS/s), at most 1: 0.5 or 0.25 in a 10 or 5 MHz channel of 802.11p."""
         return min(1.0, self.sample_rate / 20e6)
+
+
+def _mpdus_as_json(mpdus):
+    return [{"hex": data.hex(), "fcs_ok": fcs_ok} for data, fcs_ok, _ in mpdus]
 
 
 @dataclass

@@ -11,6 +11,7 @@ from .. import constellation as constellations
 from ..coding import ConvolutionalCode, scrambler_sequence
 from .bits import bits_of, crc8
 from .formats.base import MCS, TAIL, Unsupported, _bits_of, ratio
+from .he_tables import RU
 from .interleaving import bit_order, dual_carriers
 from .points import sent_again
 
@@ -78,6 +79,11 @@ def allocation(code):
         if code == none or first <= code < first + 8:
             return {(size, 0): 0 if code == none else code - first + 1}
     return _layouts().get(code)
+
+
+def ru_of(size, place):
+    """Return the :class:`he_tables.RU` of an RU in a channel of 20 MHz, see :func:`allocation`."""
+    return RU(size, _PLACES[size].index(place) + 1)
 
 
 def _code_of(wanted):

@@ -11,6 +11,7 @@ from .. import _core
 from . import carriers, signal_fields, training
 from .fields import fields_of, format_values
 from .formats import FrameFormat, NonHT, Unsupported
+from .he_users import SeveralUsers
 from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
 from .smoothing import smoother
@@ -51,12 +52,14 @@ class Announced(NamedTuple):
         num_samples: number of samples of the frame at 20 MS/s.
         fields: dictionary of the fields that were read if ``format`` is None, with keys of
             ``ReceivedFrame.as_json``.
+        several: ``he_users.SeveralUsers`` of an HE MU frame; None for all others.
     """
 
     format: FrameFormat | None
     problem: str
     num_samples: int
     fields: dict
+    several: SeveralUsers | None = None
 
 
 class HeaderReader:
@@ -122,7 +125,7 @@ class HeaderReader:
 
 
 @lru_cache(maxsize=KEPT)
-def announced(kind, fields, bandwidth):
+def announced(kind, fields, bandwidth, trigger=None):
     """Return what signal fields announce, :class:`Announced`; None if they are not valid.
 
     Args:
@@ -130,17 +133,18 @@ def announced(kind, fields, bandwidth):
         fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A, or 46
             of the HE-SIG-A.
         bandwidth: bandwidth of the preamble in MHz.
+        trigger: ``he_trigger.Trigger`` of HE TB frames; None if unknown.
     """
     bits = np.frombuffer(fields, np.uint8)
     first, second = bits[:_L_SIG_BITS], bits[_L_SIG_BITS:]
     if kind & _KINDS["l_sig"]:
-        return _legacy(kind, first, second, bandwidth)
+        return _legacy(kind, first, second, bandwidth, trigger)
     if kind & _KINDS["greenfield"]:
         return _greenfield(second, bandwidth)
     return None
 
 
-def _legacy(kind, l_sig, signal, bandwidth):
+def _legacy(kind, l_sig, signal, bandwidth, trigger):
     """Return the fields that begin with an L-SIG of 24 bits."""
     try:
         l_sig = LSig.parse(l_sig)
@@ -156,7 +160,7 @@ def _legacy(kind, l_sig, signal, bandwidth):
         # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
         if l_sig.length % 3 == 0:
             return Announced(None, "802.11be (EHT) frame", _PREAMBLE + l_sig.duration, {})
-        return _high_efficiency(kind, signal, l_sig, bandwidth)
+        return _high_efficiency(kind, signal, l_sig, bandwidth, trigger)
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
     return Announced(found, "", found.num_samples, {})
 
@@ -177,19 +181,41 @@ def _high_throughput(parse, l_sig, bandwidth):
     return Announced(found, "", found.num_samples, {})
 
 
-def _high_efficiency(kind, bits, l_sig, bandwidth):
+def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):
     """Return the fields of an HE frame. The L-SIG's length modulo 3 says which HE-SIG-A it has."""
     length, extended = _PREAMBLE + l_sig.duration, bool(kind & _KINDS["he_extended"])
     if not kind & _KINDS["he_signal"]:
         return Announced(None, "802.11ax (HE) frame", length, {})
     if not signal_fields.he_sig_a_crc_holds(bits):
         return Announced(None, "HE-SIG-A CRC", length, {})
-    if extended != (l_sig.length % 3 == 2) or not bits[0]:
-        kind = "several users (HE MU)" if l_sig.length % 3 == 2 else "HE TB"
-        return Announced(None, f"802.11ax (HE) frame, {kind}", length, {})
-    return _high_throughput(
-        lambda: signal_fields.parse_he_sig_a(bits[:signal_fields.HE_SIG_A], l_sig, extended),
-        l_sig, bandwidth)
+    if l_sig.length % 3 == 1 and not bits[0]:
+        if trigger is None or trigger.ul_length != l_sig.length:
+            return Announced(None, "HE TB frame, and no Trigger frame is known that asked for it",
+                             length, {"format": "he-tb"})
+        return _high_throughput(
+            lambda: signal_fields.parse_he_sig_a_of_trigger(bits, l_sig, trigger), l_sig, bandwidth)
+    if l_sig.length % 3 == 2 and not extended:
+        return _several_users(bits, l_sig, bandwidth)
+    if extended and l_sig.length % 3 != 2:
+        return Announced(None, "802.11ax (HE) frame", length, {})
+    return _high_throughput(lambda: signal_fields.parse_he_sig_a(bits, l_sig, extended), l_sig,
+                            bandwidth)
+
+
+def _several_users(bits, l_sig, bandwidth):
+    """Return the fields of an HE MU frame, whose HE-SIG-B is read later."""
+    length = _PREAMBLE + l_sig.duration
+    try:
+        several = SeveralUsers(**signal_fields.parse_he_sig_a_of_users(bits, l_sig))
+    except (SignalError, Unsupported) as error:
+        return Announced(None, str(error), length, getattr(error, "announced", {}))
+    f = several.common
+    told = format_values(f, 1, fields_of("announced"))
+    for name in ("mcs", "num_streams", "coding", "length", "dcm", "ru"):
+        del told[name]    # of the users
+    if f.bandwidth_mhz != bandwidth:
+        return Announced(None, _part_of(f, bandwidth), length, told)
+    return Announced(None, "HE MU frame without a user that can be decoded", length, told, several)
 
 
 def _greenfield(bits, bandwidth):

@@ -31,11 +31,11 @@ _FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
 _ANTENNA, _MCS, _AMPDU, _VHT, _HE = 11, 19, 20, 21, 23
 _ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2}
-_HE_FORMATS = ("he-su", "he-er-su")    # in the order of the HE field
+_HE_FORMATS = ("he-su", "he-er-su", "he-mu", "he-tb")    # in the order of the HE field
 _HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
 _HE_LTFS = {1: 1, 2: 2, 4: 3}
 _HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
-_RU_106 = 6    # in place of a bandwidth
+_HE_UNITS = {"26": 4, "52": 5, "106": 6, "242": 7, "484": 8, "996": 9}    # in place of a bandwidth
 # Another word of presence bits follows, and it begins another radiotap namespace.
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
 
@@ -197,7 +197,8 @@ def _he(info):
     second = 0x0002 | 0x0004 | known(beamformed=0x0010, txop=0x0040, midamble=0x0080)
     third = (info.get("bss_color", 0) | info["mcs"] << 8 | (info["coding"] == "ldpc") << 13
              | flags(uplink=0x0080, dcm=0x1000, extra_symbol=0x4000, stbc=0x8000))
-    width = _RU_106 if info["ru"].startswith("106") else _HE_BANDWIDTHS[_nominal(info)]
+    size, _, part = info["ru"].partition(" ")
+    width = _HE_UNITS.get(size, 0) if part else _HE_BANDWIDTHS[_nominal(info)]
     streams = info["num_streams"] + info["stbc"]
     fields = (streams - 1).bit_length()    # 1, 2, 4, 4 HE-LTFs
     fifth = (width | _HE_GUARDS[info["gi_us"]] << 4 | _HE_LTFS[info["ltf"]] << 6 | fields << 8

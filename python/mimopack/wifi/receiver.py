@@ -12,6 +12,7 @@ from .. import _core, detectors
 from ..checks import flag, integer, positive
 from .decoder import FAILED, Begun, FrameDecoder, Settings
 from .frame_detectors import FrameDetectors, is_function, shared_out
+from .he_users import users_of
 from .iterations import FEEDBACK_SCALE
 from .stage_timer import StageTimer
 from .synchroniser import Synchroniser
@@ -74,6 +75,8 @@ class Receiver:
             larger batches than several threads get.
         clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
             ``seconds``; None leaves ``seconds`` empty.
+        he_trigger: what the Trigger frame has asked of HE TB frames, a dictionary with the keys of
+            :func:`he_trigger.trigger_of`; None if unknown. HE TB frames are then only named.
 
     Raises:
         ValueError: an argument is not as above, or backend is "cuda" and there is no GPU.
@@ -90,8 +93,9 @@ class Receiver:
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector=DEFAULT_DETECTOR,
                  backend="auto", whitening="antennas", smoothing=True, passes=3,
-                 iterations=1, keep_symbols=False, threshold=0.35, threads=1, clock=None):
-        self._sync = Synchroniser(num_rx, sample_rate, threshold, whitening)
+                 iterations=1, keep_symbols=False, threshold=0.35, threads=1, clock=None,
+                 he_trigger=None):
+        self._sync = Synchroniser(num_rx, sample_rate, threshold, whitening, he_trigger)
         self.num_rx, self.sample_rate = num_rx, self._sync.sample_rate
         self.frequency = None if frequency is None else positive("frequency", frequency)
         self._iterations = integer("iterations", iterations, 1, 1000)
@@ -293,18 +297,33 @@ class Receiver:
     def _submit(self, found, seconds=0.0):
         """Start to decode frames that were found in samples of some seconds."""
         self._timer.end("synchronisation")
-        job = _Job(found, [None] * len(found), [])
-        able = []
+        job = _Job(list(found), [], [], {})
         for index, one in enumerate(found):
+            if one.several and not one.truncated:
+                self._divide(job, index, one)
+        job.reports.extend([None] * len(job.found))
+        able = []
+        for index, one in enumerate(job.found):
             problem = self._decoder.problem(one)
             if problem:
                 job.reports[index] = self._decoder.failed(one, problem)
             else:
                 able.append(index)
-        for batch in self._decoder.batches([found[i] for i in able], self._threads, seconds):
+        for batch in self._decoder.batches([job.found[i] for i in able], self._threads, seconds):
             self._begin(job, [able[i] for i in batch])
         self._timer.end("demodulation")
         self._jobs.append(job)
+
+    def _divide(self, job, index, one):
+        """Add the parts of a frame of several users to a job, as frames of their own."""
+        try:
+            users, reason = users_of(one, self._sync.scale)
+        except Exception as error:
+            self._decoder.failure(one, error)    # logs it
+            users, reason = [], f"{FAILED}{type(error).__name__}"
+        first = len(job.found)
+        job.found.extend(replace(one, format=user, several=None) for user in users)
+        job.users[index] = range(first, len(job.found)), reason or one.problem
 
     def _begin(self, job, indices):
         """Start to decode frames of one kind."""
@@ -384,8 +403,9 @@ class Receiver:
             self._jobs.popleft()
             for batch in job.batches:
                 self._complete(job, batch)
-            frames += [frame for one, frame in zip(job.found, job.reports, strict=True)
-                       if self._counts(one, frame)]
+            for index, frame in enumerate(job.merged()):
+                if self._counts(job.found[index], frame):
+                    frames.append(frame)
         return frames
 
     def _counts(self, one, frame):
@@ -439,8 +459,33 @@ class _Batch:
 
 @dataclass(frozen=True)
 class _Job:
-    """Frames that were found, their reports, and the batches in which they are decoded."""
+    """Frames that were found, their reports, and the batches in which they are decoded.
+
+    Attributes:
+        found: list of :class:`FoundFrame`; behind them the parts of frames of several users.
+        reports: list of their :class:`ReceivedFrame`.
+        batches: list of :class:`_Batch`.
+        users: {index of a frame of several users: (indices of its parts, why others are missing)}.
+    """
 
     found: list
     reports: list
     batches: list
+    users: dict
+
+    def merged(self):
+        """Return the reports of the frames, with their users."""
+        parts = {index for indices, _ in self.users.values() for index in indices}
+        return [self._of_users(index) if index in self.users else report
+                for index, report in enumerate(self.reports) if index not in parts]
+
+    def _of_users(self, index):
+        indices, reason = self.users[index]
+        users = [self.reports[i] for i in indices]
+        if not users:
+            return replace(self.reports[index], problem=reason)
+        first, *others = users
+        return replace(
+            first, users=tuple(users), psdu=b"" if others else first.psdu,
+            mpdus=tuple(mpdu for user in users for mpdu in user.mpdus),
+            complete=all(user.complete for user in users))

@@ -19,7 +19,7 @@ from .bits import crc8
 from .bits import number_of as _number
 from .formats import HE, HT, VHT, Unsupported
 from .formats.base import TAIL
-from .formats.he import TRAINING
+from .formats.he import DCM_MCS, TRAINING
 from .formats.non_ht import MAX_LENGTH, RATES
 from .he_tables import RU
 from .interleaving import bit_order
@@ -271,7 +271,7 @@ def parse_he_sig_a(bits, l_sig, extended):
     The L-SIG gives the number of symbols.
 
     Args:
-        bits: uint8 (46,), the HE-SIG-A without its tail.
+        bits: uint8 (46 or more,), the HE-SIG-A without its tail.
         l_sig: :class:`LSig`.
         extended: whether it is the HE-SIG-A of an HE ER SU frame.
 
@@ -304,22 +304,81 @@ def parse_he_sig_a(bits, l_sig, extended):
             num_symbols=2, name=name, ru=RU(106, 2) if extended and width else None,
             pre_fec_padding=_number(bits[37:39]) or 4, beamformed=bool(bits[36]),
             extra_symbol=bool(bits[33] and bits[34]), beam_change=bool(bits[1]), **told)
-        symbols, extension = _he_duration(found, l_sig, bool(bits[39]))
+        symbols, extension = he_duration(found, l_sig.duration, bool(bits[39]))
         return replace(found, num_symbols=symbols, packet_extension_us=extension)
 
 
-def _he_duration(f, l_sig, pe_disambiguity):
+def parse_he_sig_a_of_trigger(bits, l_sig, trigger):
+    """Return the :class:`HE` format of an HE TB frame (Table 27-21).
+
+    Args:
+        bits: uint8 (46,), its HE-SIG-A without its tail.
+        l_sig: :class:`LSig`.
+        trigger: ``he_trigger.Trigger``, what the Trigger frame has asked for.
+
+    Raises:
+        SignalError: the CRC is wrong, or the fields disagree about the length.
+    """
+    if not he_sig_a_crc_holds(bits):
+        raise SignalError("HE-SIG-A CRC")
+    f = trigger.format
+    symbols, extension = he_duration(f, l_sig.duration, trigger.pe_disambiguity)
+    return replace(f, num_symbols=symbols, packet_extension_us=extension,
+                   bss_color=_number(bits[1:7]), spatial_reuse=_number(bits[7:11]),
+                   txop=_number(bits[26:33]))
+
+
+def parse_he_sig_a_of_users(bits, l_sig):
+    """Return what the HE-SIG-A of an HE MU frame says, a dictionary (Table 27-20).
+
+    The keys are those of ``he_users.SeveralUsers``; ``common`` is an :class:`HE` with any user.
+
+    Args:
+        bits: uint8 (46,), its HE-SIG-A without its tail.
+        l_sig: :class:`LSig`.
+
+    Raises:
+        SignalError: the CRC is wrong.
+        Unsupported: the frame is not received.
+    """
+    if not he_sig_a_crc_holds(bits):
+        raise SignalError("HE-SIG-A CRC")
+    ltf, gi_us = TRAINING["he-mu"][_number(bits[23:25])]
+    doppler, width = bool(bits[25]), _number(bits[15:18])
+    fields, midamble = _number(bits[34:37]), 0
+    if doppler:
+        fields, midamble = _number(bits[34:36]), 20 if bits[36] else 10
+    told = {"bandwidth_mhz": (20, 40, 80, 160)[width & 3], "gi_us": gi_us, "ltf": ltf,
+            "midamble": midamble, "uplink": bool(bits[0]), "bss_color": _number(bits[5:11]),
+            "spatial_reuse": _number(bits[11:15]), "txop": _number(bits[26:33]),
+            "stbc": int(bits[38])}
+    with _announcing("he-mu", told | {"doppler": doppler}):
+        if width:
+            raise Unsupported(f"HE MU in {told['bandwidth_mhz']} MHz")
+        if fields > 2:
+            raise Unsupported(f"{2 * fields} HE-LTFs")
+        sig_b_mcs, sig_b_dcm = _number(bits[1:4]), bool(bits[4])
+        if sig_b_mcs > 5 or sig_b_dcm and sig_b_mcs not in DCM_MCS:
+            raise Unsupported(f"HE-SIG-B MCS {sig_b_mcs} (reserved)")
+        common = HE(0, 2, name="he-mu", ltf_count=1 << fields, extra_symbol=bool(bits[37]),
+                    pre_fec_padding=_number(bits[39:41]) or 4, **told)
+        return {"common": common, "sig_b_mcs": sig_b_mcs, "sig_b_dcm": sig_b_dcm,
+                "count": _number(bits[18:22]) + 1, "compressed": bool(bits[22]),
+                "pe_disambiguity": bool(bits[41]), "duration": l_sig.duration}
+
+
+def he_duration(f, duration, pe_disambiguity):
     """Return (number of data symbols, packet extension in us) of a frame ((27-124) to (27-126)).
 
     Args:
         f: the frame's format with any number of symbols.
-        l_sig: :class:`LSig`.
+        duration: ``LSig.duration``.
         pe_disambiguity: the field of this name.
 
     Raises:
         SignalError: no frame has this length.
     """
-    room, fields = 400 + l_sig.duration - f.data_start, f.num_ltf * f.ltf_symbol
+    room, fields = 400 + duration - f.data_start, f.num_ltf * f.ltf_symbol
     if f.midamble:
         period = f.midamble * f.symbol + fields
         room -= fields * max(0, (room - (pe_disambiguity + 2) * f.symbol) // period)

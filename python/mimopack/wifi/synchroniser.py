@@ -13,6 +13,8 @@ from ..checks import choice, integer, positive, rate_choice
 from . import carriers, training
 from .formats import FrameFormat, NonHT
 from .frame import TRUNCATED
+from .he_trigger import trigger_of
+from .he_users import SeveralUsers
 from .headers import HeaderReader, announced
 from .sample_store import SampleStore
 from .whitening import WHITENINGS
@@ -67,6 +69,7 @@ class FoundFrame:
         samples: complex64 (num_rx, n) as received; may be a view of a larger array.
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
+        several: what the HE-SIG-A of an HE MU frame says, see :class:`headers.Announced`.
     """
 
     start: int
@@ -84,6 +87,7 @@ class FoundFrame:
     samples: np.ndarray | None = None
     first: int = 0
     truncated: bool = False
+    several: SeveralUsers | None = None
 
     @property
     def end(self):
@@ -133,7 +137,7 @@ class Synchroniser:
         num_rx: number of receive antennas, 1..8.
         sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6 or 80e6.
         threshold: threshold of the metric, 0.2..0.95.
-        whitening: see :class:`receiver.Receiver`.
+        whitening, he_trigger: see :class:`receiver.Receiver`.
 
     Attributes:
         samples_seen: number of samples per antenna so far.
@@ -145,11 +149,13 @@ class Synchroniser:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas"):
+    def __init__(self, num_rx, sample_rate=20e6, threshold=0.35, whitening="antennas",
+                 he_trigger=None):
         self.num_rx = integer("num_rx", num_rx, 1, MAX_RX)
         rate = self.sample_rate = rate_choice(sample_rate, SAMPLE_RATES)
         self.scale = SAMPLE_RATES[rate]
         self.threshold = threshold
+        self._trigger = trigger_of(he_trigger)
         self._block = _BLOCK * self.scale
         self._reader = HeaderReader(self.scale)
         whitens = choice("whitening", whitening, WHITENINGS) == "covariance"
@@ -310,7 +316,8 @@ class Synchroniser:
                 continue    # the same preamble, found from another window
             self._last = start
             subchannels, _, centre = self._reader.place(mask)
-            f, problem, length, known = announced(kind, fields, 20 * len(subchannels))
+            f, problem, length, known, several = announced(
+                kind, fields, 20 * len(subchannels), self._trigger)
             length *= self.scale
             inside = start < self._busy - self._block
             self._nested = [end for end in self._nested if end > start]
@@ -323,7 +330,7 @@ class Synchroniser:
                 self._busy = start + length
             self._pending.append(FoundFrame(
                 start, window, cfo, subchannels, centre, f, problem, known, noise, signal, length,
-                inside))
+                inside, several=several))
         found = self._complete(stretch)
         keep = (next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *map(self._first, self._pending)]))

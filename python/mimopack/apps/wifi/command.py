@@ -17,6 +17,7 @@ from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...wifi.auto_detector import AUTO, LADDER, check_name
 from ...wifi.frame_detectors import FrameDetectors
+from ...wifi.he_trigger import trigger_of
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
@@ -34,6 +35,7 @@ from ..options import (
     SPEC,
     FiniteRange,
     HeadedCommand,
+    Parsed,
     detector_spec,
     heading,
 )
@@ -57,6 +59,18 @@ def _check_detector(text):
 
 _input = heading("Input")
 _radio = heading("Radio (only with --radio)")
+
+
+def _read_trigger(path):
+    """Return the dictionary of --he-trigger; raise ValueError for what is no such file."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    trigger_of(values)
+    return values
+
+
 _decoding = heading("Detection and decoding")
 _output = heading("Output files")
 _display = heading("Display")
@@ -126,6 +140,8 @@ _display = heading("Display")
            help="Maximum number of times a frame is decoded. Decoded bits train the next pass.")
 @_decoding("--iterations", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
            help=ITERATIONS)
+@_decoding("--he-trigger", type=Parsed("file", _read_trigger), metavar="FILE",
+           help="What the Trigger frame has asked of HE TB frames, a JSON object: docs/wifi.md.")
 @_decoding("--threads", type=click.IntRange(0, MOST_THREADS), metavar="N",
            help="Number of threads that decode frames; 0 uses all cores. Default: 0; with "
                 "--scheduler 1.")
@@ -181,7 +197,7 @@ def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm,
       mimopack wifi capture.sigmf-meta --pcap live.pcap
 
     The list of --json has an object for each frame whose signal field was found, decoded or not.
-    Its keys are start (first sample of the preamble), format (non-ht, ht, vht, he-su or he-er-su),
+    Its keys are start (first sample of the preamble), format (such as non-ht, vht or he-su),
     mcs (for non-ht the rate in Mbit/s), num_streams, stbc, bandwidth_mhz, short_gi, coding (bcc or
     ldpc), length (bytes), cfo_hz, snr_db, psdu (hex), mpdus (hex with the FCS, fcs_ok), complete
     (whether all MPDUs were found and are correct), problem (why the frame was not decoded, or
@@ -282,7 +298,8 @@ def _received(device, reading, options):
 
     settings = {name: options.pop(name) for name in _RADIO_OPTIONS}
     for name, given in (("allow-outside", reading["allow_outside"]),
-                        ("swap-iq", options.pop("swap_iq")), ("align", options.pop("align"))):
+                        ("swap-iq", options.pop("swap_iq")), ("align", options.pop("align")),
+                        ("he-trigger", options.pop("he_trigger"))):
         if given:
             raise click.UsageError(f"--{name} is an option of a RECORDING")
     if reading["frequency"] is None:

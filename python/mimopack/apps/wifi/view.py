@@ -26,7 +26,7 @@ _BUSY = 0.1    # maximum share of the time spent on drawing
 _COMPARED = 10    # number of frames to average the loss over
 _LOSS_SCALE = 10.0    # loss in dB at a full bar
 _NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "he-su": "HE SU",
-          "he-er-su": "HE ER SU", "unknown": "unknown"}
+          "he-er-su": "HE ER SU", "he-mu": "HE MU", "he-tb": "HE TB", "unknown": "unknown"}
 
 
 class View:
@@ -196,7 +196,7 @@ def _kind(kind):
         return "unknown"
     if name == "non-ht":
         return f"non-HT {mcs:g} Mbit/s"
-    return f"{_NAMES[name]} MCS {mcs}" + (f" x{streams}" if name in ("vht", "he-su") else "")
+    return f"{_NAMES[name]} MCS {mcs}" + ("" if name == "ht" else f" x{streams}")
 
 
 class _Antennas(_Box):

@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read the HE-SIG-B of HE MU frames, which says what each user receives.
+
+Source: IEEE 802.11ax-2021 §27.3.11.8.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from .. import constellation as constellations
+from ..coding import ConvolutionalCode
+from ..coding.convolutional import PUNCTURING
+from . import carriers, training
+from .bits import crc8, number_of
+from .formats import HE, Unsupported
+from .formats.base import MCS, TAIL, ratio
+from .he_signal_b import NOBODY, allocation, ru_of
+from .he_tables import WHOLE
+from .interleaving import bit_order, dual_carriers
+from .signal_fields import he_duration
+from .windows import FrameSamples
+
+_CRC, _USER, _COMMON = 4, 21, 8    # bits
+_CARRIERS = 52
+# From the first FFT window of the L-LTF to the window of the L-SIG, at 20 MS/s.
+_L_SIG = 144
+# Signs of the outermost subcarriers of the L-SIG, at -28, -27, 27, 28.
+_OUTER = np.array([-1, -1, -1, 1])
+
+
+@dataclass(frozen=True)
+class SeveralUsers:
+    """What the HE-SIG-A of an HE MU frame says.
+
+    Attributes:
+        common: :class:`HE` with what all users share, and without HE-SIG-B symbols.
+        sig_b_mcs, sig_b_dcm: modulation of the HE-SIG-B.
+        count: number of HE-SIG-B symbols, or of users if ``compressed``.
+        compressed: whether the HE-SIG-B has no common field: one RU fills the channel.
+        pe_disambiguity: field of this name.
+        duration: samples at 20 MS/s after the L-SIG.
+    """
+
+    common: HE
+    sig_b_mcs: int
+    sig_b_dcm: bool
+    count: int
+    compressed: bool
+    pe_disambiguity: bool
+    duration: int
+
+    @property
+    def num_symbols(self):
+        """Number of HE-SIG-B symbols."""
+        if not self.compressed:
+            return self.count
+        pairs, single = divmod(self.count, 2)
+        bits = pairs * (2 * _USER + _CRC + TAIL) + single * (_USER + _CRC + TAIL)
+        name, rate = MCS[self.sig_b_mcs]
+        up, down = ratio(rate)
+        per_carrier = constellations.get(name).bits_per_symbol
+        points = _CARRIERS // 2 if self.sig_b_dcm else _CARRIERS
+        return -(-bits * down // (points * per_carrier * up))
+
+    def complete(self, **own):
+        """Return the :class:`HE` of a user with these fields of its own."""
+        f = replace(self.common, num_sig_b=self.num_symbols, **own)
+        symbols, extension = he_duration(f, self.duration, self.pe_disambiguity)
+        # The extra segment of LDPC lengthens the frame for all users, whatever their code.
+        return replace(f, num_symbols=symbols, packet_extension_us=extension)
+
+
+def users_of(one, scale):
+    """Read the HE-SIG-B of a frame.
+
+    Args:
+        one: :class:`synchroniser.FoundFrame` with the attribute ``several``.
+        scale: sample rate over 20 MS/s.
+
+    Returns:
+        (list of :class:`HE`, one for each user who has an RU alone, reason): the reason is why
+        others are missing, "" if none is.
+    """
+    several = one.several
+    llr = _llrs(one, scale)
+    reader = _BlockReader(llr, MCS[several.sig_b_mcs][1])
+    if several.compressed:
+        places = [((WHOLE[20], 0), several.count)]
+    else:
+        common = reader.block(_COMMON)
+        if common is None:
+            return [], "HE-SIG-B CRC"
+        found = allocation(number_of(common))
+        if found is None:
+            return [], "HE-SIG-B with a reserved allocation of resource units"
+        places = sorted(found.items(), key=lambda item: item[0][1])
+    fields = reader.users(sum(count for _, count in places))
+    users, reason, at = [], "", 0
+    for (size, place), count in places:
+        own = fields[at:at + count]
+        at += count
+        if any(field is None for field in own):
+            reason = "HE-SIG-B CRC"
+        elif count > 1:
+            reason = reason or "several users in a resource unit (MU-MIMO)"
+        elif count:
+            try:
+                user = _user(own[0], ru_of(size, place), several)
+            except (Unsupported, ValueError) as error:
+                reason = reason or str(error)
+            else:
+                users += [user] if user else []
+    return users, reason
+
+
+def _user(bits, ru, several):
+    """Return the :class:`HE` of a User field of a user alone (Table 27-28), None for nobody."""
+    sta_id = number_of(bits[:11])
+    if sta_id == NOBODY:
+        return None
+    stbc = several.common.stbc
+    return several.complete(
+        ru=ru, sta_id=sta_id, num_streams=number_of(bits[11:14]) + 1 - stbc,
+        beamformed=bool(bits[14]), mcs=number_of(bits[15:19]), dcm=bool(bits[19]),
+        coding="ldpc" if bits[20] else "bcc")
+
+
+@lru_cache
+def _pattern(rate):
+    return np.array(PUNCTURING[rate], bool)
+
+
+class _BlockReader:
+    """Decode the blocks of a content channel, one after another.
+
+    Args:
+        llr: LLRs of the channel's coded bits.
+        rate: code rate. The puncturing goes on from block to block.
+    """
+
+    def __init__(self, llr, rate):
+        kept = np.resize(_pattern(rate), 2 * len(llr))
+        at = np.flatnonzero(kept)[:len(llr)]
+        self._llr = np.zeros(at[-1] + 2 if at.size else 0, np.float32)
+        self._llr[at] = llr
+        self._at = 0
+
+    def block(self, size):
+        """Return the next block of ``size`` bits; None if it is not there, or its CRC is wrong."""
+        count = size + _CRC
+        end = self._at + 2 * (count + TAIL)
+        llr = self._llr[self._at:end]
+        self._at = end
+        if llr.size < 2 * (count + TAIL):
+            return None
+        bits = _code().decode_batch(np.ascontiguousarray(llr), np.array([count]), 1)
+        return bits[:size] if (crc8(bits[:size])[:_CRC] == bits[size:]).all() else None
+
+    def users(self, count):
+        """Return the User fields of ``count`` users, None for those with a wrong CRC."""
+        fields = []
+        while len(fields) < count:
+            own = min(2, count - len(fields))
+            found = self.block(own * _USER)
+            fields += [None] * own if found is None else list(found.reshape(own, _USER))
+        return fields
+
+
+@lru_cache
+def _code():
+    return ConvolutionalCode("1/2")
+
+
+def _llrs(one, scale):
+    """Return the LLRs of the coded bits of the HE-SIG-B in the order of the code."""
+    several = one.several
+    count, fft = several.num_symbols, carriers.FFT_20 * scale
+    used = carriers.high_throughput(20)
+    first_symbol = 2 + several.common.num_signal_symbols
+    starts = np.concatenate([
+        [0, carriers.FFT_20], _L_SIG + training.SYMBOL * np.arange(2),
+        _L_SIG + training.SYMBOL * (first_symbol + np.arange(count))])
+    samples = FrameSamples([one.samples], [one.window - one.first], [one.cfo])
+    x = samples.spectra(starts * scale, fft, (one.centre + used.used) % fft)[0]
+    x = x / np.sqrt(one.noise)[:, None, None]
+    # Channel over the noise: from the L-LTF, and for the outer subcarriers from the L-SIGs.
+    inner = np.searchsorted(used.used, carriers.legacy().used)
+    outer = np.setdiff1d(np.arange(used.used.size), inner)
+    h = np.zeros((len(x), used.used.size), complex)
+    h[:, inner] = (x[:, 0] + x[:, 1])[:, inner] / 2 * training.legacy_long_training()
+    combined = np.einsum("rk,rtk->tk", h.conj(), x[:, 2:])
+    signs = training.legacy_pilots(0, 2 + several.common.num_signal_symbols + count)
+    signs = np.concatenate([signs[:2], signs[first_symbol:]])
+    phase = np.angle(np.sum(combined[:, used.pilot_index] * signs, axis=1))
+    x = x[:, 2:] * np.exp(-1j * phase)[:, None]
+    h[:, outer] = x[:, :2, outer].mean(axis=1) * _OUTER
+    combined = np.einsum("rk,rtk->tk", h.conj(), x[:, 2:])
+    strength = np.maximum(np.sum(np.abs(h)**2, axis=0), 1e-9)
+    points = (combined / strength)[:, used.data_index] * _SIGNS
+    return _demapped(points, strength[used.data_index], several)
+
+
+# Signs of the data subcarriers, see he_signal_b.
+_SIGNS = np.where((np.arange(_CARRIERS) >= _CARRIERS // 2) & (np.arange(_CARRIERS) % 2), -1, 1)
+
+
+def _demapped(points, strength, several):
+    """Return LLRs in the order of the code from points (symbols, 52) of a strength (52,)."""
+    layer = constellations.get(MCS[several.sig_b_mcs][0])
+    m = layer.bits_per_symbol
+    distance = np.abs(points[..., None] - layer.points)**2 * strength[:, None]
+    labels = np.arange(len(layer.points))
+    llr = np.stack([
+        distance[..., labels >> (m - 1 - b) & 1 == 0].min(axis=-1)
+        - distance[..., labels >> (m - 1 - b) & 1 == 1].min(axis=-1) for b in range(m)], axis=-1)
+    if several.sig_b_dcm:
+        size = _CARRIERS // 2
+        place, sign = dual_carriers(size, m)
+        llr = llr[:, :size] + llr[:, size:][..., place] * sign
+    order = bit_order(llr.shape[1], 1, m)
+    return np.take(llr.reshape(len(llr), -1), order, axis=1).ravel().astype(np.float32)
