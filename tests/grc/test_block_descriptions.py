@@ -51,7 +51,7 @@ ACCEPTED = {
     "llr_output": ("False", "True"),
     "llr_type": declared.LLR_TYPES,
     "num_carriers": ("64", "128", "256"),
-    "num_streams": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
+    "num_streams": [str(n) for n in range(1, 5)],
     "num_tx": [str(n) for n in range(1, wifi.transmitter.MAX_ANTENNAS + 1)],
     "overload": recording.OVERLOADS,
     "overwrite": ("True", "False"),

@@ -87,7 +87,7 @@ class wifi_transmitter(Controlled, message_source):
     ``wifi.Transmitter`` for the waveform.
 
     Args:
-        num_tx: number of transmit antennas, 1..4.
+        num_tx: number of transmit antennas, 1..8.
         format: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu" or "he-tb".
         mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT), 0..9 (VHT) or
             0..11 (HE).

@@ -10,7 +10,7 @@ from .data_field import DataFields
 from .formats import HE, HEMU, VHT, NonHT
 from .points import known_points
 
-MAX_ANTENNAS = 4
+MAX_ANTENNAS = 8
 # Sample rates in samples per second.
 SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 # Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
@@ -36,7 +36,8 @@ class Transmitter:
     if the columns are orthogonal and have norm 1.
 
     Args:
-        num_tx: number of transmit antennas, 1..4.
+        num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
+            RU of an HE MU frame have up to eight together.
         sample_rate: 20e6, 40e6 or 80e6 samples per second. Frames of narrower channels lie at
             ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for

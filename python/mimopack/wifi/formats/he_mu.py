@@ -50,6 +50,9 @@ class HEMU(FrameFormat):
                               "standard)")
         if not self.users:
             raise ValueError("users: got none, must be one or more")
+        if self.first.midamble and self.first.num_ltf > 4:
+            raise Unsupported(f"midambles with {self.first.num_ltf} HE-LTFs (excluded by the "
+                              "standard)")
         if len({self._shared(user) for user in self.users}) > 1:
             raise ValueError("users: got parts with different symbols or fields of HE-SIG-A")
         whole = he_tables.WHOLE[self.bandwidth_mhz]
