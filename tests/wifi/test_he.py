@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import HE, Unsupported, he_tables
+from gnuradio.mimopack.wifi import HE, Transmitter, Unsupported, he_tables
 from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.he_tables import RU
 from gnuradio.mimopack.wifi.interleaving import order_of
@@ -129,3 +129,10 @@ def test_length_of_he_su_frames(coding, stbc):
 def test_combinations_that_the_standard_excludes(arguments):
     with pytest.raises(Unsupported):
         HE(num_symbols=4, **arguments)
+
+
+@pytest.mark.parametrize("bandwidth", [40, 80])
+def test_frames_without_known_training_are_refused(bandwidth):
+    f = HE(0, 5, bandwidth_mhz=bandwidth, coding="ldpc")
+    with pytest.raises(ValueError, match=f"HE-LTFs of {bandwidth} MHz are not supported"):
+        Transmitter(1, 80e6).frame(f, bytes(f.length))
