@@ -5,7 +5,7 @@
 import struct
 
 from gnuradio.mimopack.wifi import mac
-from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
+from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
 from gnuradio.mimopack.wifi.frame import ReceivedFrame
 
 
@@ -41,9 +41,16 @@ VHT_FRAMES = [
     VHT(4, 10, num_streams=4, bandwidth_mhz=40, coding="ldpc", group_id=63, partial_aid=511),
     VHT(3, 10, num_streams=2, stbc=2), VHT(8, 10, stbc=1, coding="ldpc", extra_symbol=True),
     VHT(7, 10, num_streams=3, beamformed=True, partial_aid=256)]
+HE_FRAMES = [
+    HE(0, 10), HE(11, 10, 2, gi_us=1.6, coding="ldpc", extra_symbol=True, bss_color=37, txop=5),
+    HE(3, 12, ltf=4, gi_us=3.2, dcm=True, uplink=True, spatial_reuse=9, beamformed=True),
+    HE(5, 30, 4, ltf=1, midamble=20), HE(4, 12, stbc=1, midamble=10),
+    HE(2, 10, name="he-er-su"), HE(0, 10, name="he-er-su", ru=(106, 2)),
+    HE(7, 10, name="he-tb", ltf=4, gi_us=3.2, ru=(52, 3), uplink=True),
+    HE(1, 10, name="he-mu", ru=(26, 5), num_sig_b=3)]
 
 
 FRAMES = [received(NonHT(54, 44), antennas=2), received(NonHT(9, 44), sample_rate=5e6),
-          *map(received, HT_FRAMES), *map(received, VHT_FRAMES),
+          *map(received, HT_FRAMES), *map(received, VHT_FRAMES), *map(received, HE_FRAMES),
           received(HT(3, 200, aggregated=True), [mpdu_bytes(1), mpdu_bytes(2, fcs_ok=False)]),
           received(NonHT(6, 44), frequency=None), received(None)]

@@ -8,12 +8,13 @@ import math
 import os
 import struct
 import threading
+from dataclasses import replace
 
 import pytest
-from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
+from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
 from gnuradio.mimopack.wifi.pcap import PcapWriter, radiotap
 from tshark import numbers, tshark
-from wifi_frames import HT_FRAMES, VHT_FRAMES, mpdu_bytes, received
+from wifi_frames import HE_FRAMES, HT_FRAMES, VHT_FRAMES, mpdu_bytes, received
 
 HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 127)
 
@@ -112,6 +113,38 @@ def test_every_field_of_vht(tmp_path):
     rates = numbers(path, "wlan_radio.data_rate")
     for f, (rate,) in zip(VHT_FRAMES, rates, strict=True):
         assert rate == pytest.approx(f.rate_mbps, abs=0.06), f
+
+
+def test_every_field_of_he(tmp_path):
+    path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(HE_FRAMES)))
+    first = ["ppdu_format", "bss_color_known", "ul_dl_known", "data_mcs_known", "data_dcm_known",
+             "coding_known", "ldpc_extra_symbol_segment_known", "stbc_known",
+             "spatial_reuse_1_known", "data_bw_ru_allocation_known", "doppler_known"]
+    names = [*(f"data_1.{name}" for name in first), "data_2.gi_known", "data_2.txbf_known",
+             "data_2.txop_known", "data_2.midamble_periodicity_known", "data_3.bss_color",
+             "data_3.ul_dl", "data_3.data_mcs", "data_3.data_dcm", "data_3.coding",
+             "data_3.ldpc_extra_symbol_segment", "data_3.stbc", "data_5.data_bw_ru_allocation",
+             "data_5.gi", "data_5.ltf_symbol_size", "txbf", "data_6.nsts", "data_6.doppler_value",
+             "data_6.txop_value", "data_6.midamble_periodicity"]
+    rows = numbers(path, *(f"radiotap.he.{name}" for name in names), "radiotap.present.vht",
+                   "wlan_radio.phy", "wlan.fcs.status")
+    for f, row in zip(HE_FRAMES, rows, strict=True):
+        part = f.ru.size if f.ru.size < 242 else 0
+        assert row == [
+            ("he-su", "he-er-su", "he-mu", "he-tb").index(f.name), *[1] * 14, f.bss_color,
+            f.uplink, f.mcs, f.dcm, f.coding == "ldpc", f.extra_symbol, f.stbc,
+            {0: 0, 26: 4, 52: 5, 106: 6}[part], {0.8: 0, 1.6: 1, 3.2: 2}[f.gi_us],
+            {1: 1, 2: 2, 4: 3}[f.ltf], f.beamformed, f.num_space_time_streams, f.doppler, f.txop,
+            f.midamble == 20, 0, 11, 1], f
+
+
+def test_users_have_their_own_headers(tmp_path):
+    users = [received(HE(mcs, 10, name="he-mu", ru=ru, num_sig_b=3), [mpdu_bytes(i)] * 2)
+             for i, (mcs, ru) in enumerate(((1, (106, 1)), (7, (52, 3))))]
+    both = replace(users[0], users=tuple(users), mpdus=users[0].mpdus + users[1].mpdus)
+    path = written(tmp_path, both, received(VHT(1, 5), start=50_000))
+    rows = numbers(path, "radiotap.he.data_3.data_mcs", "radiotap.ampdu.reference")
+    assert rows == [[1, 0], [1, 0], [7, 1], [7, 1], [None, 2]]
 
 
 @pytest.mark.parametrize("fmt", [HT(7, 400, aggregated=True), VHT(5, 20)])

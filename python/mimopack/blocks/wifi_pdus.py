@@ -41,10 +41,14 @@ def frame_to_pmts(frame, ampdu_reference, bad_fcs=False, time=None):
     """
     # A PMT dictionary is a linked list. The MPDUs of a frame share the tail with the keys of the
     # frame. Frames of one format share the tail with the keys of the format.
-    common = _runtime.to_pmt_dict(of_frame(frame) | times(time), _KINDS,
-                                  _of_format(frame.format, frame.sample_rate_scale))
-    return [_runtime.to_pdu(own, blob, _KINDS, common)
-            for own, blob in of_mpdus(frame, ampdu_reference) if bad_fcs or own["fcs_ok"]]
+    pmts = []
+    for index, part in enumerate(frame.parts):
+        common = _runtime.to_pmt_dict(of_frame(part) | times(time), _KINDS,
+                                      _of_format(part.format, part.sample_rate_scale))
+        reference = (ampdu_reference + index) % 2**32
+        pmts += [_runtime.to_pdu(own, blob, _KINDS, common)
+                 for own, blob in of_mpdus(part, reference) if bad_fcs or own["fcs_ok"]]
+    return pmts
 
 
 @lru_cache(maxsize=1024)

@@ -91,9 +91,10 @@ class FrameMessages:
         if not made:
             return
         if "out" in made:
+            reference = (self._ampdus + 1) % 2**32
             if frame.format is not None and frame.format.aggregated:
-                self._ampdus = (self._ampdus + 1) % 2**32
-            made["out"] += frame_to_pmts(frame, self._ampdus, self._bad_fcs, time)
+                self._ampdus = (self._ampdus + len(frame.parts)) % 2**32
+            made["out"] += frame_to_pmts(frame, reference, self._bad_fcs, time)
         if len(made) > ("out" in made):
             self._make_reports(frame, times(time))
 

@@ -99,6 +99,11 @@ class ReceivedFrame:
     users: tuple = ()
 
     @property
+    def parts(self):
+        """The reports of all users; of a frame without users, the frame itself."""
+        return self.users or (self,)
+
+    @property
     def time(self):
         """Seconds from the first sample of the stream to the first sample of the frame."""
         return self.start / self.sample_rate

@@ -192,15 +192,16 @@ def _he(info):
     def flags(**bits):
         return sum(bit for name, bit in bits.items() if info.get(name))
 
+    alone = info["format"] in _HE_FORMATS[:2]    # others may have more HE-LTFs
     first = _HE_FORMATS.index(info["format"]) | 0x42E0 | known(
         bss_color=0x0004, uplink=0x0010, extra_symbol=0x0100, spatial_reuse=0x0400, doppler=0x8000)
-    second = 0x0002 | 0x0004 | known(beamformed=0x0010, txop=0x0040, midamble=0x0080)
+    second = 0x0002 | 0x0004 * alone | known(beamformed=0x0010, txop=0x0040, midamble=0x0080)
     third = (info.get("bss_color", 0) | info["mcs"] << 8 | (info["coding"] == "ldpc") << 13
              | flags(uplink=0x0080, dcm=0x1000, extra_symbol=0x4000, stbc=0x8000))
     size, _, part = info["ru"].partition(" ")
     width = _HE_UNITS.get(size, 0) if part else _HE_BANDWIDTHS[_nominal(info)]
     streams = info["num_streams"] + info["stbc"]
-    fields = (streams - 1).bit_length()    # 1, 2, 4, 4 HE-LTFs
+    fields = (streams - 1).bit_length() if alone else 0    # 1, 2, 4, 4 HE-LTFs
     fifth = (width | _HE_GUARDS[info["gi_us"]] << 4 | _HE_LTFS[info["ltf"]] << 6 | fields << 8
              | flags(beamformed=0x4000))
     sixth = (streams | info.get("txop", 0) << 8 | (info.get("midamble") == 20) << 15
@@ -316,7 +317,7 @@ class PcapWriter:
             pdus = [(info | {"time": sum(frame_time)}, blob) for info, blob in pdus]
         records = [self._record(info, blob, time) for info, blob in pdus]
         if pdus and "ampdu_reference" in pdus[0][0]:
-            self._references += 1
+            self._references += len(frame.parts)
         self._put(b"".join(records))
         self.records += len(records)
         return len(records)

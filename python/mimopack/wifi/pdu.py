@@ -34,10 +34,12 @@ def frame_to_pdus(frame, ampdu_reference=0):
 
     Args:
         frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
-        ampdu_reference: number that tells consecutive A-MPDUs apart, 0..2^32-1.
+        ampdu_reference: number that tells consecutive A-MPDUs apart, 0..2^32-1. The next numbers
+            belong to the next users of a frame.
     """
-    common = of_frame(frame) | of_format(frame.format, frame.sample_rate_scale)
-    return [(common | own, blob) for own, blob in of_mpdus(frame, ampdu_reference)]
+    return [(of_frame(part) | of_format(part.format, part.sample_rate_scale) | own, blob)
+            for index, part in enumerate(frame.parts)
+            for own, blob in of_mpdus(part, (ampdu_reference + index) % 2**32)]
 
 
 def of_mpdus(frame, ampdu_reference):
