@@ -12,6 +12,7 @@ import pytest
 from gnuradio.mimopack import _core, detectors, recording, wifi
 from gnuradio.mimopack.wifi import HE, HEMU, Receiver, mac, signal_fields
 from gnuradio.mimopack.wifi.data_field import DataField
+from gnuradio.mimopack.wifi.he_trigger import triggers_in
 from gnuradio.mimopack.wifi.headers import announced
 from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
 from gnuradio.mimopack.wifi.points import copies_combined
@@ -340,6 +341,68 @@ def test_he_tb(ru, fields):
         assert bool(got.problem) == problem
         assert got.as_json()["format"] == "he-tb"
         assert [one.data for one in got.mpdus] == [mpdu] * (not problem)
+
+
+def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False, pe=False):
+    """Return a basic Trigger frame with its FCS; stations are (AID, number of the RU, MCS, LDPC).
+    """
+    def packed(*fields):
+        bits = np.concatenate([value >> np.arange(count) & 1 for value, count in fields])
+        return np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
+
+    body = bytes([0x24, 0, 0, 0]) + bytes(6 * [0xFF]) + bytes([2, 0, 0, 0, 0, 1])
+    body += packed((0, 4), (length, 12), (0, 2), (0, 2), (ltf_type, 2), (0, 1), (fields, 3),
+                   (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1), (0xFFFF, 16), (0, 1),
+                   (0x1FF, 9), (0, 1))
+    for aid, unit, mcs, ldpc in stations:
+        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (0, 6), (60, 7),
+                       (0, 1)) + b"\0"
+    body += packed((4095, 12), (0, 28)) + bytes(1)
+    return body + mac.fcs(body)
+
+
+@pytest.mark.parametrize("gap_us, answered", [(16, True), (60, False)])
+def test_stations_answer_a_trigger_frame(gap_us, answered):
+    """The receiver reads the Trigger frame, and decodes the answers of two of three stations."""
+    probe = {"name": "he-tb", "ltf": 4, "gi_us": 3.2, "uplink": True}
+    asked = [(5, 53, 4, 0, (106, 1)), (9, 54, 1, 1, (106, 2)), (11, 4, 3, 0, (26, 5))]
+    mpdus = [data_mpdu(150, 1), data_mpdu(40, 2)]
+    longest = HE.of_length(1, 90, coding="ldpc", ru=(106, 2), **probe)
+    sent = 0
+    for (aid, _, mcs, ldpc, ru), mpdu in zip(asked, mpdus, strict=False):
+        f = HE(mcs, longest.num_symbols, coding="ldpc" if ldpc else "bcc", ru=ru,
+               pre_fec_padding=longest.pre_fec_padding, extra_symbol=longest.extra_symbol,
+               sta_id=aid, **probe)
+        sent = sent + wifi.Transmitter(1).frame(f, mac.aggregate([mpdu], f.length))
+    trigger = trigger_frame([one[:4] for one in asked], longest.legacy_length,
+                            padding=longest.pre_fec_padding, extra=longest.extra_symbol,
+                            pe=longest.pe_disambiguity)
+    asking = wifi.Transmitter(1).frame(wifi.NonHT(24, len(trigger)), trigger)
+    asking = asking[:, :wifi.NonHT(24, len(trigger)).num_samples]
+    samples = np.concatenate([np.zeros((1, 400)), asking, np.zeros((1, 20 * gap_us)), sent,
+                              np.zeros((1, 400))], axis=1)
+    rng = np.random.default_rng(2)
+    samples = samples + 0.005 * (rng.standard_normal(samples.shape)
+                                 + 1j * rng.standard_normal(samples.shape))
+    receiver = Receiver(1)
+    first, got = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    assert [mpdu.data for mpdu in first.mpdus] == [trigger]
+    if not answered:
+        assert "no Trigger frame is known" in got.problem
+        return
+    assert got.problem == "" and got.complete
+    assert [(user.format.sta_id, user.format.ru) for user in got.users] == [
+        (5, (106, 1)), (9, (106, 2))]
+    assert [mpdu.data for mpdu in got.mpdus] == mpdus
+
+
+@pytest.mark.parametrize("size", range(0, 60, 7))
+def test_damaged_trigger_frames(size):
+    """Any bytes may have a good check sequence."""
+    whole = trigger_frame([(5, 53, 4, 0), (6, 53, 4, 0), (7, 61, 15, 0), (8, 127, 1, 0)], 82)
+    assert len(triggers_in(whole[:size])) <= 1    # a part may ask one station only
+    assert triggers_in(whole) == []
+    assert len(triggers_in(trigger_frame([(5, 53, 4, 0)], 82))) == 1
 
 
 @pytest.mark.parametrize("change, said", [

@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a Trigger frame asks of the HE TB frames that follow it (IEEE 802.11ax-2021 §9.3.1.22)."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
+import numpy as np
+
 from ..checks import integer
-from .formats import HE
+from .bits import number_of
+from .formats import HE, Unsupported
+from .formats.he import TRAINING
 from .he_tables import RU, WHOLE
+from .signal_fields import SignalError, parse_he_sig_a_of_trigger
 
 _NEEDED = ("ul_length", "ru", "mcs", "coding", "gi_us", "ltf")
 
@@ -71,3 +77,77 @@ def _ru(text, bandwidth_mhz):
     except ValueError:
         raise ValueError(f'ru: got {text!r}, must be such as "106 index 2" or '
                          f'"{WHOLE.get(bandwidth_mhz)}"') from None
+
+
+_BASIC = 0    # type of Trigger frames that ask for data
+_FRAME_CONTROL = 0x24    # first byte of a Trigger frame
+_HEADER, _COMMON, _USER, _OF_BASIC = 16, 8, 5, 1    # bytes
+_END, _NOBODY = 4095, 2046    # AIDs that end the list, and of an RU that nobody uses
+# Table 9-31g: numbers of the RUs of each size in 20 MHz.
+_UNITS = {**{i: RU(26, i + 1) for i in range(9)}, **{37 + i: RU(52, i + 1) for i in range(4)},
+          53: RU(106, 1), 54: RU(106, 2), 61: RU(242, 1)}
+
+
+def triggers_in(mpdu):
+    """Return what a basic Trigger frame for 20 MHz asks of each station (Figures 9-64a to 9-64e).
+
+    Stations that share a resource unit are left out, and what :class:`HE` refuses.
+
+    Args:
+        mpdu: bytes of an MPDU with its FCS.
+
+    Returns:
+        list of :class:`Trigger`, empty if the MPDU is no such frame.
+    """
+    if len(mpdu) < _HEADER + _COMMON + 4 or mpdu[0] != _FRAME_CONTROL:
+        return []
+    common = np.unpackbits(np.frombuffer(mpdu, np.uint8, _COMMON, _HEADER), bitorder="little")
+    if number_of(common[:4]) != _BASIC or number_of(common[18:20]):
+        return []
+    doppler, training = bool(common[53]), number_of(common[20:22])
+    fields, midamble = number_of(common[23:26]), 0
+    if doppler:
+        fields, midamble = number_of(common[23:25]), 20 if common[25] else 10
+    if training > 2 or fields > 2:
+        return []
+    ltf, gi_us = TRAINING["he-tb"][training]
+    found = []
+    for at in range(_HEADER + _COMMON, len(mpdu) - 4 - _USER - _OF_BASIC + 1, _USER + _OF_BASIC):
+        bits = np.unpackbits(np.frombuffer(mpdu, np.uint8, _USER, at), bitorder="little")
+        station, unit = number_of(bits[:12]), number_of(bits[13:20])
+        if station == _END:
+            break
+        if station == _NOBODY or unit not in _UNITS or number_of(bits[26:29]):
+            continue
+        try:
+            f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, 20, gi_us, ltf,
+                   "ldpc" if bits[20] else "bcc", int(common[26]), bool(bits[25]), midamble,
+                   number_of(common[34:36]) or 4, bool(common[27]), name="he-tb", ru=_UNITS[unit],
+                   ltf_count=1 << fields, uplink=True, sta_id=station)
+        except (Unsupported, ValueError):
+            continue
+        found.append(Trigger(f, number_of(common[4:16]), bool(common[36])))
+    units = [one.format.ru for one in found]
+    return [one for one in found if units.count(one.format.ru) == 1]
+
+
+class Answer(NamedTuple):
+    """The signal fields of an HE TB frame, until a Trigger frame is known that asked for it.
+
+    Attributes:
+        bits: HE-SIG-A without its tail, a byte for each bit.
+        l_sig: :class:`signal_fields.LSig`.
+    """
+
+    bits: bytes
+    l_sig: object
+
+    def formats(self, triggers):
+        """Return the list of :class:`HE` of the stations, one for each :class:`Trigger` that fits.
+        """
+        bits, found = np.frombuffer(self.bits, np.uint8), []
+        for trigger in triggers:
+            if trigger.ul_length == self.l_sig.length:
+                with suppress(SignalError):
+                    found.append(parse_he_sig_a_of_trigger(bits, self.l_sig, trigger))
+        return found

@@ -11,6 +11,7 @@ from .. import _core
 from . import carriers, signal_fields, training
 from .fields import fields_of, format_values
 from .formats import FrameFormat, NonHT, Unsupported
+from .he_trigger import Answer
 from .he_users import SeveralUsers
 from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
@@ -52,14 +53,15 @@ class Announced(NamedTuple):
         num_samples: number of samples of the frame at 20 MS/s.
         fields: dictionary of the fields that were read if ``format`` is None, with keys of
             ``ReceivedFrame.as_json``.
-        several: ``he_users.SeveralUsers`` of an HE MU frame; None for all others.
+        several: ``he_users.SeveralUsers`` of an HE MU frame, ``he_trigger.Answer`` of an HE TB
+            frame of unknown format; None for all others.
     """
 
     format: FrameFormat | None
     problem: str
     num_samples: int
     fields: dict
-    several: SeveralUsers | None = None
+    several: SeveralUsers | Answer | None = None
 
 
 class HeaderReader:
@@ -191,7 +193,8 @@ def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):
     if l_sig.length % 3 == 1 and not bits[0]:
         if trigger is None or trigger.ul_length != l_sig.length:
             return Announced(None, "HE TB frame, and no Trigger frame is known that asked for it",
-                             length, {"format": "he-tb"})
+                             length, {"format": "he-tb"},
+                             Answer(bits[:signal_fields.HE_SIG_A].tobytes(), l_sig))
         return _high_throughput(
             lambda: signal_fields.parse_he_sig_a_of_trigger(bits, l_sig, trigger), l_sig, bandwidth)
     if l_sig.length % 3 == 2 and not extended:

@@ -12,7 +12,8 @@ from .. import _core, detectors
 from ..checks import flag, integer, positive
 from .decoder import FAILED, Begun, FrameDecoder, Settings
 from .frame_detectors import FrameDetectors, is_function, shared_out
-from .he_users import users_of
+from .he_trigger import Answer, triggers_in
+from .he_users import SeveralUsers, users_of
 from .iterations import FEEDBACK_SCALE
 from .stage_timer import StageTimer
 from .synchroniser import Synchroniser
@@ -21,6 +22,9 @@ from .workers import WorkerPool
 DEFAULT_DETECTOR = "nway"
 # Samples at 20 MS/s per search; earlier frames are decoded meanwhile.
 _PIECE = 1 << 18
+# An HE TB frame begins at most this number of seconds after the Trigger frame: a SIFS of 16 us, and
+# the signal extension of 2.4 GHz, with a tolerance.
+_ANSWER = 30e-6
 # Limit, per thread, of the pieces whose frames wait to be read or decoded.
 _MOST_WAITING = 4
 
@@ -121,6 +125,8 @@ class Receiver:
         # with good MPDUs are reported, because this frame was decoded or announced an unsupported
         # format.
         self._parent = None
+        # Where the last Trigger frame ended, and what it asks for.
+        self._triggers = -1 << 62, []
         self.counts = Counter()
         self._timer = StageTimer(clock)
 
@@ -230,7 +236,7 @@ class Receiver:
         self._follow(self._sync.scan_end())
         frames = self._collected()
         self._sync.restart()
-        self._parent = None
+        self._parent, self._triggers = None, (-1 << 62, [])
         return frames
 
     def restart(self, origin=0):
@@ -239,7 +245,7 @@ class Receiver:
         self._stretches.clear()
         self._jobs.clear()
         self._sync.restart(origin)
-        self._parent = None
+        self._parent, self._triggers = None, (-1 << 62, [])
 
     def decode(self, found):
         """Demodulate and decode the output of a :class:`Synchroniser`.
@@ -299,7 +305,7 @@ class Receiver:
         self._timer.end("synchronisation")
         job = _Job(list(found), [], [], {})
         for index, one in enumerate(found):
-            if one.several and not one.truncated:
+            if isinstance(one.several, SeveralUsers) and not one.truncated:
                 self._divide(job, index, one)
         job.reports.extend([None] * len(job.found))
         able = []
@@ -404,9 +410,41 @@ class Receiver:
             for batch in job.batches:
                 self._complete(job, batch)
             for index, frame in enumerate(job.merged()):
-                if self._counts(job.found[index], frame):
+                one = job.found[index]
+                if isinstance(one.several, Answer) and not one.truncated:
+                    frame = self._answered(one, frame)
+                self._take_triggers(frame)
+                if self._counts(one, frame):
                     frames.append(frame)
         return frames
+
+    def _take_triggers(self, frame):
+        """Keep what a Trigger frame asks of the HE TB frames that follow it."""
+        for mpdu in frame.mpdus:
+            if mpdu.fcs_ok:
+                triggers = triggers_in(mpdu.data)
+                if triggers:
+                    self._triggers = frame.start + frame.num_samples, triggers
+
+    def _answered(self, one, frame):
+        """Return the report of an HE TB frame, decoded if it follows a Trigger frame.
+
+        Stations that did not answer are left out.
+        """
+        end, triggers = self._triggers
+        if not 0 <= one.start - end <= _ANSWER * self.sample_rate:
+            return frame
+        users = []
+        for f in one.several.formats(triggers):
+            part = replace(one, format=f, several=None)
+            problem = self._decoder.problem(part)
+            if not problem:
+                begun = self._decoder.begin([part], self.keep_symbols)
+                begun.task.run()
+                report, = self._decoder.finish(begun)
+                users.append(report or self._decoder.improve(begun, [0])[0])
+        users = [user for user in users if user.mpdus]
+        return _of_users(users) if users else frame
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -484,8 +522,13 @@ class _Job:
         users = [self.reports[i] for i in indices]
         if not users:
             return replace(self.reports[index], problem=reason)
-        first, *others = users
-        return replace(
-            first, users=tuple(users), psdu=b"" if others else first.psdu,
-            mpdus=tuple(mpdu for user in users for mpdu in user.mpdus),
-            complete=all(user.complete for user in users))
+        return _of_users(users)
+
+
+def _of_users(users):
+    """Return the report of a frame with the reports of its users."""
+    first, *others = users
+    return replace(
+        first, users=tuple(users), psdu=b"" if others else first.psdu,
+        mpdus=tuple(mpdu for user in users for mpdu in user.mpdus),
+        complete=all(user.complete for user in users))

@@ -13,7 +13,7 @@ from ..checks import choice, integer, positive, rate_choice
 from . import carriers, training
 from .formats import FrameFormat, NonHT
 from .frame import TRUNCATED
-from .he_trigger import trigger_of
+from .he_trigger import Answer, trigger_of
 from .he_users import SeveralUsers
 from .headers import HeaderReader, announced
 from .sample_store import SampleStore
@@ -69,7 +69,7 @@ class FoundFrame:
         samples: complex64 (num_rx, n) as received; may be a view of a larger array.
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
-        several: what the HE-SIG-A of an HE MU frame says, see :class:`headers.Announced`.
+        several: what the HE-SIG-A of an HE MU or HE TB frame says, see :class:`headers.Announced`.
     """
 
     start: int
@@ -87,7 +87,7 @@ class FoundFrame:
     samples: np.ndarray | None = None
     first: int = 0
     truncated: bool = False
-    several: SeveralUsers | None = None
+    several: SeveralUsers | Answer | None = None
 
     @property
     def end(self):
