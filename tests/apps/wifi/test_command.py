@@ -11,10 +11,11 @@ import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import recording, wifi
 from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.wifi import mac
 from gnuradio.mimopack.wifi.csi import read_csi
 from recordings import stored
 from source_tree import ROOT
-from wifi_air import FRAMES, air, record
+from wifi_air import FRAMES, air, data_mpdu, record
 
 
 def _wifi(*arguments):
@@ -334,6 +335,29 @@ def test_a_wrong_option_is_refused_in_a_sentence(tmp_path, options, said):
     assert said.format(**places) in result.output
     assert "Traceback" not in result.output
     assert sorted(tmp_path.iterdir()) == before
+def test_he_frames_with_a_trigger(tmp_path):
+    """The line of an HE frame, and an HE TB frame whose Trigger frame comes from a file."""
+    f = wifi.HE.of_length(1, 90, name="he-tb", ru=(52, 2), ltf=4, gi_us=3.2)
+    mpdu = data_mpdu(40)
+    samples, _ = air([(lambda n: wifi.HE.of_length(2, n), [mpdu])], 1)
+    answer = 0.1 * wifi.Transmitter(1).frame(f, mac.aggregate([mpdu], f.length))
+    noise = 0.001 * np.random.default_rng(1).standard_normal((1, 400))
+    path = recording.write(tmp_path / "he", np.concatenate(
+        [samples, answer, noise], axis=1).astype(np.complex64), 20e6)
+    trigger = {"ul_length": f.legacy_length, "ru": "52 index 2", "mcs": 1, "coding": "bcc",
+               "gi_us": 3.2, "ltf": 4, "pre_fec_padding": f.pre_fec_padding,
+               "pe": f.pe_disambiguity}
+    (tmp_path / "t.json").write_text(json.dumps(trigger))
+    result = _wifi(path, "--he-trigger", tmp_path / "t.json")
+    assert "HE SU MCS 2, 1 stream, 20 MHz, GI 0.8 us, 2x LTF" in result.output
+    assert "HE TB MCS 1, 1 stream, 20 MHz, RU 52/2, GI 3.2 us, 4x LTF" in result.output
+    assert re.search("^all +2 +2 +2 +2 +100.0 %", result.output, re.MULTILINE)
+    assert "no Trigger frame is known" in _wifi(path).output
+    (tmp_path / "t.json").write_text("[]")
+    refused = _wifi(path, "--he-trigger", tmp_path / "t.json")
+    assert refused.exit_code == 2 and "he_trigger: got list, must be a dictionary" in refused.output
+
+
 def test_a_refused_run_leaves_older_files(simulated, tmp_path):
     old = tmp_path / "f.json"
     old.write_text("old")
