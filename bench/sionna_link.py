@@ -13,14 +13,15 @@ get the same received signals. Times are seconds for a batch of slots, and media
 which Sionna's detector and ours take turns: of the detector alone, of the receiver from received
 signals to bits, and of the source (transmitter and channel).
 
-Modes: "eager" is Sionna as it is. "compiled" has torch.compile around the detector and around the
-receiver. "graph", on a GPU, replays both from a CUDA graph. It needs an environment with Sionna and
-PyTorch, such as that of scripts/test.sh --sionna.
+Modes: "eager" is Sionna as it is. "compiled" has torch.compile around the detector. "graph", on a
+GPU, replays the detector and the receiver from CUDA graphs. The program needs an environment with
+Sionna and PyTorch, such as that of scripts/test.sh --sionna.
 """
 
 import argparse
 import time
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -112,8 +113,6 @@ def errors(receiver, y, noise_var, bits):
 
 def in_mode(mode, function, arguments):
     """Return a function without arguments that calls another one in a mode."""
-    if mode == "compiled":
-        function = torch.compile(function)
     for _ in range(1 if mode == "eager" else 3):    # compiles, and fills caches
         function(*arguments)
     if mode != "graph":
@@ -138,6 +137,8 @@ def compare(link, method, mode, settings):
     """Return a row of results. What a mode cannot do has an error in place of its time."""
     noise_var, pair = NOISE[link.antennas], detectors(
         method, link.device, settings.threads)
+    if mode == "compiled":
+        pair = [torch.compile(detector) for detector in pair]
     y, no, _ = link.source(settings.batch, noise_var)
     vectors = link.vectors(y, no)
     receivers = [link.receiver(detector) for detector in pair]
@@ -203,15 +204,13 @@ def main():
     torch.set_num_threads(settings.threads)
     device, results = "cuda:0" if settings.device == "cuda" else "cpu", []
     with torch.no_grad():
-        for antennas in settings.antennas:
-            link = Link(antennas, device)
-            for method in settings.methods:
-                for mode in settings.modes:
-                    config.seed = 1
-                    torch.compiler.reset()
-                    results.append(compare(link, method, mode, settings))
-                    print(results[-1], flush=True)
-                    write(settings, results)
+        links = [Link(antennas, device) for antennas in settings.antennas]
+        for method, link, mode in product(settings.methods, links, settings.modes):
+            config.seed = 1
+            torch.compiler.reset()
+            results.append(compare(link, method, mode, settings))
+            print(results[-1], flush=True)
+            write(settings, results)
 
 
 if __name__ == "__main__":

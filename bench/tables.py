@@ -27,7 +27,7 @@ from suites import tables as of_suites
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 DOCUMENTS = [ROOT / "docs" / name for name in (
-    "detectors.md", "performance.md", "reproduction.md")]
+    "detectors.md", "performance.md", "reproduction.md", "sionna.md")]
 
 MARKED = re.compile(r"(<!-- measured: (\w+) (\S+\.json) -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)
@@ -45,7 +45,27 @@ def recording_frames(results):
          for row in rows])]
 
 
-OTHERS = {"recording_frames": recording_frames}
+def sionna_link(results):
+    """Return the times of Sionna's detectors and ours in Sionna's PUSCH link, and the gain."""
+    def milliseconds(row, name):
+        return f"{1e3 * row[name + '_s']:.3g}" if name + "_s" in row else "-"
+
+    def factor(row, name):
+        return f"{row[name]:.3g}" if name in row else "-"
+
+    return [Table(
+        ["method", "receive antennas", "mode", "Sionna's detector, ms", "ours, ms",
+         "speed-up of the detector", "Sionna's detector: share of the link", "speed-up of the link",
+         "blocks lost: Sionna", "ours"],
+        [[row["method"], str(row["antennas"]), row["mode"], milliseconds(row, "sionna_detector"),
+          milliseconds(row, "ours_detector"), factor(row, "detector_speedup"),
+          f"{row['sionna_share_of_link']:.0%}" if "sionna_share_of_link" in row else "-",
+          factor(row, "link_speedup"), f"{row['sionna_blocks_lost']} of {row['blocks']}",
+          str(row["ours_blocks_lost"])]
+         for row in results["results"]])]
+
+
+OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link}
 
 
 def render(kind, name):
