@@ -4,7 +4,6 @@
 
 from . import source
 from .decoding import DecoderProgram
-from .source import program_text
 
 # Number of codewords per block; each has a warp.
 WORDS = 2
@@ -27,7 +26,7 @@ def code_text(header, words, num_info, num_bits, kept, more=""):
         more: further constants, which the headers expect in the namespace ``program``.
     """
     mask = sum(int(sent) << place for place, sent in enumerate(kept))
-    return program_text(header, 32 * words, f"""\
+    return source.program_text(header, 32 * words, f"""\
 constexpr int num_info = {num_info}, num_bits = {num_bits};
 constexpr int period = {len(kept) // 2};
 constexpr unsigned kept = {mask};

@@ -49,7 +49,7 @@ class DecoderProgram:
         ``shared_size``.
         """
         self.text = text
-        with self._current():
+        with current(self.device):
             if shared is None:
                 size = cupy().empty(1, np.uint32)
                 kernel(text, "shared_size", self.device)((1,), (1,), (size,))
@@ -67,7 +67,7 @@ class DecoderProgram:
 
     def messages(self, n):
         """Return the initial messages of n codewords: zeros."""
-        with self._current():
+        with current(self.device):
             return cupy().zeros((n, self._num_messages), np.float32)
 
     def _made(self, llr):
@@ -88,7 +88,7 @@ class DecoderProgram:
             (out, found: (n,) bool, taken: (n,) int32, a ``Count`` of the erased codewords).
         """
         module = cupy()
-        with self._current():
+        with current(self.device):
             n = len(llr)
             if out is None:
                 out = self._made(llr)
@@ -148,6 +148,3 @@ class DecoderProgram:
             n, [HostArray("llr", llr)], [HostArray(*item) for item in results.items()], launch,
             threads))
         return found, taken, erased
-
-    def _current(self):
-        return current(self.device)

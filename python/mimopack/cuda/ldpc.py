@@ -8,8 +8,7 @@ import numpy as np
 
 from . import source
 from .decoding import DecoderProgram
-from .device import cupy
-from .source import program_text
+from .device import cupy, current
 
 # Number of threads per codeword for codes that are not quasi-cyclic.
 THREADS = 256
@@ -55,7 +54,7 @@ constexpr int size = {code.size}, block_rows = {len(code.shifts)}, edges = {len(
 __device__ constexpr int first[] = {source.numbers(first)};
 __device__ constexpr int column[] = {source.numbers(column)};
 __device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};"""
-    return program_text("codes/ldpc/cuda.h", threads(code), f"""\
+    return source.program_text("codes/ldpc/cuda.h", threads(code), f"""\
 constexpr int num_bits = {code.num_bits}, ones = {len(rows)}, largest = {degrees.max()};
 constexpr ldpc_rule rule{{ {source.number(factor)}, {source.number(offset)} }};
 constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.number(in_shared)};\
@@ -105,7 +104,7 @@ class LdpcProgram(DecoderProgram):
         self._more = (np.uint64(0),) * 3 + (np.int32(0),)
         if not is_unrolled(code):
             tables = check_steps(code)
-            with self._current():
+            with current(self.device):
                 self._more = (*map(cupy().asarray, tables), np.int32(len(tables[2]) - 1))
             self._needs_messages = True
             self._at_once = max(1, MESSAGES_BYTES // (4 * num_ones))

@@ -4,7 +4,6 @@
 
 from . import source
 from .decoding import DecoderProgram
-from .source import program_text
 
 # Smallest number of steps in a thread's window: the path metrics at its ends come from the previous
 # iteration, so short windows cost accuracy. Largest number of threads per block.
@@ -39,7 +38,7 @@ def text(size, coefficients, scale, early_stop):
         coefficients: f1 and f2 of the interleaver.
         scale, early_stop: see extrinsic_scale and early_stop of ``TurboDecoder``.
     """
-    return program_text("codes/turbo/cuda.h", threads(size), f"""\
+    return source.program_text("codes/turbo/cuda.h", threads(size), f"""\
 constexpr int size = {size}, windows = {windows(size)}, words = {words(size)};
 constexpr unsigned f1 = {coefficients[0]}, f2 = {coefficients[1]};
 constexpr int train = {TRAIN}, warm = {WARM};

@@ -6,7 +6,7 @@ import numpy as np
 
 from .convolutional import code_text
 from .decoding import GRID, DecoderProgram
-from .device import cupy, kernel
+from .device import cupy, current, kernel
 
 # Number of codewords per block; each has a warp.
 WORDS = 4
@@ -54,7 +54,7 @@ class ViterbiProgram(DecoderProgram):
 
     def messages(self, n):
         """Allocate memory for the decisions of n codewords."""
-        with self._current():
+        with current(self.device):
             return cupy().empty((n, self._num_messages), np.uint32)
 
     def _made(self, llr):
@@ -71,7 +71,7 @@ class ViterbiProgram(DecoderProgram):
             (n, num_bits) float32 CuPy array: LLRs of +-1, or 0 for codewords that are not found.
         """
         module, n = cupy(), len(bits)
-        with self._current():
+        with current(self.device):
             posterior = module.empty((n, self._num_bits), np.float32)
             if n:
                 blocks = min(GRID, -(-posterior.size // _ENCODERS))
