@@ -15,11 +15,11 @@ from .he_tables import RU
 from .interleaving import bit_order, dual_carriers
 from .points import sent_again
 
-_CRC = 4
-_USER = 21    # bits of a User field
-_CARRIERS = 52    # data subcarriers of a 20 MHz subchannel
+CRC = 4
+USER = 21    # bits of a User field
+CARRIERS = 52    # data subcarriers of a 20 MHz subchannel
 # Signs of the data subcarriers, which lower the peaks of the signal (27-20).
-_TURNED = np.where((np.arange(_CARRIERS) >= _CARRIERS // 2) & (np.arange(_CARRIERS) % 2), -1, 1)
+SIGNS = np.where((np.arange(CARRIERS) >= CARRIERS // 2) & (np.arange(CARRIERS) % 2), -1, 1)
 PADDING_SEED = 93
 NOBODY = 2046    # STA-ID of an RU without a user
 # First of the nine RUs of 26 tones of a 20 MHz subchannel that an RU takes the place of, by size.
@@ -219,22 +219,26 @@ def blocks(common, fields):
     """Return the bits of a content channel: each block with its CRC and tail (Figure 27-28)."""
     parts = [] if common is None else [common]
     parts += [np.concatenate(fields[i:i + 2]) for i in range(0, len(fields), 2)]
-    return np.concatenate([np.concatenate([part, crc8(part)[:_CRC], np.zeros(TAIL, np.uint8)])
+    return np.concatenate([np.concatenate([part, crc8(part)[:CRC], np.zeros(TAIL, np.uint8)])
                            for part in parts]) if parts else np.zeros(0, np.uint8)
 
 
 def _points_per_symbol(dcm):
-    return _CARRIERS // 2 if dcm else _CARRIERS
+    return CARRIERS // 2 if dcm else CARRIERS
+
+
+def bits_per_symbol(mcs, dcm):
+    """Return the number of bits before coding in a symbol."""
+    name, rate = MCS[mcs]
+    up, down = ratio(rate)
+    return _points_per_symbol(dcm) * _bits_of(name) * up // down
 
 
 def symbols_of(users, mcs, dcm, compressed):
     """Return the number of HE-SIG-B symbols for the users of a frame."""
-    name, rate = MCS[mcs]
-    up, down = ratio(rate)
-    per_symbol = _points_per_symbol(dcm) * _bits_of(name) * up // down
     most = max(blocks(*channel).size
                for channel in content(users, users[0].bandwidth_mhz, compressed))
-    return -(-most // per_symbol)
+    return -(-most // bits_per_symbol(mcs, dcm))
 
 
 def num_symbols(frame_format):
@@ -260,10 +264,9 @@ def points(frame_format):
 
 def _channel_points(bits, count, mcs, dcm):
     name, rate = MCS[mcs]
-    up, down = ratio(rate)
     per_carrier, size = _bits_of(name), _points_per_symbol(dcm)
     # As in data, pseudo-random padding keeps the power of the symbol.
-    padded = scrambler_sequence(PADDING_SEED, count * size * per_carrier * up // down).copy()
+    padded = scrambler_sequence(PADDING_SEED, count * bits_per_symbol(mcs, dcm)).copy()
     padded[:bits.size] = bits
     # Each block ends in state 0; the puncturing goes on from block to block.
     coded = ConvolutionalCode(rate).encode(padded).reshape(count, -1)
@@ -272,4 +275,4 @@ def _channel_points(bits, count, mcs, dcm):
     sent = sent.reshape(count, size, per_carrier)
     if dcm:
         sent = np.concatenate([sent, sent_again(sent, *dual_carriers(size, per_carrier))], axis=1)
-    return constellations.get(name).modulate(sent).reshape(count, -1) * _TURNED
+    return constellations.get(name).modulate(sent).reshape(count, -1) * SIGNS

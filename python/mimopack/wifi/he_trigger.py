@@ -11,6 +11,7 @@ from ..checks import integer
 from .bits import number_of
 from .formats import HE, Unsupported
 from .formats.he import TRAINING
+from .he_signal_b import NOBODY
 from .he_tables import RU, WHOLE
 from .signal_fields import SignalError, parse_he_sig_a_of_trigger
 
@@ -82,7 +83,7 @@ def _ru(text, bandwidth_mhz):
 _BASIC = 0    # type of Trigger frames that ask for data
 _FRAME_CONTROL = 0x24    # first byte of a Trigger frame
 _HEADER, _COMMON, _USER, _OF_BASIC = 16, 8, 5, 1    # bytes
-_END, _NOBODY = 4095, 2046    # AIDs that end the list, and of an RU that nobody uses
+_END = 4095    # AID that ends the list
 # Table 9-31g: numbers of the RUs of each size in 20 MHz.
 _UNITS = {**{i: RU(26, i + 1) for i in range(9)}, **{37 + i: RU(52, i + 1) for i in range(4)},
           53: RU(106, 1), 54: RU(106, 2), 61: RU(242, 1)}
@@ -117,7 +118,7 @@ def triggers_in(mpdu):
         station, unit = number_of(bits[:12]), number_of(bits[13:20])
         if station == _END:
             break
-        if station == _NOBODY or unit not in _UNITS or number_of(bits[26:29]):
+        if station == NOBODY or unit not in _UNITS or number_of(bits[26:29]):
             continue
         try:
             f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, 20, gi_us, ltf,

@@ -16,15 +16,14 @@ from ..coding.convolutional import PUNCTURING
 from . import carriers, training
 from .bits import crc8, number_of
 from .formats import HE, Unsupported
-from .formats.base import MCS, TAIL, ratio
-from .he_signal_b import NOBODY, allocation, ru_of
+from .formats.base import MCS, TAIL
+from .he_signal_b import CARRIERS, CRC, NOBODY, SIGNS, USER, allocation, bits_per_symbol, ru_of
 from .he_tables import WHOLE
 from .interleaving import bit_order, dual_carriers
 from .signal_fields import he_duration
 from .windows import FrameSamples
 
-_CRC, _USER, _COMMON = 4, 21, 8    # bits
-_CARRIERS = 52
+_COMMON = 8    # bits of the common field
 # From the first FFT window of the L-LTF to the window of the L-SIG, at 20 MS/s.
 _L_SIG = 144
 # Signs of the outermost subcarriers of the L-SIG, at -28, -27, 27, 28.
@@ -58,12 +57,8 @@ class SeveralUsers:
         if not self.compressed:
             return self.count
         pairs, single = divmod(self.count, 2)
-        bits = pairs * (2 * _USER + _CRC + TAIL) + single * (_USER + _CRC + TAIL)
-        name, rate = MCS[self.sig_b_mcs]
-        up, down = ratio(rate)
-        per_carrier = constellations.get(name).bits_per_symbol
-        points = _CARRIERS // 2 if self.sig_b_dcm else _CARRIERS
-        return -(-bits * down // (points * per_carrier * up))
+        bits = pairs * (2 * USER + CRC + TAIL) + single * (USER + CRC + TAIL)
+        return -(-bits // bits_per_symbol(self.sig_b_mcs, self.sig_b_dcm))
 
     def complete(self, **own):
         """Return the :class:`HE` of a user with these fields of its own."""
@@ -150,22 +145,22 @@ class _BlockReader:
 
     def block(self, size):
         """Return the next block of ``size`` bits; None if it is not there, or its CRC is wrong."""
-        count = size + _CRC
+        count = size + CRC
         end = self._at + 2 * (count + TAIL)
         llr = self._llr[self._at:end]
         self._at = end
         if llr.size < 2 * (count + TAIL):
             return None
         bits = _code().decode_batch(np.ascontiguousarray(llr), np.array([count]), 1)
-        return bits[:size] if (crc8(bits[:size])[:_CRC] == bits[size:]).all() else None
+        return bits[:size] if (crc8(bits[:size])[:CRC] == bits[size:]).all() else None
 
     def users(self, count):
         """Return the User fields of ``count`` users, None for those with a wrong CRC."""
         fields = []
         while len(fields) < count:
             own = min(2, count - len(fields))
-            found = self.block(own * _USER)
-            fields += [None] * own if found is None else list(found.reshape(own, _USER))
+            found = self.block(own * USER)
+            fields += [None] * own if found is None else list(found.reshape(own, USER))
         return fields
 
 
@@ -199,12 +194,8 @@ def _llrs(one, scale):
     h[:, outer] = x[:, :2, outer].mean(axis=1) * _OUTER
     combined = np.einsum("rk,rtk->tk", h.conj(), x[:, 2:])
     strength = np.maximum(np.sum(np.abs(h)**2, axis=0), 1e-9)
-    points = (combined / strength)[:, used.data_index] * _SIGNS
+    points = (combined / strength)[:, used.data_index] * SIGNS
     return _demapped(points, strength[used.data_index], several)
-
-
-# Signs of the data subcarriers, see he_signal_b.
-_SIGNS = np.where((np.arange(_CARRIERS) >= _CARRIERS // 2) & (np.arange(_CARRIERS) % 2), -1, 1)
 
 
 def _demapped(points, strength, several):
@@ -217,7 +208,7 @@ def _demapped(points, strength, several):
         distance[..., labels >> (m - 1 - b) & 1 == 0].min(axis=-1)
         - distance[..., labels >> (m - 1 - b) & 1 == 1].min(axis=-1) for b in range(m)], axis=-1)
     if several.sig_b_dcm:
-        size = _CARRIERS // 2
+        size = CARRIERS // 2
         place, sign = dual_carriers(size, m)
         llr = llr[:, :size] + llr[:, size:][..., place] * sign
     order = bit_order(llr.shape[1], 1, m)

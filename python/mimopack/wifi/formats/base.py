@@ -105,6 +105,19 @@ class FrameFormat:
     training_start = None
 
     @cached_property
+    def constellation(self):
+        return self._modulation[0]
+
+    @cached_property
+    def code_rate(self):
+        return self._modulation[1]
+
+    @property
+    def _modulation(self):
+        """Return (constellation, code rate); a subclass has its table of them."""
+        raise NotImplementedError
+
+    @cached_property
     def num_space_time_streams(self):
         """N_STS, the number of space-time streams."""
         return self.num_streams + self.stbc

@@ -221,13 +221,9 @@ class HE(FrameFormat):
     def _tail(self):
         return TAIL if self.coding == "bcc" else 0
 
-    @cached_property
-    def constellation(self):
-        return HE_MCS[self.mcs][0]
-
-    @cached_property
-    def code_rate(self):
-        return HE_MCS[self.mcs][1]
+    @property
+    def _modulation(self):
+        return HE_MCS[self.mcs]
 
     @cached_property
     def smoothing(self):

@@ -85,14 +85,6 @@ class HT(FrameFormat):
             return UNEQUAL[self.mcs][0].count(",") + 1
         return 1 if self.mcs == DUPLICATE else self.mcs // 8 + 1
 
-    @cached_property
-    def constellation(self):
-        return self._modulation[0]
-
-    @cached_property
-    def code_rate(self):
-        return self._modulation[1]
-
     @property
     def _modulation(self):
         if self.mcs in UNEQUAL:

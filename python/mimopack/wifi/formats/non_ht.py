@@ -41,13 +41,9 @@ class NonHT(FrameFormat):
         integer("length", self.length, 1, MAX_LENGTH)
         integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
 
-    @cached_property
-    def constellation(self):
-        return RATES[self.mcs][1]
-
-    @cached_property
-    def code_rate(self):
-        return RATES[self.mcs][2]
+    @property
+    def _modulation(self):
+        return RATES[self.mcs][1:3]
 
     @cached_property
     def plan(self):

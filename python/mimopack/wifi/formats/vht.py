@@ -106,13 +106,9 @@ class VHT(FrameFormat):
         return cls(mcs, symbols, num_streams, bandwidth_mhz, short_gi, coding, stbc, extra,
                    apep_length=apep_length, **fields)
 
-    @cached_property
-    def constellation(self):
-        return MCS[self.mcs][0]
-
-    @cached_property
-    def code_rate(self):
-        return MCS[self.mcs][1]
+    @property
+    def _modulation(self):
+        return MCS[self.mcs]
 
     @cached_property
     def smoothing(self):
