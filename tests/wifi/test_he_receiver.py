@@ -12,9 +12,12 @@ import pytest
 from gnuradio.mimopack import _core, detectors, recording, wifi
 from gnuradio.mimopack.wifi import HE, HEMU, Receiver, mac, signal_fields
 from gnuradio.mimopack.wifi.data_field import DataField
+from gnuradio.mimopack.wifi.he_signal_b import allocation, ru_of
+from gnuradio.mimopack.wifi.he_tables import RU
 from gnuradio.mimopack.wifi.he_trigger import triggers_in
 from gnuradio.mimopack.wifi.headers import announced
 from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
+from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from gnuradio.mimopack.wifi.points import copies_combined
 from wifi_air import air, data_mpdu, flat_channel, multipath, through
 
@@ -281,6 +284,12 @@ def test_he_mu(rus, sig_b_mcs, sig_b_dcm, fields):
         (user.sta_id, user.ru_name) for user in f.users]
     assert receiver.counts["frames"] == 1
     assert receiver.counts["mpdus_ok"] == 2 * len(rus)
+    for info, _ in frame_to_pdus(got):
+        assert (info["sig_b_mcs"], info["sig_b_dcm"], info["sig_b_compressed"]) == (
+            sig_b_mcs, sig_b_dcm, f.compressed)
+        units = () if f.compressed else allocation(int(info["ru_allocation"]))
+        assert {ru_of(*unit) for unit in units} == {user.ru for user in f.users}.difference(
+            [RU(242, 1)] * f.compressed)
 
 
 def test_he_mu_of_two_streams():

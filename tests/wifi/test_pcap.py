@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
 from gnuradio.mimopack.wifi.pcap import PcapWriter, radiotap
+from gnuradio.mimopack.wifi.pdu import of_format
 from tshark import numbers, tshark
 from wifi_frames import HE_FRAMES, HT_FRAMES, VHT_FRAMES, mpdu_bytes, received
 
@@ -136,6 +137,32 @@ def test_every_field_of_he(tmp_path):
             {0: 0, 26: 4, 52: 5, 106: 6}[part], {0.8: 0, 1.6: 1, 3.2: 2}[f.gi_us],
             {1: 1, 2: 2, 4: 3}[f.ltf], f.beamformed, f.num_space_time_streams, f.doppler, f.txop,
             f.midamble == 20, 0, 11, 1], f
+
+
+def test_what_users_of_an_he_mu_frame_share(tmp_path):
+    shared = {"name": "he-mu", "num_sig_b": 5, "sig_b_mcs": 3, "sig_b_dcm": True}
+    frames = [HE(9, 10, ru=(52, 3), sta_id=1025, sig_b_compressed=False, ru_allocation="24",
+                 coding="ldpc", **shared),
+              HE(2, 10, bandwidth_mhz=80, ru=(106, 8), sta_id=7, sig_b_compressed=False,
+                 ru_allocation="1 200 255 96", **shared),
+              HE(4, 10, sta_id=9, sig_b_compressed=True, **shared),
+              HE(7, 10, name="he-tb", ltf=4, gi_us=3.2, ru=(26, 9), uplink=True, sta_id=33)]
+    path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(frames)))
+    names = ["he.data_1.spatial_reuse_2_known", "he.data_4.sta_id_user", "he.data_3.data_mcs",
+             "he.data_2.ru_allocation_offseti_known", "he.data_2.ru_allocation_offset",
+             "he.data_5.data_bw_ru_allocation", "present.he_mu", "he_mu.sig_b_mcs",
+             "he_mu.sig_b_mcs_known", "he_mu.sig_b_dcm", "he_mu.sig_b_dmc_known",
+             "he_mu.sig_b_compression_known", "he_mu.sig_b_compression",
+             "he_mu.symbol_cnt_or_user_cnt_known", "he_mu.sig_b_syms_or_mu_mimo_users",
+             "he_mu.bw_from_sig_a_known", "he_mu.bw_from_sig_a",
+             "he_mu.chan1_rus_known", "he_mu.chan2_rus_known",
+             *(f"he_mu.chan{channel}_rus_{i}_index" for channel in (1, 2) for i in range(2))]
+    rows = numbers(path, *(f"radiotap.{name}" for name in names), "wlan.fcs.status")
+    assert rows == [
+        [1, 1025, 9, 1, 2, 5, 1, 3, 1, 1, 1, 1, 0, 1, 4, 1, 0, 1, None, 24, 0, None, None, 1],
+        [1, 7, 2, 1, 7, 6, 1, 3, 1, 1, 1, 1, 0, 1, 4, 1, 2, 1, 1, 1, 255, 200, 96, 1],
+        [1, 9, 4, 0, 0, 0, 1, 3, 1, 1, 1, 1, 1, *[None] * 2, 1, 0, *[None] * 6, 1],
+        [0, None, 7, 1, 8, 4, 0, *[None] * 16, 1]]
 
 
 def test_users_have_their_own_headers(tmp_path):
@@ -297,6 +324,10 @@ class TestFiles:
         with pytest.raises(OSError, match="No space left"):
             PcapWriter("/dev/full")
 
+
+_HE_MU = of_format(HE(1, 10, name="he-mu", ru=(26, 5), num_sig_b=3), 1)
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda w: PcapWriter(3), "path_or_file: got 3, must be a path or a binary file"),
     (lambda w: PcapWriter(w, "loud"), "dbm_full_scale: got 'loud', must be a number"),
@@ -310,6 +341,9 @@ class TestFiles:
     (lambda w: w.write(received(NonHT(6, 44)), time="now"), "time: got 'now', must be a number"),
     (lambda w: w.write(received(NonHT(6, 44)), time=2**32), "time: got 4294967296.0 plus"),
     (lambda w: w.write(received(NonHT(6, 44), antennas=257)), "antenna_snr_db: got 257 antennas"),
+    (lambda w: w.write_pdu({**_HE_MU, "ru": "big"}, b""), "ru: got 'big', must be such as"),
+    (lambda w: w.write_pdu({**_HE_MU, "ru_allocation": "1 256"}, b""),
+     "ru_allocation: got '1 256'"),
     (lambda w: w.write_pdu({}, "text"), "blob: got str, must be bytes"),
     (lambda w: w.write_pdu({}, bytes(262144)), "blob: got 262144 bytes, allowed are 0 to 2621"),
 ])

@@ -158,6 +158,19 @@ FIELDS = (
           of="format", formats=("vht",), least=0, most=511),
     Field("extra_symbol", bool, "whether LDPC coding added a symbol, or a part of one; only for "
           "VHT and HE", "pdu", of="format", formats=("vht", *_HE)),
+    Field("sta_id", int, "number of the station that receives this part of an HE MU frame, or "
+          "that sends this HE TB frame", "pdu", of="format", formats=("he-mu", "he-tb"), least=0,
+          most=2047),
+    Field("num_sig_b", int, "HE-SIG-B symbols; only for HE, 0 except in HE MU frames", "pdu",
+          of="format", formats=_HE, least=0, most=400),
+    Field("sig_b_mcs", int, "MCS of the HE-SIG-B", "pdu", of="format", formats=("he-mu",),
+          least=0, most=5),
+    Field("sig_b_dcm", bool, "whether the HE-SIG-B has dual carrier modulation", "pdu",
+          of="format", formats=("he-mu",)),
+    Field("sig_b_compressed", bool, "whether the HE-SIG-B names no resource units", "pdu",
+          of="format", formats=("he-mu",)),
+    Field("ru_allocation", str, "RU Allocation subfields of the HE-SIG-B, one for each 20 MHz, as "
+          "decimal numbers separated by spaces", "pdu", of="format", formats=("he-mu",)),
     Field("problem", str, "why nothing was decoded; empty otherwise", "report annotation play",
           known=True),
     Field("cfo_hz", float, "carrier offset of the transmitter",

@@ -62,7 +62,8 @@ class SeveralUsers:
 
     def complete(self, **own):
         """Return the :class:`HE` of a user with these fields of its own."""
-        f = replace(self.common, num_sig_b=self.num_symbols, **own)
+        f = replace(self.common, num_sig_b=self.num_symbols, sig_b_mcs=self.sig_b_mcs,
+                    sig_b_dcm=self.sig_b_dcm, sig_b_compressed=self.compressed, **own)
         symbols, extension = he_duration(f, self.duration, self.pe_disambiguity)
         # The extra segment of LDPC lengthens the frame for all users, whatever their code.
         return replace(f, num_symbols=symbols, packet_extension_us=extension)
@@ -83,12 +84,12 @@ def users_of(one, scale):
     llr = _llrs(one, scale)
     reader = _BlockReader(llr, MCS[several.sig_b_mcs][1])
     if several.compressed:
-        places = [((WHOLE[20], 0), several.count)]
+        places, units = [((WHOLE[20], 0), several.count)], None
     else:
         common = reader.block(_COMMON)
         if common is None:
             return [], "HE-SIG-B CRC"
-        found = allocation(number_of(common))
+        found, units = allocation(number_of(common)), str(number_of(common))
         if found is None:
             return [], "HE-SIG-B with a reserved allocation of resource units"
         places = sorted(found.items(), key=lambda item: item[0][1])
@@ -103,7 +104,7 @@ def users_of(one, scale):
             reason = reason or "several users in a resource unit (MU-MIMO)"
         elif count:
             try:
-                user = _user(own[0], ru_of(size, place), several)
+                user = _user(own[0], ru_of(size, place), several, units)
             except (Unsupported, ValueError) as error:
                 reason = reason or str(error)
             else:
@@ -111,14 +112,15 @@ def users_of(one, scale):
     return users, reason
 
 
-def _user(bits, ru, several):
+def _user(bits, ru, several, units):
     """Return the :class:`HE` of a User field of a user alone (Table 27-28), None for nobody."""
     sta_id = number_of(bits[:11])
     if sta_id == NOBODY:
         return None
     stbc = several.common.stbc
     return several.complete(
-        ru=ru, sta_id=sta_id, num_streams=number_of(bits[11:14]) + 1 - stbc,
+        ru=ru, ru_allocation=units, sta_id=sta_id,
+        num_streams=number_of(bits[11:14]) + 1 - stbc,
         beamformed=bool(bits[14]), mcs=number_of(bits[15:19]), dcm=bool(bits[19]),
         coding="ldpc" if bits[20] else "bcc")
 

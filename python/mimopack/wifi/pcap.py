@@ -4,6 +4,7 @@
 
 import math
 import os
+import re
 import select
 import stat
 import struct
@@ -29,12 +30,13 @@ _FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 
 # Numbers of the radiotap fields. _ALIGNMENT lists the fields that need alignment.
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
-_ANTENNA, _MCS, _AMPDU, _VHT, _HE = 11, 19, 20, 21, 23
-_ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2}
+_ANTENNA, _MCS, _AMPDU, _VHT, _HE, _HE_MU = 11, 19, 20, 21, 23, 24
+_ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2, _HE_MU: 2}
 _HE_FORMATS = ("he-su", "he-er-su", "he-mu", "he-tb")    # in the order of the HE field
 _HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
 _HE_LTFS = {1: 1, 2: 2, 4: 3}
 _HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
+_RU = re.compile(r"[0-9x]+( upper| index ([1-9]|[1-6][0-9]))?")
 _HE_UNITS = {"26": 4, "52": 5, "106": 6, "242": 7, "484": 8, "996": 9}    # in place of a bandwidth
 # Another word of presence bits follows, and it begins another radiotap namespace.
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
@@ -61,6 +63,12 @@ def check_pdu(info):
         choice("bandwidth_mhz", _nominal(info), tuple(_HE_BANDWIDTHS))
         choice("gi_us", info["gi_us"], tuple(_HE_GUARDS))
         choice("ltf", info["ltf"], tuple(_HE_LTFS))
+        if not _RU.fullmatch(info["ru"]):
+            raise ValueError(f'ru: got {info["ru"]!r}, must be such as "242" or "106 index 2"')
+        codes = info.get("ru_allocation", "").split()
+        if len(codes) > 8 or not all(code.isdecimal() and int(code) < 256 for code in codes):
+            raise ValueError(f"ru_allocation: got {info['ru_allocation']!r}, must be up to 8 "
+                             "numbers of 0 to 255")
     elif name is not None:
         integer("mcs", info["mcs"], 0, 15 if name == "vht" else 127)
         integer("stbc", info["stbc"], 0, 4 if name == "vht" else 3)
@@ -90,6 +98,9 @@ def radiotap(info, dbm_full_scale=0.0):
         Antenna signal and antenna noise: in dBm, of the antenna with the strongest signal.
         Antenna: number of the antenna, if there is only one.
         MCS, VHT or HE: for HT, VHT or HE frames.
+        HE-MU: for HE MU frames, what their HE-SIG-B says for all users. The MPDUs of each user have
+            records of their own, with the user's HE field. Field HE-MU-other-user is never
+            written: Wireshark takes a header with it for malformed.
         A-MPDU status: the reference number. The last MPDU found is marked as the last subframe.
 
     With several antennas, the signal, noise and number of each antenna follow, each antenna in a
@@ -126,6 +137,8 @@ def radiotap(info, dbm_full_scale=0.0):
         main[_VHT] = _vht(info)
     elif name in _HE_FORMATS:
         main[_HE] = _he(info)
+        if name == "he-mu":
+            main[_HE_MU] = _he_mu(info)
     if frequency is not None and 1 <= round(frequency / 1e6) < 1 << 16:
         main[_CHANNEL] = _channel(frequency, info.get("bandwidth_mhz"))
     if all(key in info for key in _AMPDU_KEYS):
@@ -200,13 +213,44 @@ def _he(info):
              | flags(uplink=0x0080, dcm=0x1000, extra_symbol=0x4000, stbc=0x8000))
     size, _, part = info["ru"].partition(" ")
     width = _HE_UNITS.get(size, 0) if part else _HE_BANDWIDTHS[_nominal(info)]
+    if part and _nominal(info) < 160:    # there, the field counts within one half
+        place = 2 if part == "upper" else int(part.rpartition(" ")[2])
+        second |= 0x4000 | (place - 1) << 8
+    fourth = info.get("spatial_reuse", 0)
+    if info["format"] == "he-mu" and "sta_id" in info:
+        first |= 0x0800
+        fourth |= info["sta_id"] << 4
     streams = info["num_streams"] + info["stbc"]
     fields = (streams - 1).bit_length() if alone else 0    # 1, 2, 4, 4 HE-LTFs
     fifth = (width | _HE_GUARDS[info["gi_us"]] << 4 | _HE_LTFS[info["ltf"]] << 6 | fields << 8
              | flags(beamformed=0x4000))
     sixth = (streams | info.get("txop", 0) << 8 | (info.get("midamble") == 20) << 15
              | flags(doppler=0x0010))
-    return struct.pack("<6H", first, second, third, info.get("spatial_reuse", 0), fifth, sixth)
+    return struct.pack("<6H", first, second, third, fourth, fifth, sixth)
+
+
+def _he_mu(info):
+    """Return the HE-MU field: two words, and RU Allocation subfields by content channel."""
+    mcs, dcm, count = (info.get(name) for name in ("sig_b_mcs", "sig_b_dcm", "num_sig_b"))
+    compressed, codes = info.get("sig_b_compressed"), info.get("ru_allocation", "").split()
+    first = second = 0
+    if mcs is not None:
+        first |= 0x0010 | mcs
+    if dcm is not None:
+        first |= 0x0040 | dcm << 5
+    if compressed is not None:
+        first |= 0x4000
+        second |= compressed << 3
+    if count and not compressed:    # otherwise the place has the number of users
+        first |= 0x8000
+        second |= min(count, 16) - 1 << 4
+    second |= 0x0004 | _HE_BANDWIDTHS[_nominal(info)]
+    channels = b""
+    for channel in range(2):
+        units = bytes(map(int, codes[channel::2]))
+        first |= (0x0100 << channel) * bool(units)
+        channels += units.ljust(4, b"\0")
+    return struct.pack("<2H", first, second) + channels
 
 
 def _powers(info, offset):

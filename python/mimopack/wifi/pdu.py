@@ -24,6 +24,10 @@ def frame_to_pdus(frame, ampdu_reference=0):
             unknown, and only non-HT frames have an encoding.
         format, mcs, num_streams, stbc, bandwidth_mhz, short_gi, coding, greenfield: format of the
             frame; group_id, partial_aid, beamformed, extra_symbol: only of a VHT frame.
+        gi_us, ltf, ru, dcm, midamble, doppler, bss_color, uplink, txop, spatial_reuse: only of an
+            HE frame, which has beamformed and extra_symbol too; sta_id: of the user of an HE MU
+            frame, or of the sender of an HE TB frame; num_sig_b, sig_b_mcs, sig_b_dcm,
+            sig_b_compressed, ru_allocation: what the HE-SIG-B of an HE MU frame says for all.
         fcs_ok, fcs: whether the FCS is correct; its four bytes as a little-endian number, missing
             if the MPDU is shorter.
         time, start: seconds from the first sample of the stream to the first sample of the frame;

@@ -69,8 +69,12 @@ class HE(FrameFormat):
             its HE-LTFs (HE masked HE-LTF sequence mode).
         first_stream: number of space-time streams of other users in this RU before this user's.
         ru_streams: number of space-time streams of all users in this RU; None for a single user.
-        sta_id: 11 bits of the receiver's association identifier, in HE MU frames.
+        sta_id: 11 bits of a station's association identifier: of the receiver of this part of an HE
+            MU frame, or of the sender of an HE TB frame; None if unknown.
         num_sig_b: number of HE-SIG-B symbols, in HE MU frames.
+        sig_b_mcs, sig_b_dcm, sig_b_compressed: see :class:`HEMU`; None in other frames.
+        ru_allocation: RU Allocation subfields of the 20 MHz subchannels, as decimal numbers
+            separated by spaces, such as "24 192"; None without them.
         apep_length: length of the A-MPDU before padding in bytes; None if unknown.
 
     Raises:
@@ -103,8 +107,12 @@ class HE(FrameFormat):
     masked_ltf: bool = False
     first_stream: int = 0
     ru_streams: int | None = None
-    sta_id: int = 0
+    sta_id: int | None = None
     num_sig_b: int = 0
+    sig_b_mcs: int | None = None
+    sig_b_dcm: bool | None = None
+    sig_b_compressed: bool | None = None
+    ru_allocation: str | None = None
     apep_length: int | None = None
 
     aggregated = True
@@ -131,8 +139,10 @@ class HE(FrameFormat):
         integer("pre_fec_padding", self.pre_fec_padding, 1, 4)
         integer_choice("packet_extension_us", self.packet_extension_us, (0, 4, 8, 12, 16))
         for name, most in (("bss_color", 63), ("txop", 127), ("spatial_reuse", 15),
-                           ("sta_id", 2047), ("first_stream", 7)):
+                           ("first_stream", 7)):
             integer(name, getattr(self, name), 0, most)
+        if self.sta_id is not None:
+            integer("sta_id", self.sta_id, 0, 2047)
         self._check_ru()
         self._check_combination()
 

@@ -166,7 +166,7 @@ def _part(user, fields):
     if unknown:
         raise ValueError(f"users: got key {unknown.pop()!r}, allowed are {', '.join(OF_USER)}")
     # The number of HE-LTFs is only known with all users.
-    return HE(num_symbols=2, name="he-mu", ltf_count=8, **fields, **user)
+    return HE(num_symbols=2, name="he-mu", ltf_count=8, **fields, **({"sta_id": 0} | user))
 
 
 def _with_streams(parts):
