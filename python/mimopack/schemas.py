@@ -219,14 +219,8 @@ def _wifi():
         "hex": (_HEX, "its bytes with the frame check sequence"),
         "fcs_ok": (_FLAG, "whether the frame check sequence is right")})
     user = _object("a user", {
-        "sta_id": ({"type": "integer", "minimum": 0, "maximum": 2047}, "the receiver's number"),
-        "ru": (_TEXT, "resource unit"),
-        "mcs": ({"type": "integer", "minimum": 0}, "MCS index"),
-        "num_streams": ({"type": "integer", "minimum": 1}, "spatial streams"),
-        "coding": ({"enum": ["bcc", "ldpc"]}, "code of the data"),
-        "dcm": (_FLAG, "whether each point is sent twice"),
         "psdu": (_HEX, "the PSDU in hexadecimal"),
-        "mpdus": (_list(mpdu), "the MPDUs")})
+        "mpdus": (_list(mpdu), "the MPDUs")}, fields=fields_of("user"))
     time = {"type": "array", "minItems": 2, "maxItems": 2,
             "prefixItems": [{"type": "integer"}, _AMOUNT | {"exclusiveMaximum": 1}]}
     frame = _object("a frame", {

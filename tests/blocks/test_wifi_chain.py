@@ -16,45 +16,9 @@ from gnuradio.mimopack.blocks.wifi_chain import FRAME
 from gnuradio.mimopack.blocks.wifi_pmt import frame_to_pmt, vectors_to_pmt
 from source_tree import ROOT
 from wifi_air import air, data_mpdu, multipath
-from wifi_blocks import Messages, Samples, mixed, moment, run
+from wifi_blocks import Messages, Samples, chain, mixed, moment, play, run
 
 TWO = {"num_streams": 2, "constellation": "wlan_qam16"}
-
-
-def play(samples, streams, ports, source=None):
-    """Run a flowgraph; return {name: messages}.
-
-    Args:
-        samples: complex64 (antennas, n).
-        streams: lists of blocks in a row, the first of which takes the samples, and then streams
-            of two outputs as long as the next block has two inputs.
-        ports: {name: (block, message port)}.
-        source: block that plays the samples.
-    """
-    top, source = gr.top_block(), source or Samples(samples)
-    for port in range(len(samples)):
-        top.connect((source, port), (streams[0], port))
-    for one, other in zip(streams, streams[1:], strict=False):
-        for port in range(other.input_signature().min_streams()):
-            top.connect((one, port), (other, port))
-    sinks = {name: Messages() for name in ports}
-    for name, (block, port) in ports.items():
-        top.msg_connect(block, port, sinks[name], "in")
-    run(top)
-    assert not any(block.failures() for block in streams if hasattr(block, "failures"))
-    return {name: sink.messages() for name, sink in sinks.items()}
-
-
-def chain(samples, make=mimopack.nway_detector, source=None, llr_type="float32", of_rx=None,
-          **chosen):
-    """Run the open chain; return (estimator, decoder, {name: messages})."""
-    num_rx, streams = len(samples), chosen["num_streams"]
-    estimator = mimopack.wifi_channel_estimator(num_rx, **chosen, **(of_rx or {}))
-    detector = make(streams, num_rx, chosen["constellation"], backend="cpu", llr_type=llr_type)
-    decoder = mimopack.wifi_llr_decoder(**chosen, llr_type=llr_type)
-    return estimator, decoder, play(samples, [estimator, detector, decoder], {
-        "out": (decoder, "out"), "frames": (decoder, "frames"), "others": (estimator, "frames")},
-        source)
 
 
 def of_format(message, num_streams, constellation):

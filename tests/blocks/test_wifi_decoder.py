@@ -10,23 +10,7 @@ from gnuradio.mimopack import wifi
 from gnuradio.mimopack._runtime import to_pmt
 from gnuradio.mimopack.blocks import wifi_pmt
 from wifi_air import air, data_mpdu
-from wifi_blocks import DEEP, Messages, Samples, Sender, expected, mixed, receive, run
-
-
-def two_halves(samples, **parameters):
-    """Return (synchroniser, decoder, messages between them, messages of each port)."""
-    top, source = gr.top_block(), Samples(samples)
-    synchroniser = mimopack.wifi_synchroniser(len(samples), **parameters)
-    decoder = mimopack.wifi_decoder(len(samples))
-    cut, ports = Messages(), {name: Messages() for name in ("out", "frames", "csi", "symbols")}
-    for port in range(len(samples)):
-        top.connect((source, port), (synchroniser, port))
-    top.msg_connect(synchroniser, "frames", decoder, "in")
-    top.msg_connect(synchroniser, "frames", cut, "in")
-    for name, sink in ports.items():
-        top.msg_connect(decoder, name, sink, "in")
-    run(top)
-    return synchroniser, decoder, cut, ports
+from wifi_blocks import DEEP, Messages, Sender, expected, mixed, receive, run, two_halves
 
 
 def test_two_halves_tell_what_is_announced_of_frames_that_are_not_received():

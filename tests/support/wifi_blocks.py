@@ -148,6 +148,58 @@ def receive(samples, most=100000000, runs=1, controls=(), source=None, prepare=N
     return receiver, ports
 
 
+def two_halves(samples, **parameters):
+    """Return (synchroniser, decoder, messages between them, messages of each port)."""
+    top, source = gr.top_block(), Samples(samples)
+    synchroniser = mimopack.wifi_synchroniser(len(samples), **parameters)
+    decoder = mimopack.wifi_decoder(len(samples))
+    cut, ports = Messages(), {name: Messages() for name in ("out", "frames", "csi", "symbols")}
+    for port in range(len(samples)):
+        top.connect((source, port), (synchroniser, port))
+    top.msg_connect(synchroniser, "frames", decoder, "in")
+    top.msg_connect(synchroniser, "frames", cut, "in")
+    for name, sink in ports.items():
+        top.msg_connect(decoder, name, sink, "in")
+    run(top)
+    return synchroniser, decoder, cut, ports
+
+
+def play(samples, streams, ports, source=None):
+    """Run a flowgraph; return {name: messages}.
+
+    Args:
+        samples: complex64 (antennas, n).
+        streams: lists of blocks in a row, the first of which takes the samples, and then streams
+            of two outputs as long as the next block has two inputs.
+        ports: {name: (block, message port)}.
+        source: block that plays the samples.
+    """
+    top, source = gr.top_block(), source or Samples(samples)
+    for port in range(len(samples)):
+        top.connect((source, port), (streams[0], port))
+    for one, other in zip(streams, streams[1:], strict=False):
+        for port in range(other.input_signature().min_streams()):
+            top.connect((one, port), (other, port))
+    sinks = {name: Messages() for name in ports}
+    for name, (block, port) in ports.items():
+        top.msg_connect(block, port, sinks[name], "in")
+    run(top)
+    assert not any(block.failures() for block in streams if hasattr(block, "failures"))
+    return {name: sink.messages() for name, sink in sinks.items()}
+
+
+def chain(samples, make=mimopack.nway_detector, source=None, llr_type="float32", of_rx=None,
+          **chosen):
+    """Run the open chain; return (estimator, decoder, {name: messages})."""
+    num_rx, streams = len(samples), chosen["num_streams"]
+    estimator = mimopack.wifi_channel_estimator(num_rx, **chosen, **(of_rx or {}))
+    detector = make(streams, num_rx, chosen["constellation"], backend="cpu", llr_type=llr_type)
+    decoder = mimopack.wifi_llr_decoder(**chosen, llr_type=llr_type)
+    return estimator, decoder, play(samples, [estimator, detector, decoder], {
+        "out": (decoder, "out"), "frames": (decoder, "frames"), "others": (estimator, "frames")},
+        source)
+
+
 def mixed(num_rx=2, count=12, **arguments):
     """A stream of frames of all formats, and what was sent."""
     kinds = [lambda n: wifi.NonHT(24, n), lambda n: wifi.HT(11, n),

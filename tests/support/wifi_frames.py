@@ -4,6 +4,7 @@
 
 import struct
 
+import numpy as np
 from gnuradio.mimopack.wifi import mac
 from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
 from gnuradio.mimopack.wifi.frame import ReceivedFrame
@@ -29,6 +30,24 @@ def received(fmt, mpdus=None, antennas=1, **fields):
         "antenna_snr_db": (30.0,) * antennas, "level_dbfs": tuple(-20.0 - 3 * i for i in
                                                                   range(antennas)),
         "noise_dbfs": tuple(-50.0 - i for i in range(antennas)), "mpdus": parts, **fields})
+
+
+def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False, pe=False):
+    """Return a basic Trigger frame with its FCS; stations are (AID, number of the RU, MCS, LDPC).
+    """
+    def packed(*fields):
+        bits = np.concatenate([value >> np.arange(count) & 1 for value, count in fields])
+        return np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
+
+    body = bytes([0x24, 0, 0, 0]) + bytes(6 * [0xFF]) + bytes([2, 0, 0, 0, 0, 1])
+    body += packed((0, 4), (length, 12), (0, 2), (0, 2), (ltf_type, 2), (0, 1), (fields, 3),
+                   (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1), (0xFFFF, 16), (0, 1),
+                   (0x1FF, 9), (0, 1))
+    for aid, unit, mcs, ldpc in stations:
+        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (0, 6), (60, 7),
+                       (0, 1)) + b"\0"
+    body += packed((4095, 12), (0, 28)) + bytes(1)
+    return body + mac.fcs(body)
 
 
 HT_FRAMES = [

@@ -20,6 +20,7 @@ from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from gnuradio.mimopack.wifi.points import copies_combined
 from wifi_air import air, data_mpdu, flat_channel, multipath, through
+from wifi_frames import trigger_frame
 
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 MPDUS = [data_mpdu(170, 1), data_mpdu(43, 2)]
@@ -350,24 +351,6 @@ def test_he_tb(ru, fields):
         assert bool(got.problem) == problem
         assert got.as_json()["format"] == "he-tb"
         assert [one.data for one in got.mpdus] == [mpdu] * (not problem)
-
-
-def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False, pe=False):
-    """Return a basic Trigger frame with its FCS; stations are (AID, number of the RU, MCS, LDPC).
-    """
-    def packed(*fields):
-        bits = np.concatenate([value >> np.arange(count) & 1 for value, count in fields])
-        return np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
-
-    body = bytes([0x24, 0, 0, 0]) + bytes(6 * [0xFF]) + bytes([2, 0, 0, 0, 0, 1])
-    body += packed((0, 4), (length, 12), (0, 2), (0, 2), (ltf_type, 2), (0, 1), (fields, 3),
-                   (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1), (0xFFFF, 16), (0, 1),
-                   (0x1FF, 9), (0, 1))
-    for aid, unit, mcs, ldpc in stations:
-        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (0, 6), (60, 7),
-                       (0, 1)) + b"\0"
-    body += packed((4095, 12), (0, 28)) + bytes(1)
-    return body + mac.fcs(body)
 
 
 @pytest.mark.parametrize("gap_us, answered", [(16, True), (60, False)])

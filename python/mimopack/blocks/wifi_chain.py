@@ -40,7 +40,7 @@ class wifi_channel_estimator(sample_block):
         out 0 ``y``: complex, vlen num_rx: the received vectors of the frames with ``num_streams``
             streams and ``constellation``, an item for each data subcarrier of each data symbol.
             A frame's items follow each other: the symbols of the lowest subcarrier, then those of
-            the next one.
+            the next one. Each user of an HE MU frame counts as a frame.
         out 1 ``h``: complex, vlen num_rx*num_streams: the channel matrix of each vector, row-major.
         message out ``frames``: a dictionary for each other frame, with the keys of port ``frames``
             of ``wifi_receiver``. ``problem`` says why the frame has no items. It is "" for a frame
@@ -69,10 +69,12 @@ class wifi_channel_estimator(sample_block):
         sample_rate: see ``wifi_receiver``.
         num_streams: number of streams of the frames, 1..4. Frames with a space-time block code and
             duplicates are not among them.
-        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64" or "wlan_qam256"; or the
-            names of all streams of unequal modulation, such as "wlan_qam16,wlan_qpsk".
+        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64", "wlan_qam256" or
+            "wlan_qam1024"; or the names of all streams of unequal modulation, such as
+            "wlan_qam16,wlan_qpsk".
         frequency, whitening, smoothing, threshold, overload, buffer_seconds: see ``wifi_receiver``.
             Blocks after this one hold it up if they are too slow.
+        he_trigger: see ``wifi_receiver``. Trigger frames in the samples are not read.
 
     Raises:
         ValueError: an argument is not as above.
@@ -80,11 +82,11 @@ class wifi_channel_estimator(sample_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, num_streams=1, constellation="wlan_qam16",
                  frequency=None, whitening="antennas", smoothing=True, threshold=0.35,
-                 overload="wait", buffer_seconds=0.25):
+                 overload="wait", buffer_seconds=0.25, he_trigger=None):
         engine = wifi.ChannelEstimator(
             num_rx, sample_rate, num_streams=integer("num_streams", num_streams, 1, 4),
             constellation=stream_constellations(constellation),
-            whitening=whitening, smoothing=smoothing, threshold=threshold)
+            whitening=whitening, smoothing=smoothing, threshold=threshold, he_trigger=he_trigger)
         sink = _EstimatorSink(engine, frequency, overload, buffer_seconds)
         sample_block.__init__(self, "wifi_channel_estimator", sink, sink.source.widths)
         for port in range(len(sink.source.widths)):

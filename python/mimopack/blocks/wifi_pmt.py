@@ -12,10 +12,10 @@ import pmt
 from .._runtime import to_pdu, to_pmt_dict, to_python, to_python_dict
 from ..checks import integer, share
 from ..text import rate_in_words
-from ..wifi import formats
+from ..wifi import formats, headers
 from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
-from ..wifi.fields import fields_of, report_with_counts
+from ..wifi.fields import counts, fields_of, of_user, report_with_counts
 from ..wifi.frame import FrameVectors, ReceivedFrame
 from ..wifi.synchroniser import FoundFrame
 from .fec_encoder import pdu_parts
@@ -33,16 +33,24 @@ _OF_ANNOUNCED = dict.fromkeys(_ANNOUNCED + field.name for field in fields_of("an
 _OF_FOUND = {"start": int, "num_samples": int, "sample_rate": float, "num_rx": int, "first": int,
              "window": int, "cfo": float, "problem": str, "truncated": bool, "inside": bool,
              "subchannels": np.ndarray, "signal": np.ndarray, "noise": np.ndarray, "centre": int}
+_OF_SEVERAL = {"signal_fields": bytes}
 _COMPUTED = "sample_rate", "num_rx", "subchannels"    # of these, not equal to attributes
 
 
 def frame_to_pmt(frame, **extra):
     """Return a ``ReceivedFrame`` as a PMT dictionary.
 
-    The keys are those of ``ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. ``extra`` adds or
-    replaces keys.
+    The keys are those of ``ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. A frame of several
+    users also has users: a vector with a dictionary for each user, see ``wifi.fields.of_user``.
+    ``extra`` adds or replaces keys.
     """
-    return to_pmt_dict(report_with_counts(frame) | extra)
+    values = report_with_counts(frame)
+    if frame.users:
+        users = pmt.make_vector(len(frame.users), pmt.PMT_NIL)
+        for index, user in enumerate(frame.users):
+            pmt.vector_set(users, index, to_pmt_dict(of_user(user) | counts(user)))
+        values["users"] = users
+    return to_pmt_dict(values | extra)
 
 
 def csi_to_pmt(frame, **extra):
@@ -104,6 +112,8 @@ def found_to_pmt(found, sample_rate, **extra):
                    "short_gi": f.short_gi, "coding": f.coding, "length": f.length}
         values |= _arguments(f)
     values |= {_ANNOUNCED + name: value for name, value in found.announced.items()}
+    if found.several:
+        values["signal_fields"] = found.signal_fields
     return to_pdu(values | extra, found.samples)
 
 
@@ -199,6 +209,7 @@ def found_from_pmt(message, num_rx, sample_rate):
     announced = {name.removeprefix(_ANNOUNCED): value
                  for name, value in to_python_dict(dictionary, _OF_ANNOUNCED).items()}
     f = _format(to_python_dict(dictionary, _OF_FORMAT))
+    several = _several(to_python_dict(dictionary, _OF_SEVERAL), len(subchannels))
     if f is None and not facts["problem"]:
         raise ValueError("problem: got no text, must say why there is no format")
     least = FFT_20 * width
@@ -211,7 +222,18 @@ def found_from_pmt(message, num_rx, sample_rate):
                          f"{first + 2**20 - 1}")
     facts = {name: value for name, value in facts.items() if name not in _COMPUTED}
     return FoundFrame(**facts, subchannels=subchannels, format=f, announced=announced,
-                      samples=samples.reshape(num_rx, -1))
+                      several=several, samples=samples.reshape(num_rx, -1))
+
+
+def _several(values, num_subchannels):
+    """Return what a frame's ``several`` was made of its signal fields, None without them."""
+    fields = values.get("signal_fields")
+    if fields is None:
+        return None
+    if not isinstance(fields, bytes) or len(fields) != headers.SIGNAL_BYTES or max(fields[1:]) > 1:
+        raise ValueError("signal_fields: got another value, must be as wifi_synchroniser sends it")
+    found = headers.announced(fields[0], fields[1:], 20 * num_subchannels)
+    return found and found.several
 
 
 def _format(values):

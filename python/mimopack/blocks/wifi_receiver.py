@@ -84,7 +84,8 @@ class FrameMessages:
             time: time (seconds, fraction) since 1970 of the frame's first sample, or None.
         """
         if frequency is not None:
-            frame.frequency = frequency + frame.centre_hz
+            for part in (frame, *frame.users):
+                part.frequency = frequency + part.centre_hz
         if self.on_frame is not None:
             self.on_frame(frame, time)
         made = self._made
@@ -100,10 +101,11 @@ class FrameMessages:
 
     def _make_reports(self, frame, extra):
         made = self._made
-        if "csi" in made and frame.channel is not None:
-            made["csi"].append(csi_to_pmt(frame, **extra))
-        if "symbols" in made and frame.symbols is not None:
-            made["symbols"].append(symbols_to_pmt(frame, _POINTS))
+        for part in frame.parts:
+            if "csi" in made and part.channel is not None:
+                made["csi"].append(csi_to_pmt(part, **extra))
+            if "symbols" in made and part.symbols is not None:
+                made["symbols"].append(symbols_to_pmt(part, _POINTS))
         if "frames" in made:
             made["frames"].append(frame_to_pmt(frame, **extra))
 
@@ -120,15 +122,17 @@ class wifi_receiver(sample_block):
             gr-ieee802-11.
         ``frames``: a dictionary for each frame whose signal fields were read, decoded or not. It
             has the keys of ``wifi.ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. If the frame
-            was not decoded, ``problem`` says why.
-        ``csi``: a PDU for each frame with channel matrices. The dictionary has the keys of
-            ``wifi.csi.CsiRecord`` except the matrices, and num_rx, num_space_time_streams, coding
-            and detector. The c32vector holds the matrices, ordered by subcarrier (as in
-            ``carriers``), then antenna, then space-time stream.
-        ``symbols``: a PDU for each decoded frame, for displays. The dictionary has start, format,
-            mcs, num_streams, num_points, constellation and evm_db. The c32vector holds at most 1000
-            equalised points per stream, ordered by stream. With overload "drop", only some frames
-            have such a PDU.
+            was not decoded, ``problem`` says why. An HE MU frame, or the answers to a Trigger
+            frame, also have ``users``: a vector with a dictionary for each user (sta_id, ru, mcs,
+            num_streams, coding, dcm, num_mpdus, num_mpdus_ok).
+        ``csi``: a PDU for each frame, or each of its users, with channel matrices. The dictionary
+            has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
+            num_space_time_streams, coding and detector. The c32vector holds the matrices, ordered
+            by subcarrier (as in ``carriers``), then antenna, then space-time stream.
+        ``symbols``: a PDU for each decoded frame, or each of its users, for displays. The
+            dictionary has start, format, mcs, num_streams, num_points, constellation and evm_db.
+            The c32vector holds at most 1000 equalised points per stream, ordered by stream. With
+            overload "drop", only some frames have such a PDU.
         ``status``: a dictionary for each second with samples, and one at the end. Its keys:
             samples, frames, decoded, mpdus, mpdus_ok, gaps, lost, dropped, failures,
                 refused_settings: as in ``counts``, but since the last status.
@@ -199,6 +203,8 @@ class wifi_receiver(sample_block):
         buffer_seconds: with "drop", seconds of samples that may wait. The memory is 8 bytes per
             antenna and sample. With several threads, samples that are being searched take memory
             in addition.
+        he_trigger: what a Trigger frame has asked of HE TB frames: a dictionary, or the name of a
+            JSON file, see ``wifi.Receiver``.
 
     Raises:
         ValueError: an argument is not as above.
@@ -206,13 +212,14 @@ class wifi_receiver(sample_block):
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, detector="nway",
                  backend="auto", whitening="antennas", smoothing=True, threshold=0.35, passes=3,
-                 iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25):
+                 iterations=1, bad_fcs=False, threads=1, overload="wait", buffer_seconds=0.25,
+                 he_trigger=None):
         check_name(detector)
         engine = wifi.Receiver(
             num_rx, sample_rate, detector=LADDER[0] if detector == AUTO else detector,
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
             iterations=iterations, threshold=threshold, threads=threads,
-            clock=_clock(backend))
+            clock=_clock(backend), he_trigger=he_trigger)
         sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
             engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
             buffer_seconds))
@@ -421,15 +428,15 @@ class wifi_synchroniser(sample_block):
     key and its value.
 
     Args:
-        num_rx, sample_rate, frequency, whitening, threshold: see ``wifi_receiver``.
+        num_rx, sample_rate, frequency, whitening, threshold, he_trigger: see ``wifi_receiver``.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, whitening="antennas",
-                 threshold=0.35):
-        engine = wifi.Synchroniser(num_rx, sample_rate, threshold=threshold, whitening=whitening)
+                 threshold=0.35, he_trigger=None):
+        engine = wifi.Synchroniser(num_rx, sample_rate, threshold, whitening, he_trigger)
         sample_block.__init__(self, "wifi_synchroniser", _SynchroniserSink(engine, frequency))
 
 

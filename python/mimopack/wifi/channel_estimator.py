@@ -3,18 +3,20 @@
 """From samples to received vectors and channel matrices: the first steps of the receive chain."""
 
 from collections import Counter
+from dataclasses import replace
 
 from .. import constellation as constellations
 from ..checks import choice, flag, integer, positive
 from .decoder import FrameDecoder, Settings
-from .formats.base import MCS
+from .formats.he import HE_MCS
 from .formats.ht import UNEQUAL
 from .frame import FrameVectors
+from .he_users import SeveralUsers, users_of
 from .synchroniser import Synchroniser
 
 # How the problem of a frame begins that is not among the chosen ones.
 NOT_CHOSEN = "not chosen: "
-CONSTELLATIONS = tuple(dict.fromkeys(name for name, _ in MCS))
+CONSTELLATIONS = tuple(dict.fromkeys(name for name, _ in HE_MCS))
 
 
 def stream_constellations(value):
@@ -40,7 +42,8 @@ class ChannelEstimator:
             takes all frames.
         constellation: constellation of these frames, such as "wlan_qam16", or of the streams of
             unequal modulation, such as "wlan_qam16,wlan_qpsk"; None takes any.
-        whitening, smoothing, threshold: see :class:`Receiver`.
+        whitening, smoothing, threshold, he_trigger: see :class:`Receiver`. Trigger frames in the
+            samples are not read.
 
     Raises:
         ValueError: an argument is not as above.
@@ -51,8 +54,9 @@ class ChannelEstimator:
     """
 
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, num_streams=None,
-                 constellation=None, whitening="antennas", smoothing=True, threshold=0.35):
-        self._sync = Synchroniser(num_rx, sample_rate, threshold, whitening)
+                 constellation=None, whitening="antennas", smoothing=True, threshold=0.35,
+                 he_trigger=None):
+        self._sync = Synchroniser(num_rx, sample_rate, threshold, whitening, he_trigger)
         self.num_rx, self.sample_rate = self._sync.num_rx, self._sync.sample_rate
         self.num_streams = None if num_streams is None else integer(
             "num_streams", num_streams, 1, min(4, self.num_rx))
@@ -84,7 +88,7 @@ class ChannelEstimator:
 
         Returns:
             list of :class:`FrameVectors` of the frames whose samples are complete, in the order of
-            the stream.
+            the stream. An HE MU frame has one for each user.
 
         Raises:
             ValueError: the shape is wrong.
@@ -103,6 +107,7 @@ class ChannelEstimator:
         self.counts["samples"] = self._sync.samples_seen
         self.counts["preambles"] = self._sync.preambles
         self.counts["frames"] += len(found)
+        found = [part for one in found for part in self._parts(one)]
         out, able = [None] * len(found), []
         for index, one in enumerate(found):
             problem = self._decoder.problem(one) or self._refusal(one.format)
@@ -122,6 +127,14 @@ class ChannelEstimator:
                 self.counts[one.problem] += 1
                 out[index] = FrameVectors(one, nested=found[index].inside)
         return out
+
+    def _parts(self, one):
+        """Return the parts of a frame of several users, each for a user; or the frame itself."""
+        if not isinstance(one.several, SeveralUsers) or one.truncated:
+            return [one]
+        users, reason = users_of(one, self._sync.scale)
+        return [replace(one, format=user, several=None) for user in users] or [
+            replace(one, problem=reason or one.problem)]
 
     def _refusal(self, f):
         """Return why frames of a format are not demodulated; "" if they are."""

@@ -38,7 +38,8 @@ class Field:
             annotation: annotations of recordings;
             play: frames in summary.json of ``mimopack play``;
             tag: what a decoder needs of the frame of received vectors;
-            announced: known from the signal fields of a frame that is not supported.
+            announced: known from the signal fields of a frame that is not supported;
+            user: users of a frame of several users, in JSON and on port ``frames``.
         of: whose attribute it is: "frame", "format", or "" if it is computed.
         pdu: key in PDUs if it differs.
         column: (type, value if unknown) of the column in files of channel matrices.
@@ -110,9 +111,9 @@ FIELDS = (
           "report pdu csi annotation play announced", of="format", column=("S8", ""),
           choices=("non-ht", "ht", "vht", *_HE)),
     Field("mcs", int, "MCS index; for a non-HT frame the rate in Mbit/s",
-          "report pdu csi annotation play announced", of="format", column=("i4", -1), least=0,
+          "report pdu csi annotation play announced user", of="format", column=("i4", -1), least=0,
           most=127),
-    Field("num_streams", int, "spatial streams", "report pdu csi annotation play announced",
+    Field("num_streams", int, "spatial streams", "report pdu csi annotation play announced user",
           of="format", column=("i4", 0), least=1, most=8),
     Field("stbc", int, "space-time streams minus spatial streams",
           "report pdu annotation announced", of="format", least=0, most=4),
@@ -125,10 +126,10 @@ FIELDS = (
     Field("ltf", int, "size of the HE-LTFs: 1, 2 or 4; null except for HE",
           "report pdu annotation announced", of="format", formats=_HE, least=1, most=4),
     Field("ru", str, "resource unit: number of its subcarriers, and where it lies unless it fills "
-          "the channel; null except for HE", "report pdu annotation announced", of="format",
+          "the channel; null except for HE", "report pdu annotation announced user", of="format",
           formats=_HE),
     Field("dcm", bool, "whether each point is sent twice (dual carrier modulation); null except "
-          "for HE", "report pdu annotation announced", of="format", formats=_HE),
+          "for HE", "report pdu annotation announced user", of="format", formats=_HE),
     Field("midamble", int, "symbols from one midamble to the next, 0 without; null except for HE",
           "report pdu annotation announced", of="format", formats=_HE, least=0, most=20),
     Field("doppler", bool, "whether the frame may have midambles; null except for HE",
@@ -141,8 +142,8 @@ FIELDS = (
           "report pdu announced", of="format", formats=_HE, least=0, most=127),
     Field("spatial_reuse", int, "field of HE-SIG-A; null except for HE", "report pdu announced",
           of="format", formats=_HE, least=0, most=15),
-    Field("coding", str, "code of the data", "report pdu annotation play announced", of="format",
-          choices=("bcc", "ldpc")),
+    Field("coding", str, "code of the data", "report pdu annotation play announced user",
+          of="format", choices=("bcc", "ldpc")),
     Field("length", int, "bytes of the PSDU", "report csi annotation play announced", of="format",
           column=("i8", -1), least=0),
     Field("aggregated", bool, "whether the PSDU is an A-MPDU; null for non-HT",
@@ -159,8 +160,8 @@ FIELDS = (
     Field("extra_symbol", bool, "whether LDPC coding added a symbol, or a part of one; only for "
           "VHT and HE", "pdu", of="format", formats=("vht", *_HE)),
     Field("sta_id", int, "number of the station that receives this part of an HE MU frame, or "
-          "that sends this HE TB frame", "pdu", of="format", formats=("he-mu", "he-tb"), least=0,
-          most=2047),
+          "that sends this HE TB frame", "pdu user", of="format", formats=("he-mu", "he-tb"),
+          least=0, most=2047),
     Field("num_sig_b", int, "HE-SIG-B symbols; only for HE, 0 except in HE MU frames", "pdu",
           of="format", formats=_HE, least=0, most=400),
     Field("sig_b_mcs", int, "MCS of the HE-SIG-B", "pdu", of="format", formats=("he-mu",),
@@ -248,8 +249,18 @@ def report(frame):
 
 def report_with_counts(frame):
     """Return :func:`report`, and the keys num_mpdus and num_mpdus_ok."""
-    return report(frame) | {"num_mpdus": len(frame.mpdus),
-                            "num_mpdus_ok": sum([mpdu.fcs_ok for mpdu in frame.mpdus])}
+    return report(frame) | counts(frame)
+
+
+def counts(frame):
+    """Return the keys num_mpdus and num_mpdus_ok of a frame, or of one of its users."""
+    return {"num_mpdus": len(frame.mpdus),
+            "num_mpdus_ok": sum([mpdu.fcs_ok for mpdu in frame.mpdus])}
+
+
+def of_user(frame):
+    """Return what tells a user of a frame from the others, from its :class:`ReceivedFrame`."""
+    return format_values(frame.format, frame.sample_rate_scale, fields_of("user"))
 
 
 def _rounded(value):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .fields import report
+from .fields import of_user, report
 from .formats import FrameFormat
 
 # Problem of a frame whose samples are not complete.
@@ -118,10 +118,8 @@ class ReceivedFrame:
         values = self.facts()
         values["psdu"] = self.psdu.hex()
         values["mpdus"] = _mpdus_as_json(self.mpdus)
-        values["users"] = [{
-            "sta_id": user.format.sta_id, "ru": user.format.ru_name, "mcs": user.format.mcs,
-            "num_streams": user.format.num_streams, "coding": user.format.coding,
-            "dcm": user.format.dcm, "psdu": user.psdu.hex(), "mpdus": _mpdus_as_json(user.mpdus)}
+        values["users"] = [
+            of_user(user) | {"psdu": user.psdu.hex(), "mpdus": _mpdus_as_json(user.mpdus)}
             for user in self.users]
         return values
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a Trigger frame asks of the HE TB frames that follow it (IEEE 802.11ax-2021 §9.3.1.22)."""
 
+import json
+import os
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -33,10 +36,10 @@ class Trigger(NamedTuple):
 
 
 def trigger_of(values):
-    """Return the :class:`Trigger` of a dictionary; None for None.
+    """Return the :class:`Trigger` of a dictionary, or of a JSON file with one; None for None.
 
     Args:
-        values: dictionary with the keys
+        values: name of the file, or dictionary with the keys
             ul_length: UL Length;
             ru: resource unit, such as "106 index 2", or "242" for the whole channel;
             mcs, coding, gi_us, ltf: see :class:`HE`; coding in any case of letters.
@@ -45,10 +48,12 @@ def trigger_of(values):
             bandwidth_mhz (20). Further keys are ignored.
 
     Raises:
-        ValueError: a key is missing, or a value is not as above.
+        ValueError: the file cannot be read, a key is missing, or a value is not as above.
     """
     if values is None:
         return None
+    if isinstance(values, (str, os.PathLike)):
+        values = read_trigger(values)
     if not isinstance(values, dict):
         raise ValueError(f"he_trigger: got {type(values).__name__}, must be a dictionary")
     for name in _NEEDED:
@@ -68,6 +73,14 @@ def trigger_of(values):
     except TypeError as error:
         raise ValueError(f"he_trigger: {error}") from error
     return Trigger(f, length, bool(values.get("pe", 0)))
+
+
+def read_trigger(path):
+    """Return the contents of a JSON file; raise ValueError if it cannot be read."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"he_trigger: {path}: {error}") from error
 
 
 def _ru(text, bandwidth_mhz):

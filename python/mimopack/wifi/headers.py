@@ -42,6 +42,8 @@ _WINDOWS = np.array([0, 64, 144, 224, 304, 384, 464, 544])
 # Parsed signal fields are cached, because most of them recur, and so is what follows from a format.
 KEPT = 4096
 _L_SIG_BITS = 24
+# Size of ``synchroniser.FoundFrame.signal_fields``.
+SIGNAL_BYTES = 1 + _L_SIG_BITS + 48
 
 
 class Announced(NamedTuple):

@@ -79,8 +79,9 @@ class Receiver:
             larger batches than several threads get.
         clock: function that returns a time in seconds, such as ``time.thread_time``, to measure
             ``seconds``; None leaves ``seconds`` empty.
-        he_trigger: what the Trigger frame has asked of HE TB frames, a dictionary with the keys of
-            :func:`he_trigger.trigger_of`; None if unknown. HE TB frames are then only named.
+        he_trigger: what a Trigger frame has asked of HE TB frames, a dictionary with the keys of
+            :func:`he_trigger.trigger_of`, or the name of a JSON file with one. None decodes only
+            the HE TB frames that answer a Trigger frame in the samples; others are named.
 
     Raises:
         ValueError: an argument is not as above, or backend is "cuda" and there is no GPU.

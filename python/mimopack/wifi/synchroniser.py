@@ -70,6 +70,8 @@ class FoundFrame:
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
         several: what the HE-SIG-A of an HE MU or HE TB frame says, see :class:`headers.Announced`.
+        signal_fields: what ``several`` was made of: the first argument of ``headers.announced`` as
+            a byte, and its second; empty without ``several``.
     """
 
     start: int
@@ -88,6 +90,7 @@ class FoundFrame:
     first: int = 0
     truncated: bool = False
     several: SeveralUsers | Answer | None = None
+    signal_fields: bytes = b""
 
     @property
     def end(self):
@@ -330,7 +333,7 @@ class Synchroniser:
                 self._busy = start + length
             self._pending.append(FoundFrame(
                 start, window, cfo, subchannels, centre, f, problem, known, noise, signal, length,
-                inside, several=several))
+                inside, several=several, signal_fields=bytes([kind]) + fields if several else b""))
         found = self._complete(stretch)
         keep = (next_window - _EARLIER) * self._block
         self._store.forget(min([keep, *map(self._first, self._pending)]))

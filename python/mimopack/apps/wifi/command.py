@@ -17,7 +17,7 @@ from ...detectors.parameters import BACKENDS
 from ...files import replace_file
 from ...wifi.auto_detector import AUTO, LADDER, check_name
 from ...wifi.frame_detectors import FrameDetectors
-from ...wifi.he_trigger import trigger_of
+from ...wifi.he_trigger import read_trigger, trigger_of
 from ...wifi.receiver import DEFAULT_DETECTOR
 from ...wifi.synchroniser import MAX_RX
 from ...wifi.whitening import WHITENINGS
@@ -63,10 +63,7 @@ _radio = heading("Radio (only with --radio)")
 
 def _read_trigger(path):
     """Return the dictionary of --he-trigger; raise ValueError for what is no such file."""
-    try:
-        values = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
+    values = read_trigger(path)
     trigger_of(values)
     return values
 
@@ -298,8 +295,7 @@ def _received(device, reading, options):
 
     settings = {name: options.pop(name) for name in _RADIO_OPTIONS}
     for name, given in (("allow-outside", reading["allow_outside"]),
-                        ("swap-iq", options.pop("swap_iq")), ("align", options.pop("align")),
-                        ("he-trigger", options.pop("he_trigger"))):
+                        ("swap-iq", options.pop("swap_iq")), ("align", options.pop("align"))):
         if given:
             raise click.UsageError(f"--{name} is an option of a RECORDING")
     if reading["frequency"] is None:
