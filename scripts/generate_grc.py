@@ -93,8 +93,8 @@ def title(label):
                     for word in label.split())
 
 
-def grc_parameter(parameter):
-    """Return the YAML entry of one parameter."""
+def grc_parameter(parameter, detector):
+    """Return the YAML entry of one parameter of a detector."""
     default = parameter.default
     entry = {"id": parameter.name, "label": title(parameter.label),
              # An optional number may be None, which needs a raw expression.
@@ -108,7 +108,8 @@ def grc_parameter(parameter):
         entry["option_labels"] = ["No", "Yes"]
     elif parameter.kind == "constellation":
         # Raw with options gives a menu that also accepts any typed expression.
-        entry["options"] = [f'"{name}"' for name in constellation.BUILT_IN]
+        entry["options"] = [f'"{name}"' for name in constellation.BUILT_IN
+                            if constellation.get(name).size <= detector.MOST_POINTS]
     if parameter.name == "llr_type":
         entry["option_attributes"] = {"dtype": ["byte" if "int8" in choice else "float"
                                                 for choice in parameter.choices]}
@@ -166,7 +167,7 @@ def documentation(detector, parameters):
               "  status: a dictionary with the totals vectors, erasures (vectors that cannot be "
               "detected) and failures, sent after erasures.", "",
               "Parameters:"]
-    lines += [f"  {grc_parameter(p)['label']}: {p.doc}" for p in parameters]
+    lines += [f"  {title(p.label)}: {p.doc}" for p in parameters]
     return with_papers("\n".join(lines))
 
 
@@ -207,7 +208,7 @@ def block_yaml(detector):
         "category": "[MIMO]/Detectors",
         "flags": ["python"]}
     sections = {
-        "parameters": [grc_parameter(p) for p in parameters],
+        "parameters": [grc_parameter(p, detector) for p in parameters],
         "inputs": inputs,
         "outputs": [{"label": "llr", "domain": "stream", "dtype": "${ llr_type.dtype }",
                      "vlen": f"${{ {bits} }}"},

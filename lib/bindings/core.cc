@@ -220,7 +220,7 @@ private:
         c.scale = given["scale"].cast<float>();
         std::copy(bit_source.begin(), bit_source.end(), c.bit_source);
         std::copy(bit_sign.begin(), bit_sign.end(), c.bit_sign);
-        for (int s = 0; s < c.size; ++s) {
+        for (int s = 0; s < std::min(c.size, max_points); ++s) {
             c.re[s] = points[s].real();
             c.im[s] = points[s].imag();
         }

@@ -76,10 +76,10 @@ constexpr float largest_noise = 1.0001e37f;
 constexpr float least_pivot = 1e-7f;
 constexpr float rounding_offset = 12582912.0f; /* 1.5 * 2^23: rounds a sum */
 constexpr int max_list_option = 32;            /* entries of an option's list */
-constexpr int max_bits_per_symbol = 10;
-constexpr int max_points = 1 << max_bits_per_symbol;
+constexpr int max_bits_per_symbol = 12;
+constexpr int max_points = 1024; /* of constellations that kernels know point by point */
 
-/* A constellation for kernels: points[label]. A point of square QAM with Gray labels per
+/* A constellation for kernels: points[label], of which 4096-QAM has only the first. A point of square QAM with Gray labels per
  * axis is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square
  * QAM compute LLRs in the canonical order: real axis first, Gray bits from the most
  * significant. Label bit b is the canonical bit bit_source[b] with the sign

@@ -29,8 +29,9 @@ std::size_t by_size(const plan& p, Body body)
     return body(constant<0>(), constant<0>());
 }
 
-/* Call body(width) with a constant: the Gray bits per axis of square QAM. */
-template <class Body>
+/* Call body(width) with a constant: the Gray bits per axis of square QAM. Only families
+ * for 4096-QAM have MOST = 6. */
+template <int MOST = 5, class Body>
 std::size_t by_width(const plan& p, Body body)
 {
     switch (p.points.width) {
@@ -42,17 +43,19 @@ std::size_t by_width(const plan& p, Body body)
         return body(constant<3>());
     case 4:
         return body(constant<4>());
-    default:
+    case 5:
         return body(constant<5>());
+    default:
+        return body(constant<MOST>());
     }
 }
 
 /* Call body(nt, nr, width). From 64-QAM on there is only the general build, because known
  * sizes gain less than 1.5 times in most families. */
-template <class Body>
+template <int MOST = 5, class Body>
 std::size_t by_size_and_width(const plan& p, Body body)
 {
-    return by_width(p, [&](auto width) {
+    return by_width<MOST>(p, [&](auto width) {
         if constexpr (width.value > 2)
             return body(constant<0>(), constant<0>(), width);
         else

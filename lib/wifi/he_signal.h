@@ -14,7 +14,7 @@ class he_signal
 public:
     float symbols[wifi_he_symbols][2 * wifi_he_carriers]; /* complex */
 
-    /* Return whether an HE-SIG-A follows the L-SIGs of a frame. */
+    /* Return whether an HE-SIG-A, or a U-SIG, follows the L-SIGs of a frame. */
     static bool follows(const wifi_signal& signal);
 
     explicit he_signal(wifi_signal& signal) : d_signal(&signal) {}

@@ -273,7 +273,7 @@ std::uint8_t judge_l_sig(const wifi_signal& signal,
 
 bool he_signal::follows(const wifi_signal& signal)
 {
-    return signal.kind & wifi_repeated && l_sig_length(signal.fields) % 3;
+    return signal.kind & wifi_repeated;
 }
 
 void he_signal::clear()

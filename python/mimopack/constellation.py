@@ -9,7 +9,8 @@ import numpy as np
 
 from .checks import shown
 
-_QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8, "qam1024": 10}
+_QAM_BITS = {"qpsk": 2, "qam16": 4, "qam64": 6, "qam256": 8, "qam1024": 10,
+             "qam4096": 12}
 # Names that ``get`` takes.
 BUILT_IN = ("bpsk", *_QAM_BITS, "wlan_bpsk", *("wlan_" + name for name in _QAM_BITS))
 
@@ -53,7 +54,7 @@ class Constellation:
     """M points with unit mean energy; ``points[label]`` carries the bits of label, MSB first.
 
     Args:
-        points: M complex numbers, M = 2, 4, ... 1024, with E|x|^2 = 1 (within 1e-3).
+        points: M complex numbers, M = 2, 4, ... 1024 or 4096, with E|x|^2 = 1 (within 1e-3).
         labels: permutation of 0..M-1; labels[i] is the label of points[i]. Default 0..M-1.
         name: name for messages.
 
@@ -75,9 +76,9 @@ class Constellation:
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"constellation: got {shown(points)}, allowed are {ALLOWED}") from None
         size = len(points)
-        if size not in [2**m for m in range(1, 11)]:
+        if size not in [2**m for m in (*range(1, 11), 12)]:
             raise ValueError(
-                f"constellation: got {size} points, allowed are 2, 4, 8, ... 1024")
+                f"constellation: got {size} points, allowed are 2, 4, 8, ... 1024 and 4096")
         if not np.all(np.isfinite(points)):
             raise ValueError("constellation: points must be finite")
         if len(np.unique(points)) != size:
@@ -275,7 +276,7 @@ def get(spec):
     Args:
         spec: one of:
 
-            - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", ... "qam1024" have the Gray mapping
+            - a name from ``BUILT_IN``: "bpsk", "qpsk", "qam16", ... "qam4096" have the Gray mapping
               of 3GPP TS 38.211; with the prefix "wlan_" they have the mapping of IEEE 802.11;
             - a ``digital.constellation`` object with one complex dimension; its points are scaled
               to unit energy, and its pre-differential code is applied if it has one;

@@ -98,6 +98,8 @@ OWN = [
      "expansions: got 17 on level 7, allowed are 1 to 16"),
     ("psd", {"levels": [1], "constellation": "qam256"},
      "levels: a round on level 1 would evaluate 4.29e+09 nodes"),
+    ("kbest", {"constellation": "qam4096"},
+     "constellation: got qam4096, but kbest takes at most 1024 points"),
     ("psd", {"team_size": 0}, "team_size: got 0, allowed are 1 to 1024"),
 ]
 

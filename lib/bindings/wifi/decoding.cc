@@ -7,8 +7,7 @@ namespace mimopack {
 
 namespace {
 
-constexpr std::int64_t period = 127, seed_bits = 7; /* of the scrambler */
-constexpr std::int64_t service = 16;                /* bits of the SERVICE field */
+constexpr std::int64_t service = 16; /* bits of the SERVICE field */
 
 py::bytes bytes_of(const std::vector<std::uint8_t>& data, std::size_t size)
 {
@@ -346,12 +345,14 @@ payload descramble(const std::uint8_t* from, std::int64_t given, const payload_s
                  std::vector<std::uint8_t>(p.length),
                  {} };
     std::uint8_t* const to = out.scrambled.data();
-    /* The first seven bits of the SERVICE field are 0 before scrambling, so they begin
-     * the sequence (§17.3.5.5). */
+    /* The first bits of the SERVICE field are 0 before scrambling, so they begin the
+     * sequence (§17.3.5.5; §36.3.13.2 of 802.11be). */
+    const std::int64_t seed_bits = p.scrambler, period = (1 << seed_bits) - 1;
+    const std::int64_t tap = seed_bits == 7 ? 4 : 9;
     scratch<std::uint8_t> sequence(p.size + period);
     std::uint8_t* const x = sequence.data();
     for (std::int64_t i = 0; i < period; ++i)
-        x[i] = i >= seed_bits ? x[i - 7] ^ x[i - 4] : i < given ? from[i] & 1 : 0;
+        x[i] = i >= seed_bits ? x[i - seed_bits] ^ x[i - tap] : i < given ? from[i] & 1 : 0;
     for (std::int64_t i = period; i < p.size; i += period)
         std::copy_n(x, period, x + i);
     std::copy_n(from, std::min(given, p.end), to);
@@ -440,11 +441,12 @@ void bind_wifi_decoding(py::module_& m)
            std::int64_t size,
            std::int64_t end,
            std::int64_t length,
-           bool aggregated) {
+           bool aggregated,
+           int scrambler) {
             py::list out;
             for (py::ssize_t f = 0; f < bits.shape(0); ++f) {
                 const payload found = descramble(
-                    bits.data(f, 0), bits.shape(1), { size, end, length, aggregated });
+                    bits.data(f, 0), bits.shape(1), { size, end, length, aggregated, scrambler });
                 out.append(py::make_tuple(found.as_tuple(), found.bits()));
             }
             return out;
@@ -454,7 +456,8 @@ void bind_wifi_decoding(py::module_& m)
         py::arg("size"),
         py::arg("end"),
         py::arg("length"),
-        py::arg("aggregated"));
+        py::arg("aggregated"),
+        py::arg("scrambler"));
     m.def(
         "find_mpdus",
         [](const std::string& psdu, bool aggregated) {

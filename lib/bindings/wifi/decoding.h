@@ -151,6 +151,7 @@ struct payload_sizes {
     std::int64_t end;    /* from this bit on, the descrambled bits are 0 */
     std::int64_t length; /* bytes of the PSDU */
     bool aggregated;     /* the PSDU is an A-MPDU */
+    int scrambler;       /* bits of the scrambler's state: 7, or 11 in EHT frames */
 };
 
 /* What a frame's decoded bits say */

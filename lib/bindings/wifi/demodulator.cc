@@ -162,15 +162,16 @@ struct decoding_chain {
 
 /* What Python tells about a frame: symbols, scrambled bits, first bit of the
  * convolutional code's tail, bytes of the PSDU, whether it is an A-MPDU, coded bits of
- * its last symbols, and the values of frame_codewords or none, see sizes in
- * wifi/formats/base.py */
+ * its last symbols, the values of frame_codewords or none, and bits of the scrambler's
+ * state, see sizes in wifi/formats/base.py */
 using python_size = std::tuple<std::int64_t,
                                std::int64_t,
                                std::int64_t,
                                std::int64_t,
                                bool,
                                std::int64_t,
-                               std::vector<std::int64_t>>;
+                               std::vector<std::int64_t>,
+                               int>;
 
 /* A frame on its way, and its place in the order of the caller. With midambles, the frame
  * itself ends at the first one, and `parts` are what follows each of them. */
@@ -249,8 +250,14 @@ public:
     {
         const std::int64_t encoders = chain.decoder ? chain.decoder->encoders() : 1;
         for (std::size_t i = 0; i < d_frames.size(); ++i) {
-            const auto& [symbols, scrambled, tail, length, aggregated, last, words] =
-                sizes[i];
+            const auto& [symbols,
+                         scrambled,
+                         tail,
+                         length,
+                         aggregated,
+                         last,
+                         words,
+                         scrambler] = sizes[i];
             const std::int64_t coded = tail + viterbi_tail * encoders;
             frame& f = d_frames[i];
             f.place = i;
@@ -264,7 +271,8 @@ public:
             f.sizes = { scrambled,
                         words.empty() ? std::min(scrambled, coded) : scrambled,
                         length,
-                        aggregated };
+                        aggregated,
+                        scrambler };
             if (!words.empty())
                 f.codewords = { words[0], words[1], words[2], words[3], words[4] };
             divide(f, d.midamble(), d.midamble_period());

@@ -37,7 +37,7 @@ std::size_t run_with(const plan& p, const batch& b, column_order order)
             if (p.num_tx == 4)
                 return run_size<4, 4, 3>(p, b, o, passes, order);
         }
-        return by_size_and_width(p, [&](auto nt, auto nr, auto width) {
+        return by_size_and_width<6>(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value>(p, b, o, passes, order);
         });
     });

@@ -23,6 +23,7 @@ from .settings import scalar
 
 _FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
 _FORMATS |= dict.fromkeys(("he-su", "he-er-su", "he-mu", "he-tb"), formats.HE)
+_FORMATS["eht-mu"] = formats.EHT
 _FIELD = "format_"    # prefix of the arguments of a format
 _OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
                                          for field in fields(kind))))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The scramblers of IEEE 802.11, LTE and 5G NR.
 
-IEEE 802.11 scrambles with x^7 + x^4 + 1 (802.11-2020 §17.3.5.5). LTE and 5G NR scramble with a Gold
+IEEE 802.11 scrambles with x^7 + x^4 + 1 (802.11-2020 §17.3.5.5), and in EHT frames with
+x^11 + x^9 + 1 (802.11be-2024 §36.3.13.2). LTE and 5G NR scramble with a Gold
 sequence (3GPP TS 36.211 §7.2, TS 38.211 §5.2.1).
 """
 
@@ -10,57 +11,63 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..checks import any_bits, integer
+from ..checks import any_bits, integer, integer_choice
 
-PERIOD = 127
+_TAPS = {7: 4, 11: 9}    # {bits of the state: the other power of x}
 GOLD_SKIPPED = 1600    # N_C, the number of outputs before c(0)
 
 
 @lru_cache(maxsize=128)
-def _period(seed):
-    state, out = seed, np.empty(PERIOD, np.uint8)
-    for i in range(PERIOD):
-        feedback = (state >> 6 ^ state >> 3) & 1
-        state = (state << 1 | feedback) & 0x7F
+def _period(seed, degree):
+    period = 2**degree - 1
+    state, out = seed, np.empty(period, np.uint8)
+    for i in range(period):
+        feedback = (state >> (degree - 1) ^ state >> (_TAPS[degree] - 1)) & 1
+        state = (state << 1 | feedback) & period
         out[i] = feedback
     return out
 
 
-def scrambler_sequence(seed, length):
-    """Return the scrambling sequence of IEEE 802.11: uint8 (length,), period 127.
+def scrambler_sequence(seed, length, degree=7):
+    """Return the scrambling sequence of IEEE 802.11: uint8 (length,).
 
     Args:
-        seed: initial state 1..127. Its most significant bit is x^7, the least significant x^1, as
-            the standard writes it ("1011101" is 93).
+        seed: initial state, 1 to the period, 2^degree - 1. Its most significant bit is x^degree,
+            the least significant x^1, as the standard writes it ("1011101" is 93).
         length: number of bits.
+        degree: bits of the state: 7, or 11 in EHT frames.
     """
-    seed = integer("seed", seed, 1, PERIOD)
-    return np.resize(_period(seed), integer("length", length, 0, 2**30))
+    degree = integer_choice("degree", degree, tuple(_TAPS))
+    seed = integer("seed", seed, 1, 2**degree - 1)
+    return np.resize(_period(seed, degree), integer("length", length, 0, 2**30))
 
 
-def scramble(bits, seed):
-    """Scramble or descramble bits (length,): XOR with the IEEE 802.11 sequence of a seed.
-    """
+def scramble(bits, seed, degree=7):
+    """Scramble or descramble bits (length,): XOR with :func:`scrambler_sequence`."""
     bits = any_bits("bits", bits)
     if bits.ndim != 1:
         raise ValueError(f"bits: got shape {bits.shape}, must be (length,)")
-    return bits ^ scrambler_sequence(seed, bits.size)
+    return bits ^ scrambler_sequence(seed, bits.size, degree)
 
 
-def seed_from_service(bits):
-    """Compute the scrambler's seed from the first 7 scrambled bits of a SERVICE field.
+def seed_from_service(bits, degree=7):
+    """Compute the scrambler's seed from the first scrambled bits of a SERVICE field.
 
-    Before scrambling, these bits are 0, so that a receiver can find the state of the scrambler
-    (IEEE 802.11-2020 §17.3.5.5). After seven steps, the state of the scrambler equals the seven
-    scrambled bits; running the scrambler back by seven steps gives the seed.
+    Before scrambling, as many bits as the state has are 0, so that a receiver can find the state of
+    the scrambler (IEEE 802.11-2020 §17.3.5.5). After this number of steps, the state equals the
+    scrambled bits; running the scrambler back gives the seed.
+
+    Args:
+        bits: ``degree`` bits or more.
+        degree: as for :func:`scrambler_sequence`.
 
     Returns:
-        1..127; or 0 if all 7 bits are 0, which no seed produces.
+        1 to 2^degree - 1; or 0 if all these bits are 0, which no seed produces.
     """
-    state = int(np.asarray(bits[:7]) @ (1 << np.arange(6, -1, -1)))
-    for _ in range(7):
+    state = int(np.asarray(bits[:degree]) @ (1 << np.arange(degree - 1, -1, -1)))
+    for _ in range(degree):
         # A step shifted x7 ^ x4 in at the bottom and x7 out at the top; the old x4 is now x5.
-        state = state >> 1 | ((state ^ state >> 4) & 1) << 6
+        state = state >> 1 | ((state ^ state >> _TAPS[degree]) & 1) << (degree - 1)
     return state
 
 

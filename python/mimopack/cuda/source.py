@@ -20,6 +20,7 @@ LARGEST_UNROLLED = 64
 # Largest number of floats per thread in local memory, which a GPU reserves for the largest possible
 # number of threads. Larger arenas are in global memory.
 LARGEST_LOCAL_ARENA = 2**11
+_MOST_POINTS = 1024    # max_points of lib/common/config.h
 _HERE = Path(__file__).resolve().parent
 # An installed package has the headers in its folder include/, a source tree in lib/.
 INCLUDE = next((path for path in (_HERE.parent / "include", _HERE.parents[2] / "lib")
@@ -149,8 +150,8 @@ constexpr bool extrinsic = {number(plan["extrinsic"])};
     {", ".join(map(number, members))}, {number(plan["scale"])},
     {numbers(plan["bit_source"])},
     {numbers(map(float, plan["bit_sign"]))},
-    {numbers(points.real)},
-    {numbers(points.imag)},
+    {numbers(points[:_MOST_POINTS].real)},
+    {numbers(points[:_MOST_POINTS].imag)},
     {"layers_of_points" if layers else "nullptr"}
 }};
 }}

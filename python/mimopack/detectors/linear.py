@@ -21,6 +21,7 @@ class ZF(Detector):
     OWN_SCALES = True
     summary = "Zero forcing, soft output per stream"
     MAX_TX = 64
+    MOST_POINTS = 4096
 
 
 class MMSE(Detector):
@@ -39,3 +40,4 @@ class MMSE(Detector):
     summary = "Linear MMSE, soft output per stream"
     NEEDS_RANK = False
     MAX_TX = 64
+    MOST_POINTS = 4096

@@ -40,6 +40,7 @@ class NWay(Detector):
     name = "nway"
     summary = "N-way detector: N greedy tree searches, near max-log for N = nt"
     MAX_TX = 32
+    MOST_POINTS = 4096
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     NEEDS_GRID = True
@@ -83,6 +84,7 @@ class FPFSD(Detector):
     family = "nway"
     summary = "Fully parallel fixed sphere decoder: nt searches, near max-log"
     MAX_TX = 32
+    MOST_POINTS = 4096
     MOST_TX_OF_TWO_TEAMS = 16
     SUPPORTS_PRIOR = True
     NEEDS_GRID = True

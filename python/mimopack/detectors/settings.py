@@ -35,6 +35,7 @@ class DetectorSettings(BackendChoice):
     LARGEST_SEARCH = 2**24
     MAX_TX = 16
     MAX_RX = 256
+    MOST_POINTS = 1024
     _is_complete = False        # whether the constructor has ended
     IN_PYTHON = False           # a user's class in Python, without kernels
     GPU_THREADS = 64            # per block
@@ -70,6 +71,10 @@ class DetectorSettings(BackendChoice):
                 f"constellation: got {self.constellation.name}, but {self.name} works per axis and "
                 f"needs {_GRID} (bpsk, qpsk, qam16, wlan_qpsk, ...); "
                 f"{_names_for_any_constellation()} take any constellation")
+        size, square = self.constellation.size, self.constellation.square_qam
+        if size > self.MOST_POINTS or size > 1024 and square is None:
+            raise ValueError(f"constellation: got {self.constellation.name}, but {self.name} takes "
+                             f"at most {self.MOST_POINTS if square else 1024} points")
         self._set_backend(backend)
         self.llr_dtype = np.dtype(choice("llr_type", llr_type, LLR_TYPES))
         self.llr_scale = positive("llr_scale", llr_scale)

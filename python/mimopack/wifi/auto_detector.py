@@ -227,7 +227,8 @@ def strongest(backend="auto", threads=1):
         points = of_layers(constellation, unknowns)
         if unknowns == 1:    # MMSE is maximum ratio combining, which is exact
             kind = detectors.MMSE
-        elif sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES:
+        elif (points.size <= detectors.MLA.MOST_POINTS
+                and sliced_candidates(points.size, unknowns) <= _MOST_CANDIDATES):
             kind = detectors.MLA
         else:
             kind = detectors.NWay

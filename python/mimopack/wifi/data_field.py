@@ -23,9 +23,6 @@ from .signal_fields import crc8, sig_b_length, vht_sig_b
 LDPC_ITERATIONS = 20
 LDPC_FACTOR = 0.8    # of :class:`coding.ldpc.LdpcDecoder`
 PADDING_SEED = 93
-# {the first seven scrambled bits, a byte for each: scrambler seed}
-_SEED_OF = {start.astype(np.uint8).tobytes(): seed_from_service(start)
-            for start in np.arange(128)[:, None] >> np.arange(7) & 1}
 
 
 class Payload(NamedTuple):
@@ -33,7 +30,8 @@ class Payload(NamedTuple):
 
     Attributes:
         psdu: bytes of the PSDU.
-        scrambler_seed: seed according to the SERVICE field, 1..127; 0 if the field gives no seed.
+        scrambler_seed: seed according to the SERVICE field, 1..127, in EHT frames 1..2047; 0 if the
+            field gives no seed.
         checks_hold: whether all parity checks of the LDPC code hold; None with the convolutional
             code.
         scrambled: uint8 (num_scrambled,), the decoded bits from the SERVICE field on, not
@@ -106,7 +104,7 @@ class DataField:
 
         Args:
             psdu: ``frame_format.length`` bytes.
-            scrambler_seed: 1..127.
+            scrambler_seed: 1..127; 1..2047 in EHT frames.
 
         Returns:
             uint8 (num_symbols, num_data * num_streams * m), coded bits in order of transmission:
@@ -123,7 +121,7 @@ class DataField:
         bits[SERVICE:SERVICE + payload.size] = payload
         if f.name == "vht":
             bits[8:SERVICE] = crc8(vht_sig_b(f))
-        coded, = self.code(scramble(bits, scrambler_seed)[None])
+        coded, = self.code(scramble(bits, scrambler_seed, f.scrambler)[None])
         if self.filled is not None:
             # Pseudo-random padding keeps the power of a symbol.
             open_places = np.setdiff1d(np.arange(coded.size), self.filled)
@@ -221,8 +219,9 @@ class DataField:
         f = self.frame_format
         found = _core.wifi.descramble(
             np.ascontiguousarray(scrambled), size=f.num_scrambled, end=self._end, length=f.length,
-            aggregated=f.aggregated)
-        return [Payload(psdu, seed_of(service), ok, bits[0], mac.at_places(psdu, places), complete)
+            aggregated=f.aggregated, scrambler=f.scrambler)
+        return [Payload(psdu, seed_of(service, f.scrambler), ok, bits[0],
+                        mac.at_places(psdu, places), complete)
                 for ((psdu, places, complete, service), bits), ok in zip(
                     found, holds or [None] * len(found), strict=True)]
 
@@ -342,9 +341,17 @@ def _ldpc_codes(rate):
     return codes
 
 
-def seed_of(service):
-    """Return the scrambler seed of a scrambled SERVICE field (bytes, one for each bit), or 0."""
-    return _SEED_OF[service[:7]]
+def seed_of(service, degree=7):
+    """Return the scrambler seed of a scrambled SERVICE field (bytes, one for each bit), or 0.
+
+    ``degree`` is :func:`coding.scrambler_sequence`'s.
+    """
+    return _seed_of(service[:degree])
+
+
+@lru_cache(maxsize=2048)
+def _seed_of(start):
+    return seed_from_service(np.frombuffer(start, np.uint8), len(start))
 
 
 @lru_cache(maxsize=4096)

@@ -484,7 +484,7 @@ class FrameDecoder:
         report.evm_db, report.detector, report.problem = evm, setup.label, setup.refusal
         if payload is not None:
             report.psdu, places, report.complete, service = payload
-            report.scrambler_seed = seed_of(service)
+            report.scrambler_seed = seed_of(service, f.scrambler)
             report.mpdus = mac.at_places(report.psdu, places)
         if isinstance(f, VHT):
             report.format = (with_length(f, sig_b) if payload is None

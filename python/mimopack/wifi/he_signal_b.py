@@ -256,13 +256,14 @@ def points(frame_format):
     """
     f = frame_format
     count = f.first.num_sig_b
-    found = [_channel_points(blocks(*channel), count, f.sig_b_mcs, f.sig_b_dcm)
+    found = [channel_points(blocks(*channel), count, f.sig_b_mcs, f.sig_b_dcm)
              for channel in content(f.users, f.bandwidth_mhz, f.compressed)]
     return np.concatenate([found[part % len(found)] for part in range(f.bandwidth_mhz // 20)],
                           axis=1)
 
 
-def _channel_points(bits, count, mcs, dcm):
+def channel_points(bits, count, mcs, dcm):
+    """Return the points of coded bits in ``count`` symbols of 20 MHz: complex128 (count, 52)."""
     name, rate = MCS[mcs]
     per_carrier, size = _bits_of(name), _points_per_symbol(dcm)
     # As in data, pseudo-random padding keeps the power of the symbol.

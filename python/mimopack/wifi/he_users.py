@@ -81,8 +81,8 @@ def users_of(one, scale):
         others are missing, "" if none is.
     """
     several = one.several
-    llr = _llrs(one, scale)
-    reader = _BlockReader(llr, MCS[several.sig_b_mcs][1])
+    llr = signal_llrs(one, scale, several.num_symbols, several.sig_b_mcs, several.sig_b_dcm)
+    reader = BlockReader(llr, MCS[several.sig_b_mcs][1])
     if several.compressed:
         places, units = [((WHOLE[20], 0), several.count)], None
     else:
@@ -130,7 +130,7 @@ def _pattern(rate):
     return np.array(PUNCTURING[rate], bool)
 
 
-class _BlockReader:
+class BlockReader:
     """Decode the blocks of a content channel, one after another.
 
     Args:
@@ -171,12 +171,18 @@ def _code():
     return ConvolutionalCode("1/2")
 
 
-def _llrs(one, scale):
-    """Return the LLRs of the coded bits of the HE-SIG-B in the order of the code."""
-    several = one.several
-    count, fft = several.num_symbols, carriers.FFT_20 * scale
+def signal_llrs(one, scale, count, mcs, dcm):
+    """Return the LLRs of the coded bits of an HE-SIG-B or EHT-SIG in the order of the code.
+
+    Args:
+        one: :class:`synchroniser.FoundFrame`.
+        scale: sample rate over 20 MS/s.
+        count: number of symbols of the field.
+        mcs, dcm: its modulation.
+    """
+    fft = carriers.FFT_20 * scale
     used = carriers.high_throughput(20)
-    first_symbol = 2 + several.common.num_signal_symbols
+    first_symbol = 4    # behind L-SIG, RL-SIG, and HE-SIG-A or U-SIG
     starts = np.concatenate([
         [0, carriers.FFT_20], _L_SIG + training.SYMBOL * np.arange(2),
         _L_SIG + training.SYMBOL * (first_symbol + np.arange(count))])
@@ -189,7 +195,7 @@ def _llrs(one, scale):
     h = np.zeros((len(x), used.used.size), complex)
     h[:, inner] = (x[:, 0] + x[:, 1])[:, inner] / 2 * training.legacy_long_training()
     combined = np.einsum("rk,rtk->tk", h.conj(), x[:, 2:])
-    signs = training.legacy_pilots(0, 2 + several.common.num_signal_symbols + count)
+    signs = training.legacy_pilots(0, first_symbol + count)
     signs = np.concatenate([signs[:2], signs[first_symbol:]])
     phase = np.angle(np.sum(combined[:, used.pilot_index] * signs, axis=1))
     x = x[:, 2:] * np.exp(-1j * phase)[:, None]
@@ -197,19 +203,19 @@ def _llrs(one, scale):
     combined = np.einsum("rk,rtk->tk", h.conj(), x[:, 2:])
     strength = np.maximum(np.sum(np.abs(h)**2, axis=0), 1e-9)
     points = (combined / strength)[:, used.data_index] * SIGNS
-    return _demapped(points, strength[used.data_index], several)
+    return _demapped(points, strength[used.data_index], mcs, dcm)
 
 
-def _demapped(points, strength, several):
+def _demapped(points, strength, mcs, dcm):
     """Return LLRs in the order of the code from points (symbols, 52) of a strength (52,)."""
-    layer = constellations.get(MCS[several.sig_b_mcs][0])
+    layer = constellations.get(MCS[mcs][0])
     m = layer.bits_per_symbol
     distance = np.abs(points[..., None] - layer.points)**2 * strength[:, None]
     labels = np.arange(len(layer.points))
     llr = np.stack([
         distance[..., labels >> (m - 1 - b) & 1 == 0].min(axis=-1)
         - distance[..., labels >> (m - 1 - b) & 1 == 1].min(axis=-1) for b in range(m)], axis=-1)
-    if several.sig_b_dcm:
+    if dcm:
         size = CARRIERS // 2
         place, sign = dual_carriers(size, m)
         llr = llr[:, :size] + llr[:, size:][..., place] * sign

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _core
 from . import carriers, signal_fields, training
+from .eht_signal import OneUser, parse_u_sig
 from .fields import fields_of, format_values
 from .formats import FrameFormat, NonHT, Unsupported
 from .he_trigger import Answer
@@ -56,18 +57,18 @@ class Announced(NamedTuple):
         fields: dictionary of the fields that were read if ``format`` is None, with keys of
             ``ReceivedFrame.as_json``.
         several: ``he_users.SeveralUsers`` of an HE MU frame, ``he_trigger.Answer`` of an HE TB
-            frame of unknown format; None for all others.
+            frame of unknown format, ``eht_signal.OneUser`` of an EHT MU frame; None for all others.
     """
 
     format: FrameFormat | None
     problem: str
     num_samples: int
     fields: dict
-    several: SeveralUsers | Answer | None = None
+    several: SeveralUsers | Answer | OneUser | None = None
 
 
 class HeaderReader:
-    """Read L-SIG, HT-SIG, VHT-SIG-A and HE-SIG-A.
+    """Read L-SIG, HT-SIG, VHT-SIG-A, HE-SIG-A and U-SIG.
 
     Source: IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3, and 802.11ax-2021 §27.3.11.7.
 
@@ -135,7 +136,7 @@ def announced(kind, fields, bandwidth, trigger=None):
     Args:
         kind: sum of ``_core.wifi.signal_kinds``.
         fields: bytes, one for each bit: 24 of the L-SIG and 48 of the HT-SIG or VHT-SIG-A, or 46
-            of the HE-SIG-A.
+            of the HE-SIG-A or U-SIG.
         bandwidth: bandwidth of the preamble in MHz.
         trigger: ``he_trigger.Trigger`` of HE TB frames; None if unknown.
     """
@@ -163,7 +164,7 @@ def _legacy(kind, l_sig, signal, bandwidth, trigger):
     if kind & _KINDS["repeated"]:
         # HE-SIG-A follows, or U-SIG: 802.11ax and 802.11be differ in the length modulo 3.
         if l_sig.length % 3 == 0:
-            return Announced(None, "802.11be (EHT) frame", _PREAMBLE + l_sig.duration, {})
+            return _extremely_high_throughput(kind, signal, l_sig, bandwidth)
         return _high_efficiency(kind, signal, l_sig, bandwidth, trigger)
     found = NonHT(l_sig.rate, l_sig.length, bandwidth)
     return Announced(found, "", found.num_samples, {})
@@ -221,6 +222,21 @@ def _several_users(bits, l_sig, bandwidth):
     if f.bandwidth_mhz != bandwidth:
         return Announced(None, _part_of(f, bandwidth), length, told)
     return Announced(None, "HE MU frame without a user that can be decoded", length, told, several)
+
+
+def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
+    """Return the fields of an EHT frame, whose EHT-SIG is read later."""
+    length = _PREAMBLE + l_sig.duration
+    if not kind & _KINDS["he_signal"] or not signal_fields.he_sig_a_crc_holds(bits):
+        return Announced(None, "802.11be (EHT) frame", length, {})
+    try:
+        user, told = parse_u_sig(bits, l_sig)
+    except Unsupported as error:
+        return Announced(None, str(error), length, error.announced)
+    if bandwidth > 20:
+        problem = f"signal field announces 20 MHz, but the preamble has {bandwidth} MHz"
+        return Announced(None, problem, length, told)
+    return Announced(None, "EHT MU frame", length, told, user)
 
 
 def _greenfield(bits, bandwidth):

@@ -385,7 +385,7 @@ def he_duration(f, duration, pe_disambiguity):
     symbols = room // f.symbol - pe_disambiguity
     if symbols < 1 or symbols % f.symbols_per_code_block:
         raise SignalError("HE-SIG-A and L-SIG disagree about the length")
-    return symbols, min(16, 4 * ((room - symbols * f.symbol) // 80))
+    return symbols, min(f.EXTENSIONS_US[-1], 4 * ((room - symbols * f.symbol) // 80))
 
 
 @lru_cache

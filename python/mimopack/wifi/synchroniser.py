@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from ..checks import choice, integer, positive, rate_choice
 from . import carriers, training
+from .eht_signal import OneUser, with_format
 from .formats import FrameFormat, NonHT
 from .frame import TRUNCATED
 from .he_trigger import Answer, trigger_of
@@ -69,7 +70,8 @@ class FoundFrame:
         samples: complex64 (num_rx, n) as received; may be a view of a larger array.
         first: position in the stream of the first of these samples.
         truncated: whether the stream ended before the frame did.
-        several: what the HE-SIG-A of an HE MU or HE TB frame says, see :class:`headers.Announced`.
+        several: what the signal fields of an HE MU, HE TB or EHT MU frame say, see
+            :class:`headers.Announced`.
         signal_fields: what ``several`` was made of: the first argument of ``headers.announced`` as
             a byte, and its second; empty without ``several``.
     """
@@ -89,7 +91,7 @@ class FoundFrame:
     samples: np.ndarray | None = None
     first: int = 0
     truncated: bool = False
-    several: SeveralUsers | Answer | None = None
+    several: SeveralUsers | Answer | OneUser | None = None
     signal_fields: bytes = b""
 
     @property
@@ -361,6 +363,8 @@ class Synchroniser:
             frame.truncated = frame.end > end + margin
             if end + margin < frame.window + self._reader.samples_without_he:
                 _forget_signal(frame)
+            if isinstance(frame.several, OneUser) and not frame.truncated:
+                frame = with_format(frame, self.scale)
             found.append(frame)
         return found
 

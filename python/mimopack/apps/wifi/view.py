@@ -26,7 +26,8 @@ _BUSY = 0.1    # maximum share of the time spent on drawing
 _COMPARED = 10    # number of frames to average the loss over
 _LOSS_SCALE = 10.0    # loss in dB at a full bar
 _NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "he-su": "HE SU",
-          "he-er-su": "HE ER SU", "he-mu": "HE MU", "he-tb": "HE TB", "unknown": "unknown"}
+          "he-er-su": "HE ER SU", "he-mu": "HE MU", "he-tb": "HE TB", "eht-mu": "EHT MU",
+          "eht-tb": "EHT TB", "unknown": "unknown"}
 
 
 class View:

@@ -3,10 +3,11 @@
 """Frame formats, one module each. These modules hold everything that depends on the format."""
 
 from .base import FrameFormat, Unsupported
+from .eht import EHT
 from .he import HE
 from .he_mu import HEMU
 from .ht import HT
 from .non_ht import NonHT
 from .vht import VHT
 
-__all__ = ["HE", "HEMU", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]
+__all__ = ["EHT", "HE", "HEMU", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]

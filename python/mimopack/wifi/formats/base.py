@@ -59,15 +59,17 @@ class FrameFormat:
     short training field. Multiply durations and positions by 2 at 40 MS/s, and by 4 at 80 MS/s.
 
     Attributes of every format:
-        name: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu" or "he-tb".
+        name: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
         bandwidth_mhz: bandwidth of the channel in MHz: 20, 40, 80 or 160; 20 also for the narrow
             channels of 802.11p.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s.
         num_streams: N_SS, number of spatial streams.
         num_space_time_streams: N_STS, number of space-time streams.
         stbc: N_STS - N_SS; 0 without a space-time block code.
-        density: number of subcarriers of data symbols in 312.5 kHz: 4 in HE frames, else 1.
-        ru_name: name of the resource unit of an HE frame, as in reports; None for other formats.
+        density: number of subcarriers of data symbols in 312.5 kHz: 4 in HE and EHT frames, else
+            1.
+        ru_name: name of the resource unit of an HE or EHT frame, as in reports; None for
+            other formats.
         ltf_guard: guard interval of long training fields behind the L-LTF.
         dcm: whether each point is sent on two subcarriers (dual carrier modulation); None except
             for HE.
@@ -81,6 +83,7 @@ class FrameFormat:
         length: length of the PSDU in bytes.
         num_symbols: number of OFDM data symbols.
         aggregated: whether the PSDU is an A-MPDU.
+        scrambler: number of bits of the scrambler's state: 11 in EHT frames, else 7.
         greenfield: whether the preamble has no non-HT part.
         smoothing: whether channel estimation may smooth over neighbouring subcarriers.
         plan: :class:`carriers.CarrierPlan` of the data symbols.
@@ -100,6 +103,7 @@ class FrameFormat:
     ltf_guard = training.GUARD
     coding = "bcc"
     aggregated = False
+    scrambler = 7
     greenfield = False
     smoothing = True
     training_start = None
@@ -257,7 +261,8 @@ class FrameFormat:
             codewords = (matching.code.num_bits, matching.num_codewords, matching.num_shortened,
                          matching.num_punctured, matching.num_repeated)
         return (self.num_symbols, self.num_scrambled, self.tail_position, self.length,
-                self.aggregated, min(self.last_coded_bits, self.sent_coded_bits), codewords)
+                self.aggregated, min(self.last_coded_bits, self.sent_coded_bits), codewords,
+                self.scrambler)
 
     def describe(self):
         """Return a short description, such as "HT MCS 5, 20 MHz"."""

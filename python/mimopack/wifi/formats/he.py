@@ -18,11 +18,12 @@ HE_MCS = (*MCS, ("wlan_qam1024", "3/4"), ("wlan_qam1024", "5/6"))
 DCM_MCS = (0, 1, 3, 4)
 # Guard intervals in samples at 20 MS/s.
 GUARDS = {0.8: 16, 1.6: 32, 3.2: 64}
-# {format: allowed (HE-LTF size, guard interval), in the order of their field in HE-SIG-A}
+# {format: allowed (LTF size, guard interval), in the order of their field in HE-SIG-A or EHT-SIG}
 TRAINING = {"he-su": ((1, 0.8), (2, 0.8), (2, 1.6), (4, 3.2), (4, 0.8)),
             "he-er-su": ((1, 0.8), (2, 0.8), (2, 1.6), (4, 3.2), (4, 0.8)),
             "he-mu": ((4, 0.8), (2, 0.8), (2, 1.6), (4, 3.2)),
-            "he-tb": ((1, 1.6), (2, 1.6), (4, 3.2))}
+            "he-tb": ((1, 1.6), (2, 1.6), (4, 3.2)),
+            "eht-mu": ((2, 0.8), (2, 1.6), (4, 0.8), (4, 3.2))}
 NAMES = ("he-su", "he-er-su", "he-mu", "he-tb")
 NO_TXOP = 127    # field TXOP without information about the duration
 # Samples at 20 MS/s before and after the signal fields.
@@ -118,12 +119,16 @@ class HE(FrameFormat):
     aggregated = True
     short_gi = None
     density = 4
+    # What EHT frames have more of; None in the table of MCSs stands for one that is not supported.
+    NAMES = NAMES
+    MCS = HE_MCS
+    EXTENSIONS_US = (0, 4, 8, 12, 16)
 
     def __post_init__(self):
-        choice("name", self.name, NAMES)
+        choice("name", self.name, self.NAMES)
         integer("mcs", self.mcs, 0, 15)
-        if self.mcs >= len(HE_MCS):
-            raise Unsupported(f"HE MCS {self.mcs} (reserved)")
+        if self.mcs >= len(self.MCS) or self.MCS[self.mcs] is None:
+            raise Unsupported(f"{self.name.partition('-')[0].upper()} MCS {self.mcs} (reserved)")
         integer("num_symbols", self.num_symbols, 1, MAX_SYMBOLS)
         integer("num_streams", self.num_streams, 1, 8)
         integer_choice("bandwidth_mhz", self.bandwidth_mhz, he_tables.BANDWIDTHS)
@@ -137,7 +142,7 @@ class HE(FrameFormat):
             flag(name, getattr(self, name))
         integer_choice("midamble", self.midamble, (0, 10, 20))
         integer("pre_fec_padding", self.pre_fec_padding, 1, 4)
-        integer_choice("packet_extension_us", self.packet_extension_us, (0, 4, 8, 12, 16))
+        integer_choice("packet_extension_us", self.packet_extension_us, self.EXTENSIONS_US)
         for name, most in (("bss_color", 63), ("txop", 127), ("spatial_reuse", 15),
                            ("first_stream", 7)):
             integer(name, getattr(self, name), 0, most)
@@ -145,6 +150,7 @@ class HE(FrameFormat):
             integer("sta_id", self.sta_id, 0, 2047)
         self._check_ru()
         self._check_combination()
+        self._check_training()
 
     def _check_ru(self):
         whole = he_tables.WHOLE[self.bandwidth_mhz]
@@ -154,15 +160,14 @@ class HE(FrameFormat):
         integer_choice("ru", size, [size for size in he_tables.RU_SIZES if size <= whole])
         integer("ru", index, 1, he_tables.num_rus(self.bandwidth_mhz, size))
         object.__setattr__(self, "ru", RU(size, index))
-        if self.name == "he-su" and size != whole:
-            raise ValueError(f"ru: got {size}, an HE SU frame of {self.bandwidth_mhz} MHz has "
-                             f"{whole} tones")
+        if self.name in ("he-su", "eht-mu") and size != whole:
+            raise ValueError(f"ru: got {size}, a frame for one user has {whole} tones in "
+                             f"{self.bandwidth_mhz} MHz")
         if self.name == "he-er-su" and self.ru not in ((242, 1), (106, 2)):
             raise ValueError(f"ru: got {tuple(self.ru)}, an HE ER SU frame has (242, 1) or "
                              "(106, 2)")
 
     def _check_combination(self):
-        streams = self.num_space_time_streams
         if self.num_streams > 4:
             raise Unsupported(f"{self.num_streams} spatial streams")
         if self.stbc and self.num_streams > 1:
@@ -186,6 +191,9 @@ class HE(FrameFormat):
             raise ValueError(f"num_symbols: got {self.num_symbols}, must be even with STBC")
         if self.masked_ltf and self.name != "he-tb":
             raise ValueError(f"masked_ltf: got True, only HE TB frames have it, not {self.name}")
+
+    def _check_training(self):
+        streams = self.num_space_time_streams
         if self.ltf_count is not None:
             integer_choice("ltf_count", self.ltf_count, (1, 2, 4, 6, 8))
         if self.ru_streams is not None:
@@ -201,7 +209,8 @@ class HE(FrameFormat):
         Args:
             mcs, num_streams, fields: see the class.
             apep_length: length of the A-MPDU before padding in bytes.
-            nominal_padding_us: nominal packet padding that the receiver needs, 0, 8 or 16 us.
+            nominal_padding_us: nominal packet padding that the receiver needs, 0, 8 or 16 us; in
+                EHT frames also 20 us.
 
         Raises:
             Unsupported, ValueError: as for the class.
@@ -215,7 +224,8 @@ class HE(FrameFormat):
         if extra:
             symbols, padding = with_extra_segment(symbols, padding, probe.symbols_per_code_block)
         return cls(mcs, symbols, num_streams, pre_fec_padding=padding, extra_symbol=extra,
-                   packet_extension_us=packet_extension(padding, nominal_padding_us),
+                   packet_extension_us=packet_extension(padding, nominal_padding_us,
+                                                        cls.EXTENSIONS_US[-1]),
                    apep_length=apep_length, **fields)
 
     def initial_symbols(self, apep_length):
@@ -233,7 +243,7 @@ class HE(FrameFormat):
 
     @property
     def _modulation(self):
-        return HE_MCS[self.mcs]
+        return self.MCS[self.mcs]
 
     @cached_property
     def smoothing(self):
@@ -408,7 +418,7 @@ class HE(FrameFormat):
     @cached_property
     def legacy_length(self):
         """LENGTH field of the L-SIG (27-11). Its remainder modulo 3 tells the format."""
-        m = 1 if self.name in ("he-er-su", "he-mu") else 2
+        m = {"eht-mu": 0, "he-er-su": 1, "he-mu": 1}.get(self.name, 2)
         return -(-(self.num_samples - 400) // 80) * 3 - 3 - m
 
     @cached_property
@@ -460,10 +470,11 @@ def with_extra_segment(symbols, padding, block):
     return (symbols + block, 1) if padding == 4 else (symbols, padding + 1)
 
 
-def packet_extension(padding, nominal_us):
+def packet_extension(padding, nominal_us, most_us=16):
     """Return T_PE in microseconds for a pre-FEC padding factor (Table 27-46).
 
-    ``nominal_us`` is the nominal packet padding, 0, 8 or 16.
+    ``nominal_us`` is the nominal packet padding, 0, 8, 16 or 20, at most ``most_us``.
     """
-    integer_choice("nominal_padding_us", nominal_us, (0, 8, 16))
+    integer_choice("nominal_padding_us", nominal_us, [us for us in (0, 8, 16, 20)
+                                                      if us <= most_us])
     return max(0, nominal_us - 4 * (4 - padding))
