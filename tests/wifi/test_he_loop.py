@@ -13,7 +13,6 @@ from gnuradio.mimopack.wifi import (
     Transmitter,
     he_signal_b,
     he_tables,
-    transmitter,
 )
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_he_oracle import Frame
@@ -244,28 +243,15 @@ def test_layouts_of_allocations():
     assert he_signal_b.allocation(255) is None
 
 
-@pytest.fixture
-def wide(monkeypatch):
-    """Let the transmitter send wide HE frames, with random signs in place of their HE-LTFs."""
-    rng = np.random.default_rng(8)
-    for bandwidth, ltf in product((40, 80, 160), (1, 2, 4)):
-        edge = {40: 244, 80: 500, 160: 1012}[bandwidth]
-        used = he_tables.plan(bandwidth, (he_tables.WHOLE[bandwidth], 1)).used
-        text = np.full(2 * edge + 1, "0")
-        text[used[used % (4 // ltf) == 0] + edge] = "+"
-        text[rng.permutation(np.flatnonzero(text == "+"))[:edge // ltf]] = "-"
-        monkeypatch.setitem(he_tables.LTF, (bandwidth, ltf), "".join(text))
-    monkeypatch.setattr(transmitter, "SAMPLE_RATES", (20e6, 40e6, 80e6, 160e6))
-    he_tables.long_training.cache_clear()
-    yield
-    he_tables.long_training.cache_clear()
-
-
 @pytest.mark.parametrize("bandwidth", [40, 80, 160])
-@pytest.mark.parametrize("mcs, streams, dcm", [(0, 1, False), (11, 2, False), (4, 1, True)])
-def test_all_but_the_training_of_wide_he_su_frames(wide, bandwidth, mcs, streams, dcm):
-    f = HE.of_length(mcs, 900, streams, bandwidth_mhz=bandwidth, coding="ldpc", dcm=dcm, stbc=0)
-    loop(f)
+@pytest.mark.parametrize("ltf, gi_us", SU)
+@pytest.mark.parametrize("mcs, streams, dcm", [
+    (0, 1, False), (11, 2, False), (4, 1, True), (7, 4, False)])
+def test_wide_he_su(bandwidth, ltf, gi_us, mcs, streams, dcm):
+    if dcm and (ltf, gi_us) == (4, 0.8):
+        return
+    loop(HE.of_length(mcs, 900, streams, bandwidth_mhz=bandwidth, coding="ldpc", dcm=dcm, ltf=ltf,
+                      gi_us=gi_us, nominal_padding_us=16))
 
 
 @pytest.mark.parametrize("bandwidth, rus", [
@@ -274,13 +260,32 @@ def test_all_but_the_training_of_wide_he_su_frames(wide, bandwidth, mcs, streams
     (160, [(996, 2), (484, 1), (26, 19), (242, 3), (26, 37)]),
     (160, [(996, 1), (26, 56), (26, 74)]),
     (160, [(1992, 1), (1992, 1)])])
-def test_all_but_the_training_of_wide_he_mu_frames(wide, bandwidth, rus):
+def test_wide_he_mu(bandwidth, rus):
     users = [{"sta_id": 50 + i, "ru": ru, "mcs": 3 + i, "coding": "ldpc"}
              for i, ru in enumerate(rus)]
     f = HEMU.of_lengths(users, [200] * len(users), 1, bandwidth_mhz=bandwidth)
     found = loop(f, 3)
     assert sorted((user["sta_id"], user["ru"], user["mcs"]) for user in found.fields["users"]) == [
         (user.sta_id, user.ru, user.mcs) for user in f.users]
+
+
+@pytest.mark.parametrize("bandwidth, rus", [
+    (40, [(242, 1), (106, 4)]), (80, [(484, 2), (26, 19), (106, 1)]),
+    (160, [(996, 1), (242, 5), (52, 29)]), (160, [(1992, 1)])])
+@pytest.mark.parametrize("ltf, gi_us", TRAINING["he-tb"])
+def test_wide_he_tb(bandwidth, rus, ltf, gi_us):
+    rng = np.random.default_rng(4)
+    common = {"gi_us": gi_us, "ltf": ltf, "stbc": 0, "midamble": 0, "pre_fec_padding": 2,
+              "ltf_count": 1, "extra_symbol": False, "masked_ltf": False}
+    formats = [HE(i + 2, 4, bandwidth_mhz=bandwidth, ru=ru, name="he-tb", coding="ldpc", **common)
+               for i, ru in enumerate(rus)]
+    frames = [sent(f, 1, 20 + i, rng) for i, f in enumerate(formats)]
+    trigger = [{"ru": f.ru, "mcs": f.mcs, "coding": f.coding, "dcm": f.dcm, "num_streams": 1,
+                "first_stream": 0} for f in formats]
+    found = Frame(sum(through(samples, 2, rng) for samples, _ in frames), trigger,
+                  common | {"pe_disambiguity": formats[0].pe_disambiguity},
+                  bandwidth_mhz=bandwidth)
+    assert found.psdus == [psdu for _, (psdu,) in frames]
 
 
 def receive(f, samples, psdu, sample_rate=20e6):

@@ -10,7 +10,7 @@ import pmt
 from .. import wifi
 from .._runtime import to_python
 from ..checks import choice, flag, integer, number
-from ..wifi import carriers, mac
+from ..wifi import he_tables, mac
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
@@ -93,11 +93,11 @@ class wifi_transmitter(Controlled, message_source):
             0..11 (HE).
         num_streams: number of spatial streams of VHT and HE, 1..4; in the other formats, the MCS
             determines it.
-        bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates. HE frames have
-            20 MHz.
+        bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates; 40, 80 or 160
+            for HE.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
-        sample_rate: 20e6, 40e6 or 80e6, in samples per second.
+        sample_rate: 20e6, 40e6, 80e6 or 160e6, in samples per second.
         centre: subcarrier index of the channel's centre in the band of the samples, see
             ``wifi.Transmitter``.
         fcs: "append" if MPDUs come without their FCS, "included" if they come with it.
@@ -137,7 +137,7 @@ class wifi_transmitter(Controlled, message_source):
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
             "num_streams": integer("num_streams", num_streams, 1, 4),
-            "bandwidth_mhz": choice("bandwidth_mhz", bandwidth_mhz, carriers.BANDWIDTHS),
+            "bandwidth_mhz": choice("bandwidth_mhz", bandwidth_mhz, he_tables.BANDWIDTHS),
             "short_gi": flag("short_gi", short_gi),
             "coding": choice("coding", coding, ("bcc", "ldpc")), "stbc": stbc,
             "aggregated": flag("aggregated", aggregated),

@@ -12,7 +12,7 @@ from .points import known_points
 
 MAX_ANTENNAS = 8
 # Sample rates in samples per second.
-SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
+SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in he_tables.BANDWIDTHS)
 # Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
 _OUTER = (-1, -1, -1, 1)
 # Amplitude of the non-HT training fields of HE frames, epsilon of §27.3.11.3: a subcarrier has the
@@ -38,17 +38,17 @@ class Transmitter:
     Args:
         num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
             RU of an HE MU frame have up to eight together.
-        sample_rate: 20e6, 40e6 or 80e6 samples per second. Frames of narrower channels lie at
-            ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
+        sample_rate: 20e6, 40e6, 80e6 or 160e6 (HE) samples per second. Frames of narrower channels
+            lie at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
             a 20 MHz channel in the lower half of 40 MHz.
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
             (num_tx, N_STS) for the same matrix at all subcarriers, or (subcarriers, num_tx, N_STS)
             for one matrix per subcarrier of the frame's LTFs, ascending: 56, 114 or 242 subcarriers
-            at 20, 40 or 80 MHz, and 242 in HE frames of 20 MHz. None sends each space-time stream
-            from its own antenna. Non-HT frames do not use the mapping. With one matrix per
-            subcarrier, the format should have ``smoothing=False`` (HT) or ``beamformed=True`` (VHT,
-            HE).
+            at 20, 40 or 80 MHz, and in HE frames 242, 484, 996 or 1992 at 20 to 160 MHz. None sends
+            each space-time stream from its own antenna. Non-HT frames do not use the mapping. With
+            one matrix per subcarrier, the format should have ``smoothing=False`` (HT) or
+            ``beamformed=True`` (VHT, HE).
 
     Raises:
         ValueError: an argument is not as above.
@@ -70,10 +70,10 @@ class Transmitter:
         except (TypeError, ValueError):
             raise ValueError("mapping: got an unsupported type, must be an array of complex "
                              "numbers or None") from None
-        bandwidths = [bandwidth for bandwidth in carriers.BANDWIDTHS if bandwidth <= self._mhz]
-        sizes = sorted({carriers.high_throughput(bandwidth).used.size for bandwidth in bandwidths}
-                       | {he_tables.WHOLE[bandwidth] for bandwidth, _ in he_tables.LTF
-                          if bandwidth in bandwidths})
+        sizes = sorted({carriers.high_throughput(bandwidth).used.size
+                        for bandwidth in carriers.BANDWIDTHS if bandwidth <= self._mhz}
+                       | {size for bandwidth, size in he_tables.WHOLE.items()
+                          if bandwidth <= self._mhz})
         if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx
                 or not 1 <= matrix.shape[-1] <= self.num_tx
                 or matrix.shape[:-2] not in ((), *((size,) for size in sizes))):
@@ -103,9 +103,6 @@ class Transmitter:
         if f.bandwidth_mhz // 2 + abs(self.centre) * 5 // 16 > self._mhz // 2:
             raise ValueError(f"centre: got {self.centre}, a frame of {f.bandwidth_mhz} MHz there "
                              f"does not fit into samples at {self._mhz} MS/s")
-        if isinstance(f, (HE, HEMU)) and (f.bandwidth_mhz, f.users[0].ltf) not in he_tables.LTF:
-            raise ValueError(f"frame_format: got {f.describe()}: HE-LTFs of {f.bandwidth_mhz} MHz "
-                             "are not supported")
         streams = f.num_space_time_streams
         if streams > num_tx:
             raise ValueError(f"num_tx: got {num_tx}, the frame has {streams} space-time streams")
