@@ -31,10 +31,11 @@ def he(mcs, **fields):
     return lambda n: HE.of_length(mcs, n, **fields)
 
 
-def received(frames, num_rx=1, snr_db=45.0, detector="nway", **options):
+def received(frames, num_rx=1, snr_db=45.0, detector="nway", sample_rate=20e6, **options):
     """Return (received frames, sent frames)."""
-    samples, sent = air(frames, num_rx, snr_db=snr_db, cfo_hz=61e3, **options)
-    receiver = Receiver(num_rx, detector=detector)
+    samples, sent = air(frames, num_rx, snr_db=snr_db, cfo_hz=61e3, sample_rate=sample_rate,
+                        **options)
+    receiver = Receiver(num_rx, sample_rate, detector=detector)
     return receiver.process(samples) + receiver.finish(), sent
 
 
@@ -45,12 +46,13 @@ def check(found, sent):
         assert got.problem == ""
         assert got.psdu[:len(want.psdu)] == want.psdu and len(got.psdu) == asked.length
         assert [mpdu.data for mpdu in got.mpdus] == want.mpdus
-        assert abs(got.start - want.start) <= 8
+        assert abs(got.start - want.start) <= 8 * got.sample_rate / 20e6
         for name in ("name", "mcs", "num_streams", "stbc", "gi_us", "ltf", "coding", "dcm", "ru",
                      "midamble", "num_symbols", "pre_fec_padding", "bss_color", "uplink", "txop",
                      "spatial_reuse", "length"):
             assert getattr(f, name) == getattr(asked, name), name
-        assert abs(got.num_samples - asked.num_samples) < 80    # the L-SIG counts in 4 us
+        scale = got.sample_rate / 20e6
+        assert abs(got.num_samples - scale * asked.num_samples) < 80 * scale    # L-SIG: 4 us
         assert got.cfo_hz == pytest.approx(61e3, abs=600)
 
 
@@ -88,6 +90,21 @@ def test_several_streams(streams):
                   (TRAINING[mcs % 5], {"dcm": True} if streams == 2 and mcs in (0, 1, 3) else
                    {"midamble": 10} if mcs % 4 == 2 else {})]]
     check(*received(frames, 4))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, sample_rate", [(40, 40e6), (40, 80e6), (80, 80e6)])
+def test_wide_he_su(bandwidth, sample_rate):
+    """All HE-LTFs, codes of wide RUs, DCM, STBC and midambles, also in a part of the band."""
+    frames = [(he(mcs, bandwidth_mhz=bandwidth, coding="ldpc", ltf=ltf, gi_us=gi_us, **options),
+               MPDUS)
+              for (ltf, gi_us), mcs, options in zip(
+                  TRAINING * 2, (0, 4, 11, 9, 5, 3, 7, 1, 8, 10),
+                  ({}, {"dcm": True}, {"num_streams": 2}, {"stbc": 1}, {"num_streams": 2},
+                   {"dcm": True, "num_streams": 2}, {"num_streams": 3}, {"midamble": 10}, {}, {}),
+                  strict=True)]
+    check(*received(frames, 4, channel=lambda *shape: multipath(*shape, num_taps=4, spread=0.7),
+                    sample_rate=sample_rate))
 
 
 def test_streams_through_several_paths():
@@ -199,7 +216,8 @@ def test_report():
 
 
 @pytest.mark.parametrize("bits, problem", [
-    ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"), ({19: 1}, "HE in 40 MHz"),
+    ({}, ""), ({3: 1, 4: 1, 5: 1, 6: 1}, "HE MCS 15 (reserved)"),
+    ({19: 1, 33: 1}, "the samples hold only 20 MHz of a 40 MHz frame"),
     ({25: 1}, "5 spatial streams"),
     ({0: 0}, "HE TB frame, and no Trigger frame is known that asked for it")])
 def test_signal_field_of_others(bits, problem):

@@ -298,8 +298,6 @@ def parse_he_sig_a(bits, l_sig, extended):
     with _announcing(name, told | {"doppler": doppler}):
         if extended and width > 1:
             raise Unsupported("HE ER SU with a reserved bandwidth")
-        if told["bandwidth_mhz"] > 20:
-            raise Unsupported(f"HE in {told['bandwidth_mhz']} MHz")
         found = HE(
             num_symbols=2, name=name, ru=RU(106, 2) if extended and width else None,
             pre_fec_padding=_number(bits[37:39]) or 4, beamformed=bool(bits[36]),
