@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from gnuradio.mimopack.wifi.csi import CsiRecord, CsiWriter, read_csi
-from gnuradio.mimopack.wifi.formats import HT, VHT, NonHT
+from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
 from gnuradio.mimopack.wifi.frame import ChannelState
 from limits import small_files
 from wifi_frames import mpdu_bytes, received
@@ -77,6 +77,24 @@ def test_what_is_written_comes_back(tmp_path, name):
     assert (narrow.bandwidth_mhz, narrow.sequence_number, narrow.source) == (10.0, -1, "")
     assert math.isnan(narrow.frequency) and math.isnan(unknown.snr_db)
     assert (unknown.format, unknown.mcs, unknown.num_streams, unknown.length) == ("", -1, 0, -1)
+
+
+@BOTH
+def test_each_user_of_a_frame_has_a_record(tmp_path, name):
+    shared = {"num_symbols": 10, "name": "he-mu", "num_sig_b": 3}
+    users = [with_channel(HE(1, ru=(106, 1), sta_id=7, **shared)),
+             with_channel(HE(9, ru=(52, 4), sta_id=2000, coding="ldpc", **shared),
+                          [mpdu_bytes(4)])]
+    with CsiWriter(tmp_path / name) as writer:
+        assert writer.write(replace(users[0], users=tuple(users)))
+        assert writer.write(with_channel(NonHT(54, 68)))
+    assert writer.frames == 3
+    one, other, plain = read_csi(tmp_path / name)
+    assert (one.ru, one.sta_id, one.mcs) == ("106 index 1", 7, 1)
+    assert (other.ru, other.sta_id, other.sequence_number) == ("52 index 4", 2000, 4)
+    np.testing.assert_array_equal(other.carriers, users[1].format.plan.data)
+    np.testing.assert_array_equal(other.matrices, users[1].channel.matrices)
+    assert (plain.ru, plain.sta_id) == ("", -1)
 
 
 @pytest.mark.parametrize("name", ["plain.npz", "frames.csi", "frames"])

@@ -35,10 +35,11 @@ class _Record:
     """The channel state of a frame, and the facts that identify the frame.
 
     Attributes:
-        start, time, frequency, format, mcs, num_streams, bandwidth_mhz, length, snr_db, cfo_hz,
-        fcs_ok: as in the JSON of ``mimopack wifi``, see ``wifi.fields.FIELDS``. An unknown
+        start, time, frequency, format, mcs, num_streams, bandwidth_mhz, ru, sta_id, length, snr_db,
+        cfo_hz, fcs_ok: as in the JSON of ``mimopack wifi``, see ``wifi.fields.FIELDS``. An unknown
             frequency is nan. For an unknown format, format is "", mcs and length are -1, and
             num_streams and bandwidth_mhz are 0. The mcs of a non-HT frame is its rate at 20 MHz.
+            Only HE frames have a ru, which is "" for others. An unknown sta_id is -1.
         level_dbfs: float64 (num_rx,), mean power of the preamble in dBFS. 0 dBFS is the power of a
             constant signal of magnitude 1.
         noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the unit of
@@ -49,7 +50,7 @@ class _Record:
         sequence_number: sequence number of the same MPDU, -1 if there is none.
         carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
             the centre of the frame's channel in carrier spacings. The carrier spacing is 312.5 kHz,
-            or half or a quarter of that in a 10 or 5 MHz channel.
+            or half or a quarter of that in a 10 or 5 MHz channel; in HE frames it is 78.125 kHz.
         matrices: complex64 (n, num_rx, N_STS), H_k in Y_k = H_k X_k with E|X|^2 = 1 per space-time
             stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
@@ -104,9 +105,9 @@ class CsiWriter:
 
     Both formats hold the same arrays. F is the number of frames:
 
-        start, time, frequency, format, mcs, num_streams, bandwidth_mhz, length, snr_db, cfo_hz,
-        source, destination, transmitter, sequence_number, fcs_ok: (F,), see :class:`CsiRecord`;
-            text is stored as ASCII bytes.
+        start, time, frequency, format, mcs, num_streams, bandwidth_mhz, ru, sta_id, length, snr_db,
+        cfo_hz, source, destination, transmitter, sequence_number, fcs_ok: (F,), see
+            :class:`CsiRecord`; text is stored as ASCII bytes.
         level_dbfs, noise: (F, num_rx).
         csi: complex64, the concatenated matrices of all frames, each (n, num_rx, N_STS) in C order
             with n subcarriers.
@@ -125,7 +126,7 @@ class CsiWriter:
         path: path of the file.
 
     Attributes:
-        frames: number of frames written.
+        frames: number of frames written; each user of a frame counts as one.
         skipped: number of frames without a channel state, which are not written.
 
     Raises:
@@ -150,6 +151,8 @@ class CsiWriter:
     def write(self, frame):
         """Write a frame if it has a channel state; return whether it has one.
 
+        A frame of several users has a record for each user, with the carriers of the user.
+
         Args:
             frame: :class:`frame.ReceivedFrame`. All frames of a file must have the same number of
                 antennas.
@@ -162,10 +165,13 @@ class CsiWriter:
             raise ValueError(f"frame: got {type(frame).__name__}, must be a ReceivedFrame")
         if self._spool is None:
             raise ValueError(f"{self._path}: writing has ended")
-        if frame.channel is None:
-            self.skipped += 1
-            return False
-        record = CsiRecord.from_frame(frame)
+        parts = [part for part in frame.parts if part.channel is not None]
+        self.skipped += not parts
+        for part in parts:
+            self._add(CsiRecord.from_frame(part))
+        return bool(parts)
+
+    def _add(self, record):
         num_rx = record.matrices.shape[1]
         if len(record.level_dbfs) != num_rx or len(record.noise) != num_rx:
             raise ValueError(f"frame: got {len(record.level_dbfs)} levels and {len(record.noise)} "

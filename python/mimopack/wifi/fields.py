@@ -127,8 +127,8 @@ FIELDS = (
     Field("ltf", int, "size of the LTFs: 1, 2 or 4; null except for HE, EHT",
           "report pdu annotation announced", of="format", formats=_NEW, least=1, most=4),
     Field("ru", str, "resource unit: number of its subcarriers, and where it lies unless it fills "
-          "the channel; null except for HE, EHT", "report pdu annotation announced user",
-          of="format", formats=_NEW),
+          "the channel; null except for HE, EHT", "report pdu csi annotation announced user",
+          of="format", column=("S16", ""), formats=_NEW),
     Field("dcm", bool, "whether each point is sent twice (dual carrier modulation); null except "
           "for HE, EHT", "report pdu annotation announced user", of="format", formats=_NEW),
     Field("midamble", int, "symbols from one midamble to the next, 0 without; null except for HE",
@@ -161,8 +161,8 @@ FIELDS = (
     Field("extra_symbol", bool, "whether LDPC coding added a symbol, or a part of one; only for "
           "VHT, HE and EHT", "pdu", of="format", formats=("vht", *_NEW)),
     Field("sta_id", int, "number of the station that receives this EHT frame or this part of an HE "
-          "MU frame, or that sends this HE TB frame", "pdu user", of="format",
-          formats=("he-mu", "he-tb", "eht-mu"), least=0, most=2047),
+          "MU frame, or that sends this HE TB frame", "pdu csi user", of="format",
+          column=("i4", -1), formats=("he-mu", "he-tb", "eht-mu"), least=0, most=2047),
     Field("num_sig_b", int, "HE-SIG-B or EHT-SIG symbols; only for HE and EHT, 0 without", "pdu",
           of="format", formats=_NEW, least=0, most=400),
     Field("sig_b_mcs", int, "MCS of the HE-SIG-B", "pdu", of="format", formats=("he-mu",),

@@ -181,10 +181,11 @@ class Statistics:
             self._recent.append((frame.start + frame.num_samples, kind, row, levels))
             self._air.add(frame.start, frame.num_samples)
             self._advance(frame.start + frame.num_samples)
-            if frame.channel is not None and self._is_better(frame, self._shown):
-                self._shown = frame
-            if frame.symbols is not None and self._is_better(frame, self._pointed):
-                self._pointed = frame
+            for part in frame.parts:
+                if part.channel is not None and self._is_better(part, self._shown):
+                    self._shown = part
+                if part.symbols is not None and self._is_better(part, self._pointed):
+                    self._pointed = part
 
     def _is_better(self, frame, shown):
         """Return whether to show a frame in place of the one shown."""

@@ -400,3 +400,21 @@ def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monk
                      result.output)
     assert result.output.splitlines()[-1] == "Error: the disk is gone"
     assert len(json.loads((tmp_path / "f.json").read_text())) == 5
+
+
+def test_users_have_lines_and_channel_matrices_of_their_own(tmp_path):
+    users = [{"sta_id": 17, "ru": (106, 1), "mcs": 3}, {"sta_id": 2000, "ru": (106, 2), "mcs": 5}]
+    f, psdus = wifi.pack_users(
+        lambda lengths: wifi.HEMU.of_lengths(users, lengths, bss_color=9),
+        [[data_mpdu(60, i)] for i in range(2)])
+    sent = np.pad(0.1 * wifi.Transmitter(1).frame(f, psdus), ((0, 0), (500, 900)))
+    noise = 0.001 * np.random.default_rng(1).standard_normal(sent.shape)
+    path = recording.write(tmp_path / "he", (sent + noise).astype(np.complex64), 20e6)
+    result = _wifi(path, "--csi", tmp_path / "csi.npz")
+    line, *of_users = [line for line in result.output.splitlines() if "HE MU" in line][:3]
+    assert "HE MU 20 MHz, 2 users" in line and "FCS 2/2 ok" in line
+    for line, station, unit, mcs in zip(of_users, (17, 2000), (1, 2), (3, 5), strict=True):
+        assert re.search(f"station {station} +HE MU MCS {mcs}, 1 stream, 20 MHz, RU 106/{unit}.*"
+                         "BSS colour 9 .*FCS ok", line), line
+    assert [(one.ru, one.sta_id) for one in read_csi(tmp_path / "csi.npz")] == [
+        ("106 index 1", 17), ("106 index 2", 2000)]

@@ -37,11 +37,12 @@ class Gallery:
         if len(self._moments) >= _MOMENTS:
             self._moments = self._moments[::2]
             self._stride *= 2
-        if frame.symbols is None or frame.channel is None or not frame.fcs_ok:
-            return
-        streams = frame.format.num_streams
-        if streams not in self._frames or _quality(frame) > _quality(self._frames[streams]):
-            self._frames[streams] = frame
+        for part in frame.parts:
+            if part.symbols is None or part.channel is None or not part.fcs_ok:
+                continue
+            streams = part.format.num_streams
+            if streams not in self._frames or _quality(part) > _quality(self._frames[streams]):
+                self._frames[streams] = part
 
     def best(self):
         """Return the best frames, those with the most streams first."""

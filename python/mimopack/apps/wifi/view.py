@@ -200,6 +200,14 @@ def _kind(kind):
     return f"{_NAMES[name]} MCS {mcs}" + ("" if name == "ht" else f" x{streams}")
 
 
+def _user(frame):
+    """Return which user of a frame this is: its resource unit, and its station if known."""
+    f = frame.format
+    unit, station = f.ru_name or "", getattr(f, "sta_id", None)
+    text = f", RU {unit}" if " " in unit else ""
+    return text + (f", station {station}" if station is not None else "")
+
+
 class _Antennas(_Box):
     title = "antennas"
 
@@ -222,7 +230,9 @@ class _Antennas(_Box):
 class _Constellation(_Box):
     def heading(self):
         frame = self.figures.pointed
-        return "constellation" + ("" if frame is None else f": {_kind(kind_of(frame))}")
+        if frame is None:
+            return "constellation"
+        return f"constellation: {_kind(kind_of(frame))}{_user(frame)}"
 
     def lines(self, width, height):
         points = self.figures.points

@@ -35,7 +35,11 @@ def format_words(frame):
     f = frame.format
     if f is None:
         return "format unknown"
+    if len(frame.users) > 1:
+        return f"{f.name.upper().replace('-', ' ')} {f.bandwidth_mhz} MHz, {len(frame.users)} users"
     text = f.describe()
+    if getattr(f, "bss_color", 0):
+        text += f", BSS colour {f.bss_color}"
     if f.num_streams > 1 and "stream" not in text:
         text += f", {f.num_streams} streams"
     if frame.sample_rate_scale < 1:    # 802.11p: the same signal at a lower rate
@@ -101,13 +105,24 @@ def _outcome(frame, style):
 
 
 def frame_line(frame, colours=True, condition=False):
-    """Return a frame's line on a terminal that shows colours or not, and its condition number."""
-    length = "" if frame.format is None else f"{frame.format.length} bytes"
+    """Return a frame's line on a terminal that shows colours or not, and its condition number.
+
+    A frame of several users has a further line for each user.
+    """
+    several = len(frame.users) > 1
+    length = "" if frame.format is None or several else f"{frame.format.length} bytes"
     condition = f"condition {frame.condition_db:5.1f} dB  " if condition else ""
     outcome = _outcome(frame, click.style if colours else _plain)
-    return (f"{1e3 * frame.time:10.3f} ms  sample {frame.start:<9d} {format_words(frame):<33} "
+    line = (f"{1e3 * frame.time:10.3f} ms  sample {frame.start:<9d} {format_words(frame):<33} "
             f"{length:>11}  SNR {frame.snr_db:5.1f} dB  {condition}"
             f"offset {frame.cfo_hz / 1e3:+7.2f} kHz  {outcome}")
+    return "\n".join([line, *(_user_line(user, colours) for user in frame.users if several)])
+
+
+def _user_line(user, colours):
+    outcome = _outcome(user, click.style if colours else _plain)
+    return (f"{'':15}station {user.format.sta_id:<9d} {format_words(user)} "
+            f"{user.format.length:>6} bytes  {outcome}")
 
 
 def _plain(text, fg):
