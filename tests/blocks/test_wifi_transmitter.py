@@ -47,6 +47,22 @@ def test_frames_of_the_block_are_those_of_arrays():
     assert np.array_equal(samples, np.concatenate(wanted, axis=1))
 
 
+def test_eht_frames_of_the_block_are_those_of_arrays():
+    messages = [pdu(MPDU[:-4]), pdu(MPDU[:-4], format="eht-mu", mcs=15),
+                pdu(MPDU[:-4], format="eht-mu", mcs=13, num_streams=2, coding="ldpc", ltf=4,
+                    gi_us=3.2, bss_color=7, txop=3, uplink=True),
+                pdu(MPDU[:-4], format="eht-mu", mcs=14)]
+    source, samples, _ = bursts(messages, num_tx=2, format="he-su", mcs=4, gap=0, backoff_db=0.0,
+                                scrambler_seed=5, clip=False)
+    assert (source.frames(), source.refused()) == (3, 1)
+    transmitter = wifi.Transmitter(2)
+    wanted = [transmitter.mpdu(make, [MPDU], 5)[1] for make in (
+        lambda n: wifi.HE.of_length(4, n), lambda n: wifi.EHT.of_length(15, n),
+        lambda n: wifi.EHT.of_length(13, n, 2, coding="ldpc", ltf=4, gi_us=3.2, bss_color=7,
+                                     txop=3, uplink=True))]
+    assert np.array_equal(samples, np.concatenate(wanted, axis=1))
+
+
 def test_he_frames_of_the_block_are_those_of_arrays():
     messages = [pdu(MPDU[:-4]), pdu(MPDU[:-4], num_streams=2, mcs=9, ltf=4, gi_us=3.2),
                 pdu(MPDU[:-4], coding="ldpc", mcs=11, bss_color=7, txop=3, uplink=True),

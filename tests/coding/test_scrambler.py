@@ -36,6 +36,19 @@ def test_the_service_field_tells_the_seed():
     assert coding.seed_from_service(np.zeros(7, int)) == 0
 
 
+def test_scrambler_of_eht_frames():
+    """x^11 + x^9 + 1 (802.11be-2024 §36.3.13.2): a maximal sequence, and the seed comes back."""
+    for seed in (1, 1300, 2047):
+        sequence = coding.scrambler_sequence(seed, 3 * 2047, 11)
+        assert (sequence[11:] == sequence[:-11] ^ sequence[2:-9]).all()
+        assert sequence[:2047].sum() == 1024
+        assert coding.seed_from_service(sequence, 11) == seed
+    with pytest.raises(ValueError, match="seed: got 2048, allowed are 1 to 2047"):
+        coding.scrambler_sequence(2048, 7, 11)
+    with pytest.raises(ValueError, match="degree: got 9"):
+        coding.scrambler_sequence(1, 7, 9)
+
+
 class TestGoldSequence:
     @pytest.mark.parametrize("length", [0, 1, 30, 100, 5000])
     def test_same_as_the_standard(self, length):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A decoder of HE frames in plain NumPy, to be read against IEEE 802.11ax-2021 clause 27.
 
+It also decodes EHT MU frames for one user in 20 MHz; see IEEE 802.11be-2024 clause 36.
+
 It takes samples that begin with the L-STF, without carrier offset, in the order of the standard's
 clauses: each function names its own. Only sequences, tone plans and matrices of the standard come
 from the package (``he_tables``); the rest is written apart from the transmitter and the receiver.
@@ -20,7 +22,9 @@ from gnuradio.mimopack.wifi.he_tables import RU
 MCS = [("wlan_bpsk", 1, (1, 2)), ("wlan_qpsk", 2, (1, 2)), ("wlan_qpsk", 2, (3, 4)),
        ("wlan_qam16", 4, (1, 2)), ("wlan_qam16", 4, (3, 4)), ("wlan_qam64", 6, (2, 3)),
        ("wlan_qam64", 6, (3, 4)), ("wlan_qam64", 6, (5, 6)), ("wlan_qam256", 8, (3, 4)),
-       ("wlan_qam256", 8, (5, 6)), ("wlan_qam1024", 10, (3, 4)), ("wlan_qam1024", 10, (5, 6))]
+       ("wlan_qam256", 8, (5, 6)), ("wlan_qam1024", 10, (3, 4)), ("wlan_qam1024", 10, (5, 6)),
+       # EHT: Table 36-71; MCS 15 has DCM
+       ("wlan_qam4096", 12, (3, 4)), ("wlan_qam4096", 12, (5, 6)), None, ("wlan_bpsk", 1, (1, 2))]
 SIG_B_MCS = MCS[:6]
 # Table 27-33: (N_SD, N_SD,short) of each RU, without and with DCM.
 SIZES = {26: ((24, 6), (12, 2)), 52: ((48, 12), (24, 6)), 106: ((102, 24), (51, 12)),
@@ -123,6 +127,9 @@ class Frame:
     Attributes:
         fields: fields of HE-SIG-A, and of HE-SIG-B: ``users`` and ``allocation``.
         psdus: bytes of the PSDU of each user.
+        payload, sequence, coded: of the last user, the descrambled bits, the scrambler's sequence,
+            and the LLRs of the coded bits of all symbols.
+        eht_signals: bits of U-SIG, and of common field and User field of the EHT-SIG.
     """
 
     def __init__(self, samples, trigger=None, common=None, taps=4, bandwidth_mhz=20):
@@ -203,6 +210,9 @@ class Frame:
             self.at += 160
         bits = viterbi(llr, (1, 2))
         assert list(bits[42:46]) == crc(bits[:42])[:4]
+        if self.length % 3 == 0:    # 36.3.12.5
+            self._eht_sig(bits)
+            return
         # 27.3.11.5: the remainder of LENGTH tells HE SU and HE TB (m = 2) from the others (m = 1).
         self.m = 2 if self.length % 3 == 1 else 1
         if self.m == 2:
@@ -211,6 +221,32 @@ class Frame:
             self.format = "he-er-su" if turned else "he-mu"
         self.fields = {"he-su": self._su_fields, "he-er-su": self._su_fields,
                        "he-mu": self._mu_fields, "he-tb": self._tb_fields}[self.format](bits)
+
+    def _eht_sig(self, u_sig):
+        """36.3.12.7 and 36.3.12.8: U-SIG, and the EHT-SIG of a frame for one user."""
+        self.format, self.m = "eht-mu", 0
+        assert number(u_sig[:6]) == 0 and number(u_sig[26:28]) == 1
+        f = self.fields = {
+            "uplink": bool(u_sig[6]), "bss_color": number(u_sig[7:13]),
+            "txop": number(u_sig[13:20]), "sig_mcs": number(u_sig[35:37]), "compressed": False,
+            "midamble": 0, "stbc": 0}
+        f["sig_b_mcs"], f["sig_b_dcm"] = ((0, False), (1, False), (3, False),
+                                          (0, True))[f["sig_mcs"]]
+        symbols = number(u_sig[37:42]) + 1
+        llr, = self._sig_b_metrics(symbols, 1)
+        self.at += 80 * symbols
+        bits = _SigB(llr, (1, 2)).block(42)
+        self.eht_signals = u_sig, bits
+        ltf, gi_us = ((2, 0.8), (2, 1.6), (4, 0.8), (4, 3.2))[number(bits[4:6])]
+        user = bits[20:]
+        f |= {"spatial_reuse": number(bits[:4]), "ltf": ltf, "gi_us": gi_us,
+              "ltf_count": (1, 2, 4, 6, 8)[number(bits[6:9])],
+              "extra_symbol": bool(bits[9] and user[21]),
+              "pre_fec_padding": number(bits[10:12]) or 4, "pe_disambiguity": bool(bits[12])}
+        mcs = number(user[11:15])
+        f["users"] = [{"ru": RU(242, 1), "sta_id": number(user[:11]), "mcs": mcs,
+                       "dcm": mcs == 15, "num_streams": number(user[16:20]) + 1,
+                       "beamformed": bool(user[20]), "coding": "ldpc" if user[21] else "bcc"}]
 
     def _symbol_at(self, at, part, k):
         kept, self.at = self.at, at
@@ -482,7 +518,7 @@ class Frame:
         f = self.fields
         plan = he_tables.plan(self.bandwidth, ru)
         first = 4 if self.format in ("he-su", "he-tb") else 6
-        if self.format == "he-mu":
+        if self.format in ("he-mu", "eht-mu"):
             first = 4 + (self.at - 640) // 80
         pilots = _pilots(ru.size, self.symbols)
         pilots = pilots * self.polarity[(first + np.arange(self.symbols)) % 127][:, None]
@@ -575,14 +611,14 @@ class _Psdu:
 
     def __init__(self, frame, user, points):
         f = frame.fields
-        self.user, self.points = user, points
+        self.frame, self.user, self.points = frame, user, points
         self.name, self.bits, self.rate = MCS[user.mcs]
         self.size, self.short = SIZES[user.ru[0]][user.dcm]
         self.streams = user.num_streams
         self.block = 2 if f["stbc"] else 1
         self.symbols, self.a = frame.symbols, f["pre_fec_padding"]
         self.extra = f["extra_symbol"]
-        self.ru_size = user.ru[0]
+        self.ru_size, self.eht = user.ru[0], frame.format == "eht-mu"
         self.segments = 2 if self.ru_size == 1992 else 1
 
     def data_bits(self, coded):
@@ -597,7 +633,7 @@ class _Psdu:
         def last(a, whole, short):
             return whole if a == 4 else a * short
 
-        coded = self.coded_bits()
+        coded = self.frame.coded = self.coded_bits()
         full = self.symbols - self.block
         last_coded = last(self.a, n_cbps, n_cbps_short)
         bcc = self.user.coding == "bcc"
@@ -619,9 +655,14 @@ class _Psdu:
                          + self.block * last(a, n_cbps, n_cbps_short))
             bits = ldpc(coded, count, available, self.rate)
             end = count
-        seed = seed_from_service(bits)
-        bits = bits ^ scrambler_sequence(seed, len(bits))
-        self.seed = seed
+        if self.eht:    # 36.3.13.2: the scrambler has 11 bits of state
+            sequence = list(bits[:11])
+            for i in range(11, len(bits)):
+                sequence.append(sequence[i - 11] ^ sequence[i - 9])
+        else:
+            sequence = scrambler_sequence(seed_from_service(bits), len(bits))
+        bits = bits ^ np.array(sequence, np.uint8)
+        self.frame.payload, self.frame.sequence = bits, np.array(sequence)
         length = (end - SERVICE) // 8
         return np.packbits(bits[SERVICE:SERVICE + 8 * length], bitorder="little").tobytes()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""HE frames of the transmitter are those of another implementation, sample by sample.
+"""HE and EHT frames of the transmitter are those of others, sample by sample.
 
 The frames of others lie in the folder MIMOPACK_CAPTURES. They have noise, a carrier offset and a
 channel, which are estimated with the transmitter's samples as reference: the remaining error must
@@ -12,11 +12,13 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.coding import scramble
-from gnuradio.mimopack.wifi import HE, HEMU, Transmitter
+from gnuradio.mimopack.coding import scramble, seed_from_service
+from gnuradio.mimopack.wifi import EHT, HE, HEMU, Transmitter, eht_signal
+from gnuradio.mimopack.wifi.bits import crc8
 from gnuradio.mimopack.wifi.data_field import DataField
 from wifi_he_oracle import Frame
 
@@ -46,6 +48,22 @@ class Field(DataField):
             coded[:whole, self._code.coded_length(f.data_bits_per_symbol):] = (
                 np.arange(whole)[:, None] % 2)
         coded[full:, f.last_coded_bits:] = np.arange(coded.shape[1] - f.last_coded_bits) % 2
+        return np.take(coded, self.source, axis=1)
+
+
+class SamePadding(DataField):
+    """A data field with the padding of a frame that the decoder has decoded, the attribute found.
+    """
+
+    def encode(self, psdu, scrambler_seed=93):
+        f = self.frame_format
+        bits = self.found.payload.copy()
+        bits[16:16 + 8 * len(psdu)] = np.unpackbits(np.frombuffer(psdu, np.uint8),
+                                                    bitorder="little")
+        coded, = self.code(scramble(bits, scrambler_seed, f.scrambler)[None])
+        open_places = np.setdiff1d(np.arange(coded.size), np.arange(coded.size)
+                                   if self.filled is None else self.filled)
+        coded.ravel()[open_places] = self.found.coded.ravel()[open_places] > 0
         return np.take(coded, self.source, axis=1)
 
 
@@ -261,6 +279,36 @@ def test_he_tb(frame):
     if f.stbc:
         pieces[-1] = f.short_training_start, f.num_samples - 2 * f.symbol, 2
     check(samples, facts, f, sent, pieces)
+
+
+@pytest.mark.parametrize("frame", frames("eht"))
+def test_eht(frame, monkeypatch):
+    """U-SIG and EHT-SIG differ in what a receiver disregards, and in the punctured channels."""
+    samples, facts = frame
+    found = Frame(without_offset(samples[facts["start"] - TIMING:][:facts["samples"]]), taps=16)
+    assert [psdu.hex() for psdu in found.psdus] == [facts["psdu"]]
+    told, user = found.fields, found.fields["users"][0]
+    f = EHT.of_length(
+        facts["mcs"], len(facts["psdu"]) // 2, gi_us=facts["gi_us"], ltf=facts["ltf"],
+        coding=facts["coding"].lower(), txop=told["txop"], bss_color=told["bss_color"],
+        sta_id=user["sta_id"])
+    extension = (facts["samples"] - f.num_samples) // 20
+    f = replace(f, packet_extension_us=extension)
+    assert (f.num_samples, f.length) == (facts["samples"], len(facts["psdu"]) // 2)
+    u_sig, eht_sig = found.eht_signals
+    for make, theirs, open_bits in (("u_sig", u_sig[:42], {*range(20, 26), *range(28, 35)}),
+                                    ("eht_sig", eht_sig, {9, *range(13, 17), 35})):
+        differ = np.flatnonzero(getattr(eht_signal, make)(f)[:42] != theirs)
+        assert set(differ) <= open_bits, make
+        bits = np.concatenate([theirs, crc8(theirs)[:4], np.zeros(6, np.uint8)])
+        monkeypatch.setattr(eht_signal, make, lambda _, bits=bits: bits)
+    field = SamePadding(f)
+    field.found = found
+    sender = Transmitter()
+    sender._fields = SimpleNamespace(of=lambda _: field)
+    seed = seed_from_service(found.sequence, 11)
+    sent = sender.frame(f, bytes.fromhex(facts["psdu"]), seed)
+    check(samples, facts, f, sent, [(0, None, 1)])
 
 
 @pytest.mark.parametrize("frame", frames("he_su", "he_er_su", "he_mu", "he_tb"))

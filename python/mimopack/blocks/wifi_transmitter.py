@@ -17,7 +17,7 @@ from .message_stream import message_source
 from .settings import Controlled, setting
 from .wifi_pmt import moment, moment_to_pmt
 
-FORMATS = ("non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb")
+FORMATS = ("non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb", "eht-mu")
 _FRAME = pmt.intern("frame")
 _TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")
@@ -36,6 +36,8 @@ _DEFAULTS["he-mu"] = _HE
 _DEFAULTS["he-su"] = _HE | {"mcs": 0, "num_streams": 1, "coding": "bcc", "dcm": False}
 _DEFAULTS["he-er-su"] = _DEFAULTS["he-su"]
 _DEFAULTS["he-tb"] = _DEFAULTS["he-su"] | {"gi_us": 1.6, "uplink": True}
+_DEFAULTS["eht-mu"] = {key: value for key, value in _DEFAULTS["he-su"].items()
+                       if key not in ("stbc", "dcm", "midamble")}
 _SETTINGS = ("format", "mcs", "num_streams", "bandwidth_mhz", "short_gi", "coding", "stbc",
              "aggregated", "greenfield", "gi_us", "ltf", "dcm", "midamble", "bss_color", "uplink",
              "txop")
@@ -44,7 +46,7 @@ _MAX_BYTES = 2**20
 
 
 class wifi_transmitter(Controlled, message_source):
-    """Make IEEE 802.11a/g/p, n, ac and ax frames from MPDUs: one stream of samples per antenna.
+    """Make IEEE 802.11a/g/p, n, ac, ax and be frames from MPDUs: one stream of samples per antenna.
 
     Ports:
         message in ``in``: PDUs, each of which makes a frame.
@@ -88,13 +90,13 @@ class wifi_transmitter(Controlled, message_source):
 
     Args:
         num_tx: number of transmit antennas, 1..8.
-        format: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu" or "he-tb".
-        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT), 0..9 (VHT) or
-            0..11 (HE).
-        num_streams: number of spatial streams of VHT and HE, 1..4; in the other formats, the MCS
-            determines it.
+        format: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
+        mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT), 0..9 (VHT),
+            0..11 (HE), or 0..13 and 15 (EHT).
+        num_streams: number of spatial streams of VHT, HE and EHT, 1..4; in the other formats, the
+            MCS determines it.
         bandwidth_mhz: 20; 40 for HT; 40 or 80 for VHT and for non-HT duplicates; 40, 80 or 160
-            for HE.
+            for HE. EHT frames have 20 MHz.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
         sample_rate: 20e6, 40e6, 80e6 or 160e6, in samples per second.
@@ -114,8 +116,8 @@ class wifi_transmitter(Controlled, message_source):
             num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
             streams are refused. With one matrix per subcarrier, the signal fields tell receivers
             not to smooth over subcarriers. None sends each space-time stream from its own antenna.
-        gi_us, ltf, dcm, midamble, bss_color, uplink, txop: see ``wifi.HE``; ignored by formats
-            without them.
+        gi_us, ltf, dcm, midamble, bss_color, uplink, txop: see ``wifi.HE`` and ``wifi.EHT``;
+            ignored by formats without them.
         ru: resource unit of HE ER SU and HE TB frames as (size, index); None takes the one that
             fills the channel.
         users: users of HE MU frames, a list of dictionaries, see ``wifi.HEMU.of_lengths``. They
@@ -212,11 +214,12 @@ class wifi_transmitter(Controlled, message_source):
         if name == "ht":
             own["aggregated"] |= len(mpdus) > 1
             own["smoothing"] = not self._steered
-        if name == "vht":
+        if name in ("vht", "eht-mu"):
             own["beamformed"] = self._steered
         make = {"non-ht": lambda n: wifi.NonHT(length=n, **own),
                 "ht": lambda n: wifi.HT(length=n, **own),
-                "vht": lambda n: wifi.VHT.of_length(apep_length=n, **own)}.get(
+                "vht": lambda n: wifi.VHT.of_length(apep_length=n, **own),
+                "eht-mu": lambda n: wifi.EHT.of_length(apep_length=n, **own)}.get(
                     name, lambda n: wifi.HE.of_length(apep_length=n, **own))
         f, psdu = wifi.pack(make, mpdus) if mpdus else (make(0), b"")
         self._transmitter.check(f)

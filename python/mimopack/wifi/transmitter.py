@@ -5,9 +5,9 @@
 import numpy as np
 
 from ..checks import integer, rate_choice
-from . import carriers, he_signal_b, he_tables, mac, signal_fields, training
+from . import carriers, eht_signal, he_signal_b, he_tables, mac, signal_fields, training
 from .data_field import DataFields
-from .formats import HE, HEMU, VHT, NonHT
+from .formats import EHT, HE, HEMU, VHT, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 8
@@ -26,9 +26,10 @@ _EXTENSION_SEED = 93
 
 
 class Transmitter:
-    """Make the samples of non-HT, HT, VHT and HE frames.
+    """Make the samples of non-HT, HT, VHT, HE and EHT frames.
 
-    Sources: IEEE 802.11-2020 clauses 17, 19 and 21, and IEEE 802.11ax-2021 clause 27. The non-HT
+    Sources: IEEE 802.11-2020 clauses 17, 19 and 21, IEEE 802.11ax-2021 clause 27, and IEEE
+    802.11be-2024 clause 36. The non-HT
     part of a preamble has a cyclic shift per antenna. The fields after it have a cyclic shift per
     space-time stream (Tables 19-9, 19-10, 21-10, 21-11). Symbols are not windowed. The number of
     space-time streams of HT, VHT and HE frames must be the number of columns of ``mapping``, if
@@ -127,9 +128,10 @@ class Transmitter:
         """Return the samples of a frame.
 
         Args:
-            frame_format: :class:`NonHT`, :class:`HT`, :class:`VHT`, :class:`HE` or :class:`HEMU`.
+            frame_format: :class:`NonHT`, :class:`HT`, :class:`VHT`, :class:`HE`, :class:`HEMU` or
+                :class:`EHT`.
             psdu: ``frame_format.length`` bytes; for HEMU a list with the PSDU of each user.
-            scrambler_seed: 1..127; for HEMU one for all users or a list.
+            scrambler_seed: 1..127, for EHT 1..2047; for HEMU one for all users or a list.
 
         Returns:
             complex64 (num_tx, n). The mean power of all antennas together is 1; in HE ER SU frames,
@@ -308,7 +310,7 @@ class Transmitter:
         return np.concatenate(parts, axis=1)
 
     def _high_efficiency(self, f, psdus, seeds):
-        """Return the samples of an HE frame for one or several users (802.11ax-2021 §27.3.11)."""
+        """Return the samples of an HE or EHT frame (802.11ax-2021 §27.3.11, 802.11be §36.3.12)."""
         one = f.users[0]    # all users share its durations
         if isinstance(f, HE):
             psdus = [psdus]
@@ -383,7 +385,7 @@ class Transmitter:
         return mapping[..., first:first + streams]
 
     def _he_signals(self, f, signal):
-        """Return L-SIG, RL-SIG, HE-SIG-A and HE-SIG-B of an HE frame."""
+        """Return L-SIG, RL-SIG, HE-SIG-A and HE-SIG-B of an HE frame; U-SIG, EHT-SIG of EHT."""
         plan, copies = carriers.extended(f.bandwidth_mhz), f.bandwidth_mhz // 20
         legacy = carriers.legacy(f.bandwidth_mhz)
         points = np.zeros((2, plan.used.size), complex)
@@ -392,16 +394,18 @@ class Transmitter:
         outer = [c + k for c in carriers.subchannels(f.bandwidth_mhz) for k in (-28, -27, 27, 28)]
         boost = _BOOST if f.name == "he-er-su" else 1
         points[:, np.searchsorted(plan.used, outer)] = boost * np.tile(_OUTER, copies)
-        bits = signal_fields.he_sig_a(f)
+        eht = isinstance(f, EHT)
+        bits = eht_signal.u_sig(f) if eht else signal_fields.he_sig_a(f)
         if f.name == "he-er-su":
             coded, phases = signal_fields.encode_repeated_signal(bits), [1, 1j, 1, 1]
         else:
             coded, phases = signal_fields.encode_signal(bits, 52), [1, 1]
         points = [points, self._coded_points(coded, 2, phases, plan, copies)]
-        if isinstance(f, HEMU):
-            count = f.first.num_sig_b
+        count = f.users[0].num_sig_b
+        if count:
             signal_b = np.zeros((count, plan.used.size), complex)
-            signal_b[:, plan.data_index] = he_signal_b.points(f)
+            signal_b[:, plan.data_index] = (eht_signal.eht_sig_points(f) if eht
+                                            else he_signal_b.points(f))
             signal_b[:, plan.pilot_index] = training.legacy_pilots(4, count, copies)
             points.append(signal_b)
         points = np.concatenate(points)
