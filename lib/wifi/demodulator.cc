@@ -241,38 +241,71 @@ private:
                     /* VHT's pilots train the sum of the streams. Streams get equal
                      * shares, until smoothing finds better ones. */
                     const bool shared = d_f.shared && d_f.shared[c];
-                    const float* signs = d_f.mapping + (shared ? 0 : i) * count;
                     point sum = 0;
-                    for (std::int64_t n = 0; n < count; ++n)
-                        sum += field[n * size + k] * signs[n];
-                    if (shared)
+                    if (shared) {
+                        for (std::int64_t n = 0; n < count; ++n)
+                            sum += field[n * size + k] * d_f.shared_mapping[n];
                         sum /= static_cast<float>(streams);
+                    } else {
+                        const point* factors = points_of(d_f.mapping) + i * count;
+                        for (std::int64_t n = 0; n < count; ++n)
+                            sum += times(field[n * size + k], factors[n]);
+                    }
                     out[(c * rows + r) * streams + i] =
                         times(sum, untrained[c * streams + i]);
                 }
         }
     }
 
-    /* Draw the channel of subcarriers without training from their neighbours. */
+    /* Return the mean turn of channels from one of some subcarriers to the next one, in
+     * radians for each subcarrier between them: what a delay does. */
+    float turn_of_delay(const point* channel, const std::vector<std::int64_t>& trained) const
+    {
+        const std::int64_t size = d_rows * d_f.streams;
+        const std::int64_t* k = d_f.smoother->wanted_k;
+        const std::int64_t apart = trained.size() > 1 ? k[trained[1]] - k[trained[0]] : 1;
+        point sum = 0;
+        for (std::size_t i = 1; i < trained.size(); ++i)
+            if (k[trained[i]] - k[trained[i - 1]] == apart)
+                for (std::int64_t j = 0; j < size; ++j)
+                    sum += times(channel[trained[i] * size + j],
+                                 std::conj(channel[trained[i - 1] * size + j]));
+        return std::arg(sum) / static_cast<float>(apart);
+    }
+
+    /* Draw the channel of subcarriers without training from those on both sides that train
+     * each stream, apart from the mean delay. */
     void fill_gaps(point* channel) const
     {
         const std::int64_t size = d_rows * d_f.streams;
         const std::int64_t* k = d_f.smoother->wanted_k;
-        const std::int64_t *place = d_f.sounded_place, *end = place + d_f.sounded;
-        std::int64_t low = *place;
+        std::vector<std::int64_t> trained;
+        std::vector<bool> sounded(d_f.trained);
+        for (std::int64_t i = 0; i < d_f.sounded; ++i) {
+            const std::int64_t c = d_f.sounded_place[i];
+            sounded[c] = true;
+            if (!d_f.shared || !d_f.shared[c])
+                trained.push_back(c);
+        }
+        const float turn = turn_of_delay(channel, trained);
+        std::size_t next = 0;
         for (std::int64_t c = 0; c < d_f.trained; ++c) {
-            if (place < end && *place == c) {
-                low = *place++;
+            while (next < trained.size() && trained[next] < c)
+                ++next;
+            if (sounded[c])
                 continue;
-            }
-            const std::int64_t high = place < end ? *place : low;
+            const std::int64_t low = trained[next ? next - 1 : 0],
+                               high = trained[next < trained.size() ? next : next - 1];
             const float share = high == low ? 0
                                             : static_cast<float>(k[c] - k[low]) /
                                                   static_cast<float>(k[high] - k[low]);
-            for (std::int64_t j = 0; j < size; ++j) {
-                const point a = channel[low * size + j];
-                channel[c * size + j] = a + share * (channel[high * size + j] - a);
-            }
+            const auto turned = [&](std::int64_t from) {
+                return std::polar(1.0f, turn * static_cast<float>(k[c] - k[from]));
+            };
+            const point of_low = (1 - share) * turned(low), of_high = share * turned(high);
+            for (std::int64_t j = 0; j < size; ++j)
+                channel[c * size + j] = times(channel[low * size + j], of_low) +
+                                        times(channel[high * size + j], of_high);
         }
     }
 

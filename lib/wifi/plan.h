@@ -256,8 +256,10 @@ struct wifi_format {
     double training_middle;         /* middle of the training fields */
     bool greenfield;                /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
-    const float* mapping;           /* streams x num_ltf: signs over their number */
-    const std::uint8_t* shared;     /* trained: 1 if all streams send the same; or null */
+    /* Factors of the training fields over their number, conjugate: of each stream (streams
+     * x num_ltf complex), and where all streams send the same (num_ltf) */
+    const float *mapping, *shared_mapping;
+    const std::uint8_t* shared; /* trained: 1 if all streams send the same; or null */
     const float *turn, *untrained; /* trained x streams complex: what shifts and parts do;
                                       its conjugate times the training sequence */
     double share;                  /* noise of an estimate over that of a symbol */

@@ -331,19 +331,6 @@ def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
     assert all(user.fcs_ok for user in got.users)
 
 
-def test_users_that_share_a_resource_unit_are_named():
-    own = [{"sta_id": i, "ru": (242, 1), "mcs": 1} for i in (5, 6)]
-    f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(own, lengths),
-                               [[data_mpdu(50, i)] for i in (0, 1)])
-    sent = np.pad(wifi.Transmitter(2).frame(f, psdus).sum(axis=0), (400, 400))
-    rng = np.random.default_rng(1)
-    noise = 0.01 * (rng.standard_normal(sent.size) + 1j * rng.standard_normal(sent.size))
-    receiver = Receiver(1)
-    got, = receiver.process((sent + noise)[None].astype(np.complex64)) + receiver.finish()
-    assert got.problem == "several users in a resource unit (MU-MIMO)"
-    assert got.as_json()["format"] == "he-mu" and not got.users
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize("ru", [(26, 5), (52, 3), (106, 1), (242, 1)])
 @pytest.mark.parametrize("fields", [

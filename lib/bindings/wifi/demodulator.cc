@@ -51,7 +51,8 @@ public:
         f.untrained = array<std::complex<float>, float>("untrained");
         f.ltf_starts = array<std::int64_t>("ltf_starts", &f.num_ltf);
         f.num_ltf -= f.greenfield;
-        f.mapping = array<float>("mapping");
+        f.mapping = array<std::complex<float>, float>("mapping");
+        f.shared_mapping = array<float>("shared_mapping");
         f.shared = array<std::uint8_t>("shared");
         f.smoother = d_smoother->plan();
         f.trained_here = array<std::int64_t>("trained_here");

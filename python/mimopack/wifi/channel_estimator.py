@@ -8,6 +8,7 @@ from dataclasses import replace
 from .. import constellation as constellations
 from ..checks import choice, flag, integer, positive
 from .decoder import FrameDecoder, Settings
+from .formats import Joint
 from .formats.he import HE_MCS
 from .formats.ht import UNEQUAL
 from .frame import FrameVectors
@@ -140,6 +141,8 @@ class ChannelEstimator:
         """Return why frames of a format are not demodulated; "" if they are."""
         if f.midamble:
             return "midambles, which the open chain does not take"
+        if isinstance(f, Joint):
+            return "users that share a resource unit, whom the open chain does not take"
         others = self.num_streams is not None and (
             f.num_streams != self.num_streams or f.stbc or f.plan.copies > 1)
         if others or self.constellation not in (None, f.constellation):

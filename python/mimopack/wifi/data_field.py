@@ -14,9 +14,10 @@ from ..coding.convolutional import LARGEST_MEAN
 from ..coding.ldpc.standards import WIFI_LENGTHS
 from ..coding.ldpc.standards import wifi as wifi_code
 from . import mac
+from .formats import Joint
 from .formats.base import SERVICE, TAIL
 from .interleaving import bit_order, dual_carriers_of, order_of
-from .points import copies_combined, to_symbols
+from .points import copies_combined, known_points, to_symbols, with_padding
 from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
@@ -51,6 +52,32 @@ class Payload(NamedTuple):
     def good(self):
         """Offsets in the PSDU of the MPDUs with a correct FCS: frozenset of int."""
         return frozenset(mpdu.offset for mpdu in self.mpdus if mpdu.fcs_ok)
+
+
+class JointPayload(NamedTuple):
+    """Decoded bits of several users.
+
+    Attributes:
+        users: tuple with the :class:`Payload` of each user.
+    """
+
+    users: tuple
+
+    @property
+    def scrambled(self):
+        """The scrambled bits of all users, one user after another."""
+        return np.concatenate([payload.scrambled for payload in self.users])
+
+    @property
+    def complete(self):
+        """Whether all MPDUs of all users are correct."""
+        return all(payload.complete for payload in self.users)
+
+    @property
+    def good(self):
+        """(user, offset) of the MPDUs with a correct FCS: frozenset."""
+        return frozenset((i, offset) for i, payload in enumerate(self.users)
+                         for offset in payload.good)
 
 
 class DataField:
@@ -152,6 +179,17 @@ class DataField:
         coded = coded.reshape(f.num_encoders, n, f.num_symbols, -1).transpose(1, 2, 0, 3)
         return np.ascontiguousarray(coded).reshape(n, f.num_symbols, -1)
 
+    def points(self, scrambled, demodulated, streams=slice(None)):
+        """Return the points that frames have sent, as :func:`points.known_points`.
+
+        Args:
+            scrambled: uint8 (n, num_scrambled), as ``Payload.scrambled``.
+            demodulated: :class:`demodulator.Demodulated` of the frames.
+            streams: slice of this format's streams among those demodulated.
+        """
+        coded = with_padding(self.code(scrambled), self, demodulated, streams)
+        return known_points(self.frame_format, coded, self.source)
+
     def _in_symbols(self, coded):
         """Return coded bits (n, bits) as (n, num_symbols, N_CBPS).
 
@@ -247,6 +285,39 @@ class DataField:
         return union
 
 
+class JointField:
+    """The data fields of users that are detected jointly, with methods of :class:`DataField`.
+
+    Args:
+        frame_format: a :class:`formats.Joint`.
+        fields: list with the :class:`DataField` of each user.
+    """
+
+    def __init__(self, frame_format, fields):
+        f = self.frame_format = frame_format
+        self.users = fields
+        ends = np.cumsum([0, *f.stream_bits])
+        self._bits = [slice(ends[own.start], ends[own.stop]) for own in f.slices]
+
+    def decode(self, llr):
+        """Return a :class:`JointPayload` for each frame of ``llr`` (n, num_data, symbols, bits)."""
+        users = [field.decode(np.ascontiguousarray(llr[..., own]))
+                 for field, own in zip(self.users, self._bits, strict=True)]
+        return [JointPayload(payloads) for payloads in zip(*users, strict=True)]
+
+    def merged(self, before, after):
+        return JointPayload(tuple(
+            field.merged(one, two)
+            for field, one, two in zip(self.users, before.users, after.users, strict=True)))
+
+    def points(self, scrambled, demodulated):
+        sizes = np.cumsum([field.frame_format.num_scrambled for field in self.users])
+        parts = np.split(scrambled, sizes[:-1], axis=1)
+        return np.concatenate([
+            field.points(bits, demodulated, streams) for field, bits, streams in zip(
+                self.users, parts, self.frame_format.slices, strict=True)], axis=1)
+
+
 class DataFields:
     """The :class:`DataField` of each format, made when it is first needed."""
 
@@ -262,7 +333,9 @@ class DataFields:
         if f not in self._fields:
             if len(self._fields) >= self._MOST:
                 self._fields.clear()
-            self._fields[f] = DataField(f, ldpc_decoders=self._ldpc_decoders)
+            self._fields[f] = (
+                JointField(f, [self.of(user) for user in f.users]) if isinstance(f, Joint)
+                else DataField(f, ldpc_decoders=self._ldpc_decoders))
         return self._fields[f]
 
 
@@ -300,15 +373,15 @@ def _filled(f):
 def demodulate_and_decode(frame_format, detector):
     """Return the arguments of ``_core.wifi.Demodulator.begin`` that let it decode frames too.
 
-    The result is empty if some step has no C++: a detector in Python, or vectors that are arranged
-    for copies of a duplicate frame.
+    The result is empty if some step has no C++: a detector in Python, vectors that are arranged
+    for copies of a duplicate frame, or users that are detected jointly.
 
     Args:
         frame_format: a format of the frames' kind.
         detector: the detector; None only demodulates.
     """
     f, core = frame_format, getattr(detector, "core", None)
-    if core is None or not f.num_symbols or f.plan.copies > 1:
+    if core is None or not f.num_symbols or f.plan.copies > 1 or isinstance(f, Joint):
         return {}
     return {"detector": core, "arranged": _arrangement(f),
             "decoder": viterbi_decoder(f) if f.coding == "bcc" else _ldpc_decoder(f)}

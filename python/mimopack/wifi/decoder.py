@@ -22,16 +22,14 @@ from .data_field import (
     with_sent_length,
 )
 from .demodulator import Demodulator
-from .formats import VHT, NonHT
+from .formats import VHT, Joint, NonHT
 from .formats.base import SERVICE
-from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame
+from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame, of_users
 from .iterations import Iterations
 from .points import (
     error_vectors,
     in_time,
-    known_points,
     mmse_points,
-    with_padding,
 )
 from .stage_timer import StageTimer
 from .whitening import factors, noise_covariance
@@ -255,7 +253,7 @@ class FrameDecoder:
         elif begun.keep_symbols:
             d = setup.demodulator.demodulated(begun.task, [i])
             report.symbols = self._symbols(report.format, d)[0]
-        return report
+        return _divided(report)
 
     def improve(self, begun, left):
         """Decode frames that :meth:`finish` has left.
@@ -315,7 +313,7 @@ class FrameDecoder:
         """Return the :class:`ReceivedFrame` of a frame that cannot be decoded."""
         report, = self._reports([one])
         report.problem = problem
-        return report
+        return _divided(report)
 
     def failure(self, one, error):
         """Return the :class:`ReceivedFrame` of a frame whose decoding raised an exception."""
@@ -412,10 +410,9 @@ class FrameDecoder:
             before = payloads
             try:
                 # Decoded bits serve as further training.
-                coded = field.code(np.stack([payloads[i].scrambled for i in left]))
+                bits = np.stack([payloads[i].scrambled for i in left])
                 taken = demodulated.take(left)
-                coded = with_padding(coded, field, taken)
-                refined = demodulator.refine(taken, known_points(f, coded, field.source))
+                refined = demodulator.refine(taken, field.points(bits, taken))
                 self._timer.end("demodulation")
                 decoded = self._decoded(refined, setup.detector, field,
                                         [payloads[i] for i in left])
@@ -442,14 +439,15 @@ class FrameDecoder:
                   for channel, noise in zip(d.channel, d.noise, strict=True)]
         symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)
         reports = self._reports(group)
+        joint = isinstance(f, Joint)
         for i, (report, payload) in enumerate(zip(reports, payloads, strict=True)):
-            places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in payload.mpdus]
             self._complete(
-                report, begun, indices[i],
-                (payload.psdu, places, payload.complete, payload.scrambled[:SERVICE].tobytes()),
+                report, begun, indices[i], None if joint else _as_tuple(payload),
                 float(d.phase_step[i]), float(d.sampling_offset[i]), int(d.delay[i]),
                 d.sig_b_bits[i].tobytes(), evm[i], states[i])
             report.symbols = symbols[i]
+        if joint:
+            return list(map(_divided, reports, payloads))
         return reports
 
     def _complete(self, report, begun, i, payload, phase_step, sampling_offset, delay, sig_b, evm,
@@ -483,12 +481,10 @@ class FrameDecoder:
         report.sampling_offset_ppm = _finite(0.0 - 1e6 * sampling_offset)
         report.evm_db, report.detector, report.problem = evm, setup.label, setup.refusal
         if payload is not None:
-            report.psdu, places, report.complete, service = payload
-            report.scrambler_seed = seed_of(service, f.scrambler)
-            report.mpdus = mac.at_places(report.psdu, places)
+            _fill(report, payload)
         if isinstance(f, VHT):
             report.format = (with_length(f, sig_b) if payload is None
-                             else with_sent_length(f, service, sig_b))
+                             else with_sent_length(f, payload[3], sig_b))
 
     def _symbols(self, f, demodulated):
         """Return the equalised points of frames, (n, symbols, carriers, streams)."""
@@ -567,6 +563,40 @@ class FrameDecoder:
                 "", one.cfo * rate, snr, antenna_snr, level, noise, centre,
                 announced=one.announced))
         return reports
+
+
+def _as_tuple(payload):
+    """Return a ``data_field.Payload`` as C++ reports payloads, see ``FrameDecoder._complete``."""
+    places = [(mpdu.offset, len(mpdu.data), mpdu.fcs_ok) for mpdu in payload.mpdus]
+    return payload.psdu, places, payload.complete, payload.scrambled[:SERVICE].tobytes()
+
+
+def _fill(report, payload):
+    """Fill in the payload of a report, see ``FrameDecoder._complete``."""
+    report.psdu, places, report.complete, service = payload
+    report.scrambler_seed = seed_of(service, report.format.scrambler)
+    report.mpdus = mac.at_places(report.psdu, places)
+
+
+def _divided(report, payload=None):
+    """Return a report with the reports of its users, if these were detected jointly.
+
+    ``payload`` is the ``data_field.JointPayload``, None if the frame was not decoded.
+    """
+    f = report.format
+    if not isinstance(f, Joint):
+        return report
+    users = []
+    for i, (user, own) in enumerate(zip(f.users, f.slices, strict=True)):
+        part = replace(report, format=user, evm_db=report.evm_db[own])
+        if report.channel is not None:
+            part.channel = replace(report.channel, matrices=report.channel.matrices[..., own])
+        if report.symbols is not None:
+            part.symbols = report.symbols[..., own]
+        if payload is not None:
+            _fill(part, _as_tuple(payload.users[i]))
+        users.append(part)
+    return of_users(users)
 
 
 def _kind(one):

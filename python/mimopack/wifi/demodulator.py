@@ -129,12 +129,14 @@ class Demodulator:
             turn = carriers.rotation(f.bandwidth_mhz, self._ltf_k)[:, None]
         sequence = self._sequence()
         if not self._non_ht:
-            turn = turn * training.cyclic_shift(self._ltf_k, training.STREAM_ADVANCE[streams],
-                                                carriers.FFT_20 * f.density)
+            first = f.first_stream
+            advance = training.STREAM_ADVANCE[first + streams][first:]
+            turn = turn * training.cyclic_shift(self._ltf_k, advance, carriers.FFT_20 * f.density)
         self._turn = turn.astype(np.complex64, "C")
         self._in_ltf = np.searchsorted(self._ltf_k, plan.used)
-        # The pilots of VHT and HE train only the sum over the streams.
-        self._sums = isinstance(f, VHT | HE) and streams > 1
+        # The pilots of VHT and HE train only the sum over the streams, of all users.
+        self._sums = isinstance(f, VHT | HE) and f.pilots_in_ltf and (
+            f.first_stream + streams > 1)
         # Samples at 20 MS/s from the first L-LTF window to the window of the first data symbol.
         self._data_start = f.data_start + f.guard - _LTF
         self._legacy_bins = (centre + carriers.legacy(f.bandwidth_mhz).used) % (
@@ -173,10 +175,13 @@ class Demodulator:
         pilots = np.ascontiguousarray(f.pilots(127 * len(plan.pilots)), np.float32)
         pilots = pilots.reshape(-1, len(plan.pilots), streams)
         starts, mapping, share = np.empty(0, int), np.empty((streams, 0)), 0.5
+        shared_mapping = np.empty(0)
         if not self._non_ht:
             starts = f.training_start + f.ltf_guard - _LTF
             starts = starts + training.SYMBOL * np.arange(f.num_ltf)
-            mapping = training.LTF_MAPPING[:streams, :f.num_ltf] / f.num_ltf
+            matrix = he_tables.ltf_mapping(f.num_ltf).conj() / f.num_ltf
+            mapping = matrix[f.first_stream:f.first_stream + streams]
+            shared_mapping = matrix[0].real
             share = 1 / f.num_ltf
             if self._greenfield:
                 starts = np.append(_HALVES, starts[:-1])
@@ -184,11 +189,15 @@ class Demodulator:
         # HE-LTFs may be shorter than data symbols, and their subcarriers stronger.
         ltf_fft, gain, sounded, bins = self._fft, 1.0, None, (
             centre * f.density + self._ltf_k) % self._fft
+        signs = sequence[:, None]
         if isinstance(f, HE):
             ltf_fft = self._fft * f.ltf // 4
             gain = 4 / f.ltf / f.training_gain
             share *= gain * gain * f.ltf / 4
             starts = starts[0] + f.ltf_symbol * np.arange(f.num_ltf)
+            if f.masked_ltf:
+                signs = signs * he_tables.ltf_mask(
+                    f.ltf, self._ltf_k, f.first_stream + np.arange(streams))
             if f.ltf < 4:
                 sounded = np.flatnonzero(sequence)
                 bins = (centre * f.ltf + self._ltf_k[sounded] * f.ltf // 4) % ltf_fft
@@ -207,7 +216,8 @@ class Demodulator:
             "short_gi": f.guard < training.GUARD, "share": share,
             "signal_b": f.signal_b_start + training.GUARD - _LTF if isinstance(f, VHT) else -1,
             "signal_b_copies": copies, "signal_b_order": np.ascontiguousarray(order),
-            "signal_b_signs": training.LTF_MAPPING[:streams, 0].astype(np.float32),
+            "signal_b_signs": he_tables.ltf_mapping(f.num_ltf)[:streams, 0].real.astype(
+                np.float32) if isinstance(f, VHT) else np.zeros(0, np.float32),
             "legacy_bins": self._legacy_bins, "ltf_bins": bins, "sounded_place": sounded,
             "bins": (centre * f.density + plan.used) % self._fft, "k": plan.used,
             "band_k": centre * f.density + plan.used, "trained_place": self._in_ltf,
@@ -215,8 +225,9 @@ class Demodulator:
             "pilot_k": np.array(plan.pilots), "pilots": pilots,
             "data_start": self._data_start, "symbol": f.symbol,
             "training_middle": float(self._training_middle()), "turn": self._turn,
-            "untrained": (gain * self._turn.conj() * sequence[:, None]).astype(np.complex64),
-            "ltf_starts": starts, "mapping": mapping.astype(np.float32, "C"), "shared": shared,
+            "untrained": (gain * self._turn.conj() * signs).astype(np.complex64),
+            "ltf_starts": starts, "mapping": mapping.astype(np.complex64, "C"),
+            "shared_mapping": shared_mapping.astype(np.float32), "shared": shared,
             "trained_here": self._trained_here, "refined_here": self._refined_here}
 
     @property

@@ -3,7 +3,7 @@
 """Reports of received frames."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -131,6 +131,15 @@ class ReceivedFrame:
     def sample_rate_scale(self):
         """Sample rate / (20 MS/s), at most 1: 0.5 or 0.25 in a 10 or 5 MHz channel of 802.11p."""
         return min(1.0, self.sample_rate / 20e6)
+
+
+def of_users(users):
+    """Return the report of a frame with the reports of its users."""
+    first, *others = users
+    return replace(
+        first, users=tuple(users), psdu=b"" if others else first.psdu,
+        mpdus=tuple(mpdu for user in users for mpdu in user.mpdus),
+        complete=all(user.complete for user in users))
 
 
 def _mpdus_as_json(mpdus):

@@ -15,9 +15,19 @@ from ..coding import ConvolutionalCode
 from ..coding.convolutional import PUNCTURING
 from . import carriers, training
 from .bits import crc8, number_of
-from .formats import HE, Unsupported
+from .formats import HE, JointHE, Unsupported
 from .formats.base import MCS, TAIL
-from .he_signal_b import CARRIERS, CRC, NOBODY, SIGNS, USER, allocation, bits_per_symbol, ru_of
+from .he_signal_b import (
+    CARRIERS,
+    CRC,
+    NOBODY,
+    SIGNS,
+    USER,
+    allocation,
+    bits_per_symbol,
+    ru_of,
+    spatial_configurations,
+)
 from .he_tables import WHOLE
 from .interleaving import bit_order, dual_carriers
 from .signal_fields import he_duration
@@ -77,8 +87,8 @@ def users_of(one, scale):
         scale: sample rate over 20 MS/s.
 
     Returns:
-        (list of :class:`HE`, one for each user who has an RU alone, reason): the reason is why
-        others are missing, "" if none is.
+        (formats, reason): a list with an :class:`HE` for each user who has an RU alone, and a
+        :class:`JointHE` for users who share one; and why others are missing, "" if none is.
     """
     several = one.several
     llr = signal_llrs(one, scale, several.num_symbols, several.sig_b_mcs, several.sig_b_dcm)
@@ -100,11 +110,10 @@ def users_of(one, scale):
         at += count
         if any(field is None for field in own):
             reason = "HE-SIG-B CRC"
-        elif count > 1:
-            reason = reason or "several users in a resource unit (MU-MIMO)"
         elif count:
+            read = _user if count == 1 else _sharing_users
             try:
-                user = _user(own[0], ru_of(size, place), several, units)
+                user = read(own, ru_of(size, place), several, units)
             except (Unsupported, ValueError) as error:
                 reason = reason or str(error)
             else:
@@ -112,8 +121,9 @@ def users_of(one, scale):
     return users, reason
 
 
-def _user(bits, ru, several, units):
+def _user(fields, ru, several, units):
     """Return the :class:`HE` of a User field of a user alone (Table 27-28), None for nobody."""
+    bits, = fields
     sta_id = number_of(bits[:11])
     if sta_id == NOBODY:
         return None
@@ -123,6 +133,22 @@ def _user(bits, ru, several, units):
         num_streams=number_of(bits[11:14]) + 1 - stbc,
         beamformed=bool(bits[14]), mcs=number_of(bits[15:19]), dcm=bool(bits[19]),
         coding="ldpc" if bits[20] else "bcc")
+
+
+def _sharing_users(fields, ru, several, units):
+    """Return the :class:`JointHE` of the User fields of users that share an RU (Table 27-29)."""
+    said = {number_of(bits[11:15]) for bits in fields}
+    configurations = spatial_configurations(len(fields))
+    if len(said) > 1 or max(said) >= len(configurations):
+        raise Unsupported("HE-SIG-B with contradictory or reserved spatial configurations")
+    streams = configurations[said.pop()]
+    first = np.cumsum([0, *streams])
+    # Users that share an RU are told apart by beamforming.
+    return JointHE.of([several.complete(
+        ru=ru, ru_allocation=units, sta_id=number_of(bits[:11]), num_streams=own,
+        first_stream=int(begin), ru_streams=sum(streams), beamformed=True,
+        mcs=number_of(bits[15:19]), coding="ldpc" if bits[20] else "bcc")
+        for bits, own, begin in zip(fields, streams, first, strict=False)])
 
 
 @lru_cache

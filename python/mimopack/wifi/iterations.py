@@ -8,6 +8,7 @@ from .. import coding
 from ..coding import Decoder
 from ..coding.convolutional import MOST_BITS
 from ..iterative import IterativeReceiver
+from .formats import Joint
 
 FEEDBACK_SCALE = 0.6    # if nobody chooses one
 
@@ -33,11 +34,11 @@ class Iterations:
     def takes(f):
         """Return whether a format suits iterations between detector and decoder.
 
-        Such a format has several streams, no space-time block code, no dual carrier modulation and
-        no midambles. With the convolutional code, a frame must not have more bits than its soft
-        decoder takes.
+        Such a format has several streams of one user, no space-time block code, no dual carrier
+        modulation and no midambles. With the convolutional code, a frame must not have more bits
+        than its soft decoder takes.
         """
-        if f.num_streams == 1 or f.stbc or f.dcm or f.midamble:
+        if f.num_streams == 1 or f.stbc or f.dcm or f.midamble or isinstance(f, Joint):
             return False
         return f.coding == "ldpc" or f.tail_position <= MOST_BITS * f.num_encoders
 

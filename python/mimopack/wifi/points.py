@@ -172,7 +172,7 @@ def mmse_points(y, h, noise_var):
     return (y @ filters.swapaxes(-1, -2)).astype(np.complex64)
 
 
-def with_padding(coded, field, demodulated):
+def with_padding(coded, field, demodulated, streams):
     """Return coded bits in which the nearest points give the bits that the code does not fill.
 
     A receiver does not know these bits, the post-FEC padding.
@@ -181,6 +181,7 @@ def with_padding(coded, field, demodulated):
         coded: uint8 (n, num_symbols, N_CBPS), as of ``DataField.code``.
         field: :class:`data_field.DataField`.
         demodulated: :class:`demodulator.Demodulated` of the n frames.
+        streams: slice of the format's streams among those demodulated.
     """
     if field.filled is None:
         return coded
@@ -191,7 +192,8 @@ def with_padding(coded, field, demodulated):
     block = f.symbols_per_code_block
     first = int(np.argmax(unknown.any(axis=1))) // block
     layer = constellations.get(f.stream_constellations[0])
-    found = in_time(mmse_points(d.y[:, :, first:], d.h, d.noise_var), f)[:, :, :f.num_points]
+    found = in_time(mmse_points(d.y[:, :, first:], d.h, d.noise_var), f)
+    found = found[:, :, :f.num_points, streams]
     labels = np.abs(found[..., None] - layer.points).argmin(axis=-1)
     bits = (labels[..., None] >> np.arange(layer.bits_per_symbol)[::-1] & 1).astype(np.uint8)
     bits = bits.reshape(*found.shape[:2], -1)[..., field.order]

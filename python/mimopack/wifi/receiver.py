@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core, detectors
 from ..checks import flag, integer, positive
 from .decoder import FAILED, Begun, FrameDecoder, Settings
+from .frame import of_users
 from .frame_detectors import FrameDetectors, is_function, shared_out
 from .he_trigger import Answer, triggers_in
 from .he_users import SeveralUsers, users_of
@@ -443,9 +444,9 @@ class Receiver:
                 begun = self._decoder.begin([part], self.keep_symbols)
                 begun.task.run()
                 report, = self._decoder.finish(begun)
-                users.append(report or self._decoder.improve(begun, [0])[0])
+                users += (report or self._decoder.improve(begun, [0])[0]).parts
         users = [user for user in users if user.mpdus]
-        return _of_users(users) if users else frame
+        return of_users(users) if users else frame
 
     def _counts(self, one, frame):
         """Count a frame and return whether to report it.
@@ -520,16 +521,7 @@ class _Job:
 
     def _of_users(self, index):
         indices, reason = self.users[index]
-        users = [self.reports[i] for i in indices]
+        users = [user for i in indices for user in self.reports[i].parts]
         if not users:
             return replace(self.reports[index], problem=reason)
-        return _of_users(users)
-
-
-def _of_users(users):
-    """Return the report of a frame with the reports of its users."""
-    first, *others = users
-    return replace(
-        first, users=tuple(users), psdu=b"" if others else first.psdu,
-        mpdus=tuple(mpdu for user in users for mpdu in user.mpdus),
-        complete=all(user.complete for user in users))
+        return of_users(users)

@@ -353,13 +353,13 @@ def parse_he_sig_a_of_users(bits, l_sig):
     with _announcing("he-mu", told | {"doppler": doppler}):
         if width:
             raise Unsupported(f"HE MU in {told['bandwidth_mhz']} MHz")
-        if fields > 2:
-            raise Unsupported(f"{2 * fields} HE-LTFs")
+        if fields > 4:
+            raise Unsupported("a reserved number of HE-LTFs")
         sig_b_mcs, sig_b_dcm = _number(bits[1:4]), bool(bits[4])
         if sig_b_mcs > 5 or sig_b_dcm and sig_b_mcs not in DCM_MCS:
             raise Unsupported(f"HE-SIG-B MCS {sig_b_mcs} (reserved)")
-        common = HE(0, 2, name="he-mu", ltf_count=1 << fields, extra_symbol=bool(bits[37]),
-                    pre_fec_padding=_number(bits[39:41]) or 4, **told)
+        common = HE(0, 2, name="he-mu", ltf_count=(1, 2, 4, 6, 8)[fields],
+                    extra_symbol=bool(bits[37]), pre_fec_padding=_number(bits[39:41]) or 4, **told)
         return {"common": common, "sig_b_mcs": sig_b_mcs, "sig_b_dcm": sig_b_dcm,
                 "count": _number(bits[18:22]) + 1, "compressed": bool(bits[22]),
                 "pe_disambiguity": bool(bits[41]), "duration": l_sig.duration}

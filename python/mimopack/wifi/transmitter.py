@@ -434,7 +434,7 @@ class Transmitter:
             streams = range(first, first + user.num_space_time_streams)
             if user.masked_ltf:
                 own *= he_tables.ltf_mask(one.ltf, plan.used, streams)
-            elif user.name != "he-tb" or one.ltf > 1:
+            elif user.pilots_in_ltf:
                 own[:, plan.pilot_index] = mapping[0][:, None, None]    # matrix R (27-56)
             values.append(own * sequence[:, None])
         # Masked HE-LTFs and 1x HE-LTFs of HE TB frames have no pilots (§27.3.11.10).

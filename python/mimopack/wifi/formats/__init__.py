@@ -7,7 +7,9 @@ from .eht import EHT
 from .he import HE
 from .he_mu import HEMU
 from .ht import HT
+from .joint import Joint, JointHE
 from .non_ht import NonHT
 from .vht import VHT
 
-__all__ = ["EHT", "HE", "HEMU", "HT", "VHT", "FrameFormat", "NonHT", "Unsupported"]
+__all__ = ["EHT", "HE", "HEMU", "HT", "VHT", "FrameFormat", "Joint", "JointHE", "NonHT",
+           "Unsupported"]

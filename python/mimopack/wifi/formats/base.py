@@ -71,6 +71,8 @@ class FrameFormat:
         ru_name: name of the resource unit of an HE or EHT frame, as in reports; None for
             other formats.
         ltf_guard: guard interval of long training fields behind the L-LTF.
+        first_stream: number of space-time streams of other users before those of the format.
+        pilots_in_ltf: whether all streams send the same pilots in (V)HT-LTFs, except in HT.
         dcm: whether each point is sent on two subcarriers (dual carrier modulation); None except
             for HE.
         midamble: number of symbols from one midamble to the next, 0 without; None except for HE.
@@ -101,6 +103,8 @@ class FrameFormat:
     density = 1
     ru_name = None
     ltf_guard = training.GUARD
+    first_stream = 0
+    pilots_in_ltf = True
     coding = "bcc"
     aggregated = False
     scrambler = 7

@@ -350,6 +350,10 @@ class HE(FrameFormat):
         return self.guard
 
     @cached_property
+    def pilots_in_ltf(self):
+        return not self.masked_ltf and (self.name != "he-tb" or self.ltf > 1)
+
+    @cached_property
     def training_gain(self):
         """Amplitude of a subcarrier in HE-LTFs over that in data symbols."""
         return 2 / self.ltf**0.5 * (2**0.5 if self.name == "he-er-su" else 1)
@@ -449,7 +453,7 @@ class HE(FrameFormat):
     def kind(self):
         return (self.name, self.bandwidth_mhz, self.ru, self.mcs, self.num_streams, self.stbc,
                 self.gi_us, self.ltf, self.coding, self.dcm, self.midamble, self.smoothing,
-                self.num_ltf, self.first_stream, self.first_pilot)
+                self.num_ltf, self.first_stream, self.first_pilot, self.masked_ltf)
 
     @cached_property
     def key(self):

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Users that share a resource unit: transmitter, simulated channel, receiver."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import detectors, wifi
+from gnuradio.mimopack.wifi import HEMU, Receiver, he_users
+from gnuradio.mimopack.wifi.he_tables import ltf_mapping
+from wifi_air import data_mpdu, multipath, through
+
+
+def user(sta_id, mcs, num_streams=1, ru=(242, 1), **own):
+    return {"sta_id": sta_id, "ru": ru, "mcs": mcs, "num_streams": num_streams, **own}
+
+
+def in_air(sent, num_rx, snr_db=45.0, seed=0, num_taps=3):
+    """Return received samples."""
+    rng = np.random.default_rng(seed)
+    samples = through(multipath(num_rx, len(sent), rng, num_taps, 0.7), sent)
+    samples = np.pad(samples, ((0, 0), (400, 400)))
+    noise = rng.standard_normal((2, *samples.shape))
+    samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (noise[0] + 1j * noise[1])
+    return samples.astype(np.complex64)
+
+
+def sent_to(users, mapping=None, size=60, num_tx=None, **fields):
+    """Return (samples of the antennas, format, MPDUs of each user) of an HE MU frame."""
+    mpdus = [[data_mpdu(30 + 25 * i, i), data_mpdu(size, 20 + i)] for i in range(len(users))]
+    f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(users, lengths, **fields), mpdus)
+    transmitter = wifi.Transmitter(num_tx or f.num_space_time_streams, mapping=mapping)
+    return transmitter.frame(f, psdus), f, mpdus
+
+
+def received(samples, **options):
+    receiver = Receiver(len(samples), **options)
+    frame, = receiver.process(samples) + receiver.finish()
+    return frame
+
+
+def check(frame, f, mpdus):
+    assert frame.problem == ""
+    assert [[mpdu.data for mpdu in one.mpdus] for one in frame.users] == mpdus
+    for one, asked in zip(frame.users, f.users, strict=True):
+        for name in ("sta_id", "ru", "mcs", "num_streams", "coding", "length", "first_stream",
+                     "num_symbols"):
+            assert getattr(one.format, name) == getattr(asked, name), name
+        assert one.complete and len(one.evm_db) == asked.num_streams
+        assert one.channel.matrices.shape[2] == asked.num_streams
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("detector", ["mmse", "nway", "kbest", "mla"])
+@pytest.mark.parametrize("fields", [{}, {"ltf": 4, "gi_us": 3.2, "sig_b_mcs": 3}], ids=str)
+def test_two_users_with_constellations_of_their_own(detector, fields):
+    sent, f, mpdus = sent_to([user(5, 5), user(6, 1, coding="ldpc")], **fields)
+    assert f.compressed
+    frame = received(in_air(sent, 2), detector=detector)
+    check(frame, f, mpdus)
+    assert frame.detector.startswith(detector)
+    facts = frame.as_json()
+    assert (facts["format"], facts["psdu"]) == ("he-mu", "")
+    assert [(one["sta_id"], one["mcs"], one["num_streams"], one["coding"])
+            for one in facts["users"]] == [(5, 5, 1, "bcc"), (6, 1, 1, "ldpc")]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("streams, num_rx", [
+    ((2, 2), 4), ((1, 1, 1), 3), ((2, 1), 4), ((4, 1), 5), ((2, 2, 2), 6), ((3, 2, 1, 1), 7),
+    ((4, 4), 8), ((1,) * 8, 8)], ids=str)
+def test_counts_of_streams_and_training_fields(streams, num_rx):
+    """1, 2, 4, 6 and 8 HE-LTFs; BPSK beside QAM."""
+    users = [user(10 + i, (4, 0, 2, 3)[i % 4], count, coding="ldpc" if i % 2 else "bcc")
+             for i, count in enumerate(streams)]
+    sent, f, mpdus = sent_to(users, ltf=2, gi_us=1.6)
+    assert f.first.num_ltf == {4: 4, 3: 4, 5: 6, 6: 6, 7: 8, 8: 8}[sum(streams)]
+    check(received(in_air(sent, num_rx)), f, mpdus)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("rus", [
+    [(106, 1), (106, 1), (26, 5), (106, 2)], [(106, 1), (106, 2), (106, 2), (106, 2)],
+    [(52, 1), (52, 2), (106, 2), (106, 2)], [(242, 1), (242, 1)]], ids=str)
+def test_resource_units_by_allocation(rus):
+    """Some RUs have several users, others one."""
+    users = [user(20 + i, 2 + i, ru=ru) for i, ru in enumerate(rus)]
+    sent, f, mpdus = sent_to(users, compressed=False, ltf=4, gi_us=0.8)
+    check(received(in_air(sent, 3)), f, mpdus)
+
+
+def test_streams_of_users_mapped_to_the_same_antennas():
+    """Each subcarrier has a precoder of its own."""
+    rng = np.random.default_rng(4)
+    delays = rng.uniform(0, 4, (3, 3))
+    k = np.r_[-122:-1, 2:123]
+    random = np.exp(-2j * np.pi / 256 * delays * k[:, None, None]) * rng.standard_normal((3, 3))
+    mapping = np.linalg.qr(random)[0]
+    sent, f, mpdus = sent_to([user(1, 4, 2), user(2, 3)], mapping, num_tx=3, ltf=4, gi_us=0.8)
+    check(received(in_air(sent, 3)), f, mpdus)
+
+
+def test_users_with_more_streams_than_antennas_are_named():
+    """The user of the other RU is decoded."""
+    users = [user(1, 1, ru=(106, 1)), user(2, 1, ru=(106, 1)), user(3, 1, ru=(106, 2))]
+    sent, _, mpdus = sent_to(users)
+    frame = received(in_air(sent, 1))
+    problem = "1 channel, but the frame has 2 streams"
+    assert [one.problem for one in frame.users] == [problem, problem, ""]
+    assert [mpdu.data for mpdu in frame.users[2].mpdus] == mpdus[2]
+    assert [one.format.sta_id for one in frame.users] == [1, 2, 3]
+
+
+def test_a_detector_that_refuses_the_constellations_is_named():
+    sent, _, _ = sent_to([user(1, 9, 4), user(2, 8, 4)])
+    frame = received(in_air(sent, 8), detector="mla")
+    assert len(frame.users) == 2
+    assert all("mla cannot detect 8 streams of 256-QAM" in one.problem for one in frame.users)
+
+
+def test_second_pass_helps():
+    """A tone on one subcarrier spoils the first pass."""
+    good = []
+    sent, _, _ = sent_to([user(1, 5), user(2, 3, coding="ldpc")], size=500)
+    samples = [in_air(sent, 2, 25.0, seed) for seed in range(8)]
+    for one in samples:
+        one += 0.06 * np.exp(2j * np.pi * 41.3 / 256 * np.arange(one.shape[1]))
+    for passes in (1, 3):
+        good.append(sum(part.complete for one in samples
+                        for part in received(one, passes=passes).users))
+    assert good[0] < good[1]
+
+
+def test_near_maximum_likelihood_beats_mmse():
+    sent, _, _ = sent_to([user(1, 5), user(2, 3)], size=300)
+    samples = [in_air(sent, 2, 24.0, seed, num_taps=4) for seed in range(16)]
+    good = {detector: sum(part.complete for one in samples
+                          for part in received(one, detector=detector).users)
+            for detector in ("mmse", "nway")}
+    assert good["mmse"] < good["nway"]
+
+
+def test_points_of_each_user():
+    sent, f, _ = sent_to([user(1, 5), user(2, 1)])
+    frame = received(in_air(sent, 3), keep_symbols=True)
+    for one in frame.users:
+        assert one.symbols.shape == (f.num_symbols, 234, 1)
+        assert one.evm_db[0] < -25
+
+
+def test_callable_detector():
+    def make(num_tx, num_rx, constellation):
+        return detectors.KBest(num_tx=num_tx, num_rx=num_rx, constellation=constellation, k=16)
+
+    sent, f, mpdus = sent_to([user(1, 3), user(2, 1)])
+    check(received(in_air(sent, 2), detector=make), f, mpdus)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("count", [1, 2, 4, 6, 8])
+def test_mapping_of_training_fields_is_orthogonal(count):
+    matrix = ltf_mapping(count)
+    np.testing.assert_allclose(matrix @ matrix.conj().T, count * np.eye(count), atol=1e-12)
+    np.testing.assert_allclose(np.abs(matrix), 1)
+
+
+@pytest.mark.quick
+def test_any_content_of_he_sig_b_is_bounded(monkeypatch):
+    """Whatever an HE-SIG-B with good CRCs says, users have at most eight streams in an RU."""
+    sent, f, _ = sent_to([user(i, 1, ru=(106, 1 + i // 2)) for i in range(4)], sig_b_mcs=5)
+    samples = in_air(sent, 1)
+    rng = np.random.default_rng(3)
+    reasons = set()
+
+    class Hostile(he_users.BlockReader):
+        def block(self, size):
+            return rng.integers(0, 2, size, np.uint8)
+
+    monkeypatch.setattr(he_users, "BlockReader", Hostile)
+    for _ in range(300):
+        frame = received(samples)
+        assert len(frame.parts) <= 17
+        streams = {}
+        for one in frame.users:
+            unit = one.format.ru
+            streams[unit] = streams.get(unit, 0) + one.format.num_streams
+        assert all(count <= 8 for count in streams.values())
+        reasons.add(frame.problem)
+    assert "HE-SIG-B with a reserved allocation of resource units" in reasons
+    assert any("spatial configuration" in reason for reason in reasons)
