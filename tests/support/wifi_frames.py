@@ -32,20 +32,25 @@ def received(fmt, mpdus=None, antennas=1, **fields):
         "noise_dbfs": tuple(-50.0 - i for i in range(antennas)), "mpdus": parts, **fields})
 
 
-def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False, pe=False):
-    """Return a basic Trigger frame with its FCS; stations are (AID, number of the RU, MCS, LDPC).
+def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False, pe=False,
+                  masked=False):
+    """Return a basic Trigger frame with its FCS.
+
+    Stations are (AID, number of the RU, MCS, LDPC), and if they share an RU the number of streams
+    before theirs and the number of theirs.
     """
     def packed(*fields):
         bits = np.concatenate([value >> np.arange(count) & 1 for value, count in fields])
         return np.packbits(bits.astype(np.uint8), bitorder="little").tobytes()
 
     body = bytes([0x24, 0, 0, 0]) + bytes(6 * [0xFF]) + bytes([2, 0, 0, 0, 0, 1])
-    body += packed((0, 4), (length, 12), (0, 2), (0, 2), (ltf_type, 2), (0, 1), (fields, 3),
+    body += packed((0, 4), (length, 12), (0, 2), (0, 2), (ltf_type, 2), (masked, 1), (fields, 3),
                    (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1), (0xFFFF, 16), (0, 1),
                    (0x1FF, 9), (0, 1))
-    for aid, unit, mcs, ldpc in stations:
-        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (0, 6), (60, 7),
-                       (0, 1)) + b"\0"
+    for aid, unit, mcs, ldpc, *streams in stations:
+        first, count = streams or (0, 1)
+        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (first, 3),
+                       (count - 1, 3), (60, 7), (0, 1)) + b"\0"
     body += packed((4095, 12), (0, 28)) + bytes(1)
     return body + mac.fcs(body)
 

@@ -405,7 +405,9 @@ def test_damaged_trigger_frames(size):
 @pytest.mark.parametrize("change, said", [
     ({"ru": "27"}, "ru: got 27"), ({"ru": "x"}, "ru: got 'x'"), ({"mcs": None}, "mcs: got None"),
     ({"ul_length": 81}, "ul_length: got 81"), ({"coding": "turbo"}, "coding: got 'turbo'"),
-    ({"ltf": 3}, "ltf: got 3"), (None, "he_trigger: gi_us is missing")])
+    ({"ltf": 3}, "ltf: got 3"), ({"users": 3}, "users: must be a list"),
+    ({"users": [{"nss": 5}, {}]}, "nss: got 5"), ({"users": 9 * [{}]}, "ru_streams: got 9"),
+    (None, "he_trigger: gi_us is missing")])
 def test_triggers_that_are_refused(change, said):
     trigger = {"ul_length": 82, "ru": "52 index 1", "mcs": 1, "coding": "BCC", "gi_us": 3.2,
                "ltf": 4}

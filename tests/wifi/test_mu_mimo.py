@@ -5,9 +5,11 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors, wifi
-from gnuradio.mimopack.wifi import HEMU, Receiver, he_users
+from gnuradio.mimopack.wifi import HE, HEMU, Receiver, he_users, mac
 from gnuradio.mimopack.wifi.he_tables import ltf_mapping
+from gnuradio.mimopack.wifi.he_trigger import triggers_in
 from wifi_air import data_mpdu, multipath, through
+from wifi_frames import trigger_frame
 
 
 def user(sta_id, mcs, num_streams=1, ru=(242, 1), **own):
@@ -187,3 +189,102 @@ def test_any_content_of_he_sig_b_is_bounded(monkeypatch):
         reasons.add(frame.problem)
     assert "HE-SIG-B with a reserved allocation of resource units" in reasons
     assert any("spatial configuration" in reason for reason in reasons)
+
+
+def answers(streams, num_rx, ru, masked=False, ltf=4, gi_us=3.2, absent=None):
+    """Return (samples, stations, MPDUs, a format) of stations that answer a Trigger frame at once.
+
+    Each station has a channel of its own. ``absent`` is the number of one that does not answer.
+    """
+    probe = {"name": "he-tb", "ltf": ltf, "gi_us": gi_us, "uplink": True, "ru": ru,
+             "ru_streams": sum(streams), "masked_ltf": masked}
+    longest = HE.of_length(1, 300, **probe)
+    sent, stations, mpdus = 0, [], []
+    for i, count in enumerate(streams):
+        mcs, mpdu = (4, 1, 3, 0)[i % 4], data_mpdu(60 + 20 * i, i)
+        f = HE(mcs, longest.num_symbols, count, pre_fec_padding=longest.pre_fec_padding,
+               first_stream=sum(streams[:i]), sta_id=5 + i, **probe)
+        if i != absent:
+            one = wifi.Transmitter(count).frame(f, mac.aggregate([mpdu], f.length))
+            rng = np.random.default_rng(i)
+            sent = sent + through(multipath(num_rx, count, rng, 3, 0.7), one)
+        stations.append((f, count))
+        mpdus.append(mpdu)
+    return sent, stations, mpdus, longest
+
+
+def noisy(samples, level=0.003):
+    rng = np.random.default_rng(9)
+    noise = rng.standard_normal((2, *samples.shape))
+    return (samples + level * (noise[0] + 1j * noise[1])).astype(np.complex64)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("streams, num_rx, masked, training", [
+    ((1, 1), 2, False, (4, 3.2)), ((2, 1), 3, False, (2, 1.6)), ((1, 1), 2, True, (2, 1.6)),
+    ((2, 2), 4, True, (1, 1.6)), ((1, 1, 1), 4, False, (1, 1.6)), ((2, 2, 2), 6, False, (4, 3.2)),
+    ((4, 4), 8, False, (4, 3.2))], ids=str)
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_stations_that_share_a_resource_unit(streams, num_rx, masked, training, by_hand):
+    sent, stations, mpdus, longest = answers(streams, num_rx, (242, 1), masked, *training)
+    quiet = np.zeros((num_rx, 400))
+    if by_hand:
+        given = {"ul_length": longest.legacy_length, "ru": "242", "gi_us": training[1],
+                 "ltf": training[0], "pre_fec_padding": longest.pre_fec_padding,
+                 "pe": int(longest.pe_disambiguity), "coding": "BCC", "masked_ltf": int(masked),
+                 "users": [{"mcs": f.mcs, "nss": count, "sta_id": f.sta_id}
+                           for f, count in stations]}
+        samples = np.concatenate([quiet, sent, quiet], axis=1)
+        got = received(noisy(samples), he_trigger=given)
+    else:
+        trigger = trigger_frame(
+            [(f.sta_id, 61, f.mcs, 0, f.first_stream, count) for f, count in stations],
+            longest.legacy_length, {1: 0, 2: 1, 4: 2}[training[0]],
+            (1, 2, 4, 6, 8).index(longest.num_ltf), longest.pre_fec_padding,
+            pe=longest.pe_disambiguity, masked=masked)
+        asked = wifi.NonHT(24, len(trigger))
+        asking = wifi.Transmitter(1).frame(asked, trigger)[:, :asked.num_samples]
+        samples = np.concatenate([quiet, np.tile(asking, (num_rx, 1)), np.zeros((num_rx, 320)),
+                                  sent, quiet], axis=1)
+        receiver = Receiver(num_rx)
+        _, got = receiver.process(noisy(samples)) + receiver.finish()
+    assert got.problem == ""
+    assert [[mpdu.data for mpdu in one.mpdus] for one in got.users] == [[one] for one in mpdus]
+    assert [(one.format.name, one.format.sta_id, one.format.first_stream) for one in got.users] == [
+        ("he-tb", f.sta_id, f.first_stream) for f, _ in stations]
+
+
+def test_a_station_that_does_not_answer_leaves_the_others():
+    sent, stations, mpdus, longest = answers((1, 1), 2, (106, 2), absent=1)
+    given = {"ul_length": longest.legacy_length, "ru": "106 index 2", "gi_us": 3.2, "ltf": 4,
+             "pre_fec_padding": longest.pre_fec_padding, "pe": int(longest.pe_disambiguity),
+             "coding": "bcc", "users": [{"mcs": f.mcs} for f, _ in stations]}
+    got = received(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
+    assert [[mpdu.data for mpdu in one.mpdus if mpdu.fcs_ok] for one in got.users] == [
+        [mpdus[0]], []]
+
+
+def test_stations_with_more_streams_than_antennas_are_named():
+    sent, stations, _, longest = answers((1, 1), 1, (242, 1))
+    given = {"ul_length": longest.legacy_length, "ru": "242", "gi_us": 3.2, "ltf": 4,
+             "pre_fec_padding": longest.pre_fec_padding, "coding": "bcc",
+             "pe": int(longest.pe_disambiguity), "users": [{"mcs": f.mcs} for f, _ in stations]}
+    got = received(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
+    assert [one.problem for one in got.users] == ["1 channel, but the frame has 2 streams"] * 2
+
+
+@pytest.mark.quick
+def test_any_content_of_a_trigger_frame_is_bounded():
+    """At most one format for each RU of 20 MHz, with at most eight streams."""
+    rng = np.random.default_rng(1)
+    whole = trigger_frame([(i + 1, 61, 1, 0, 0, 1) for i in range(40)], 82, fields=4)
+    most = 0
+    for _ in range(500):
+        body = np.frombuffer(whole, np.uint8).copy()
+        body[24:-4] = rng.integers(0, 256, body.size - 28)
+        body[24 + 2 * (rng.random() < 0.5)::6] &= 0x7F
+        found = triggers_in(body.tobytes())
+        most = max(most, len(found))
+        assert len({one.format.ru for one in found}) == len(found) <= 16
+        assert all(one.format.num_space_time_streams <= 8 for one in found)
+    assert most > 0

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..checks import integer
 from .bits import number_of
-from .formats import HE, Unsupported
+from .formats import HE, JointHE, Unsupported
 from .formats.he import TRAINING
 from .he_signal_b import NOBODY
 from .he_tables import RU, WHOLE
@@ -25,12 +25,13 @@ class Trigger(NamedTuple):
     """What is known of HE TB frames before they come.
 
     Attributes:
-        format: :class:`HE` of the frames; its number of symbols means nothing.
+        format: :class:`HE` of the frames, or :class:`JointHE` of stations that share a resource
+            unit; its number of symbols means nothing.
         ul_length: LENGTH of the frames' L-SIG.
         pe_disambiguity: field of the Trigger frame.
     """
 
-    format: HE
+    format: HE | JointHE
     ul_length: int
     pe_disambiguity: bool
 
@@ -45,7 +46,9 @@ def trigger_of(values):
             mcs, coding, gi_us, ltf: see :class:`HE`; coding in any case of letters.
             These may be missing: nss (1), stbc, dcm, midamble (0), pre_fec_padding (4), he_ltf
             (the number of HE-LTFs; the least), ldpc_extra (0), pe (PE Disambiguity, 0),
-            bandwidth_mhz (20). Further keys are ignored.
+            bandwidth_mhz (20), masked_ltf (0), sta_id, users (a list with a dictionary for each
+            station that shares the resource unit, of the keys mcs, coding, nss and sta_id; their
+            streams follow each other). Further keys are ignored.
 
     Raises:
         ValueError: the file cannot be read, a key is missing, or a value is not as above.
@@ -56,23 +59,39 @@ def trigger_of(values):
         values = read_trigger(values)
     if not isinstance(values, dict):
         raise ValueError(f"he_trigger: got {type(values).__name__}, must be a dictionary")
+    users = values.get("users") or [{}]
+    if not isinstance(users, list) or not all(isinstance(user, dict) for user in users):
+        raise ValueError("users: must be a list of dictionaries")
+    stations = [values | user for user in users]
     for name in _NEEDED:
-        if name not in values:
+        if not all(name in station for station in stations):
             raise ValueError(f"he_trigger: {name} is missing")
     length = integer("ul_length", values["ul_length"], 1, 4095)
     if length % 3 != 1:
         raise ValueError(f"ul_length: got {length}, HE TB frames have a LENGTH of 3n + 1")
-    bandwidth = values.get("bandwidth_mhz", 20)
     try:
-        f = HE(
-            values["mcs"], 2, values.get("nss", 1), bandwidth, values["gi_us"], values["ltf"],
-            str(values["coding"]).lower(), int(values.get("stbc", 0)), bool(values.get("dcm", 0)),
-            values.get("midamble", 0), values.get("pre_fec_padding", 4),
-            bool(values.get("ldpc_extra", 0)), name="he-tb", ru=_ru(values["ru"], bandwidth),
-            ltf_count=values.get("he_ltf"), uplink=True)
+        f = _shared(stations) if len(stations) > 1 else _format(stations[0])
     except TypeError as error:
         raise ValueError(f"he_trigger: {error}") from error
     return Trigger(f, length, bool(values.get("pe", 0)))
+
+
+def _format(values, **streams):
+    bandwidth = values.get("bandwidth_mhz", 20)
+    return HE(
+        values["mcs"], 2, values.get("nss", 1), bandwidth, values["gi_us"], values["ltf"],
+        str(values["coding"]).lower(), int(values.get("stbc", 0)), bool(values.get("dcm", 0)),
+        values.get("midamble", 0), values.get("pre_fec_padding", 4),
+        bool(values.get("ldpc_extra", 0)), name="he-tb", ru=_ru(values["ru"], bandwidth),
+        ltf_count=values.get("he_ltf"), masked_ltf=bool(values.get("masked_ltf", 0)),
+        sta_id=values.get("sta_id"), uplink=True, **streams)
+
+
+def _shared(stations):
+    """Return the :class:`JointHE` of stations that share a resource unit."""
+    streams = [integer("nss", own.get("nss", 1), 1, 4) for own in stations]
+    return JointHE.of([_format(own, first_stream=sum(streams[:i]), ru_streams=sum(streams))
+                       for i, own in enumerate(stations)])
 
 
 def read_trigger(path):
@@ -105,13 +124,13 @@ _UNITS = {**{i: RU(26, i + 1) for i in range(9)}, **{37 + i: RU(52, i + 1) for i
 def triggers_in(mpdu):
     """Return what a basic Trigger frame for 20 MHz asks of each station (Figures 9-64a to 9-64e).
 
-    Stations that share a resource unit are left out, and what :class:`HE` refuses.
+    What :class:`HE` and :class:`JointHE` refuse is left out.
 
     Args:
         mpdu: bytes of an MPDU with its FCS.
 
     Returns:
-        list of :class:`Trigger`, empty if the MPDU is no such frame.
+        list of :class:`Trigger`, one for each resource unit; empty if the MPDU is no such frame.
     """
     if len(mpdu) < _HEADER + _COMMON + 4 or mpdu[0] != _FRAME_CONTROL:
         return []
@@ -122,7 +141,7 @@ def triggers_in(mpdu):
     fields, midamble = number_of(common[23:26]), 0
     if doppler:
         fields, midamble = number_of(common[23:25]), 20 if common[25] else 10
-    if training > 2 or fields > 2:
+    if training > 2 or fields > 4:
         return []
     ltf, gi_us = TRAINING["he-tb"][training]
     found = []
@@ -131,18 +150,33 @@ def triggers_in(mpdu):
         station, unit = number_of(bits[:12]), number_of(bits[13:20])
         if station == _END:
             break
-        if station == NOBODY or unit not in _UNITS or number_of(bits[26:29]):
+        if station == NOBODY or unit not in _UNITS:
             continue
         try:
             f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, 20, gi_us, ltf,
                    "ldpc" if bits[20] else "bcc", int(common[26]), bool(bits[25]), midamble,
                    number_of(common[34:36]) or 4, bool(common[27]), name="he-tb", ru=_UNITS[unit],
-                   ltf_count=1 << fields, uplink=True, sta_id=station)
+                   ltf_count=(1, 2, 4, 6, 8)[fields], masked_ltf=bool(common[22]), uplink=True,
+                   sta_id=station, first_stream=number_of(bits[26:29]))
         except (Unsupported, ValueError):
             continue
-        found.append(Trigger(f, number_of(common[4:16]), bool(common[36])))
-    units = [one.format.ru for one in found]
-    return [one for one in found if units.count(one.format.ru) == 1]
+        found.append(f)
+    return [Trigger(f, number_of(common[4:16]), bool(common[36])) for f in _by_unit(found)]
+
+
+def _by_unit(formats):
+    """Return the formats of stations, with one :class:`JointHE` for those that share a unit."""
+    units = {}
+    for f in formats:
+        units.setdefault(f.ru, []).append(f)
+    found = []
+    for sharing in units.values():
+        if len(sharing) == 1:
+            found += sharing
+        else:
+            with suppress(Unsupported, ValueError):
+                found.append(JointHE.of(sharing))
+    return found
 
 
 class Answer(NamedTuple):
@@ -157,8 +191,7 @@ class Answer(NamedTuple):
     l_sig: object
 
     def formats(self, triggers):
-        """Return the list of :class:`HE` of the stations, one for each :class:`Trigger` that fits.
-        """
+        """Return the list of formats of the stations, one for each :class:`Trigger` that fits."""
         bits, found = np.frombuffer(self.bits, np.uint8), []
         for trigger in triggers:
             if trigger.ul_length == self.l_sig.length:

@@ -440,12 +440,14 @@ class Receiver:
         for f in one.several.formats(triggers):
             part = replace(one, format=f, several=None)
             problem = self._decoder.problem(part)
-            if not problem:
+            if problem:
+                users += self._decoder.failed(part, problem).parts
+            else:
                 begun = self._decoder.begin([part], self.keep_symbols)
                 begun.task.run()
                 report, = self._decoder.finish(begun)
                 users += (report or self._decoder.improve(begun, [0])[0]).parts
-        users = [user for user in users if user.mpdus]
+        users = [user for user in users if user.mpdus or user.problem]
         return of_users(users) if users else frame
 
     def _counts(self, one, frame):

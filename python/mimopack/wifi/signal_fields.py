@@ -17,7 +17,7 @@ from ..coding import ConvolutionalCode
 from .bits import bits_of as _bits
 from .bits import crc8
 from .bits import number_of as _number
-from .formats import HE, HT, VHT, Unsupported
+from .formats import HE, HT, VHT, JointHE, Unsupported
 from .formats.base import TAIL
 from .formats.he import DCM_MCS, TRAINING
 from .formats.non_ht import MAX_LENGTH, RATES
@@ -307,7 +307,7 @@ def parse_he_sig_a(bits, l_sig, extended):
 
 
 def parse_he_sig_a_of_trigger(bits, l_sig, trigger):
-    """Return the :class:`HE` format of an HE TB frame (Table 27-21).
+    """Return the :class:`HE` or :class:`JointHE` format of an HE TB frame (Table 27-21).
 
     Args:
         bits: uint8 (46,), its HE-SIG-A without its tail.
@@ -321,9 +321,12 @@ def parse_he_sig_a_of_trigger(bits, l_sig, trigger):
         raise SignalError("HE-SIG-A CRC")
     f = trigger.format
     symbols, extension = he_duration(f, l_sig.duration, trigger.pe_disambiguity)
-    return replace(f, num_symbols=symbols, packet_extension_us=extension,
-                   bss_color=_number(bits[1:7]), spatial_reuse=_number(bits[7:11]),
-                   txop=_number(bits[26:33]))
+    own = {"num_symbols": symbols, "packet_extension_us": extension,
+           "bss_color": _number(bits[1:7]), "spatial_reuse": _number(bits[7:11]),
+           "txop": _number(bits[26:33])}
+    if isinstance(f, JointHE):
+        return JointHE.of([replace(user, **own) for user in f.users])
+    return replace(f, **own)
 
 
 def parse_he_sig_a_of_users(bits, l_sig):
