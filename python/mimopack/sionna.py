@@ -58,14 +58,34 @@ def _detect(y: torch.Tensor, h: torch.Tensor, s: torch.Tensor, prior: torch.Tens
 
 @_detect.register_fake
 def _empty_llrs(y, h, s, prior, key, bits):
-    batch = y.shape[:-1]
-    if not _have_one_shape(y, h, s):
-        batch = torch.broadcast_shapes(batch, h.shape[:-2], s.shape[:-2])
+    batch = _batch_shape(y, h, s)
     return y.new_empty((*batch, h.shape[-1], bits), dtype=torch.float32)
 
 
 def _have_one_shape(y, h, s):
     return y.shape[:-1] == h.shape[:-2] == s.shape[:-2]
+
+
+def _batch_shape(y, h, s):
+    """Return the batch shape of the result.
+
+    Raises:
+        ValueError: shapes do not fit together.
+    """
+    if h.ndim < 2:
+        raise ValueError(f"h: got shape {tuple(h.shape)}, must be (..., M, S)")
+    num_rx = h.shape[-2]
+    for name, tensor, end in (("y", y, (num_rx,)), ("s", s, (num_rx, num_rx))):
+        if tensor.shape[-len(end):] != end:
+            raise ValueError(f"{name}: got shape {tuple(tensor.shape)} with h of shape "
+                             f"{tuple(h.shape)}, must be (..., {', '.join(map(str, end))})")
+    if _have_one_shape(y, h, s):
+        return y.shape[:-1]
+    try:
+        return torch.broadcast_shapes(y.shape[:-1], h.shape[:-2], s.shape[:-2])
+    except RuntimeError:
+        raise ValueError(f"y, h, s: got shapes {tuple(y.shape)}, {tuple(h.shape)}, "
+                         f"{tuple(s.shape)}, whose leading dimensions must fit together") from None
 
 
 def _rows(name, tensor, n, axes):

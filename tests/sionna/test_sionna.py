@@ -197,6 +197,20 @@ def test_number_of_streams():
         detector(y, h, s)
 
 
+@pytest.mark.parametrize("name, shape, message", [
+    ("y", (10, 5), r"y: got shape \(10, 5\) with h of shape \(10, 4, 2\), must be \(..., 4\)"),
+    ("y", (7, 4), "y, h, s: got shapes .* leading dimensions must fit together"),
+    ("h", (4,), r"h: got shape \(4,\), must be \(..., M, S\)"),
+    ("s", (), r"s: got shape \(\) with h .* must be \(..., 4, 4\)"),
+    ("s", (10, 4), r"s: got shape \(10, 4\) with h")])
+def test_shapes_that_do_not_fit(name, shape, message):
+    right = {"y": (10, 4), "h": (10, 4, 2), "s": (10, 4, 4)}
+    given = {key: torch.ones(size, dtype=torch.complex64)
+             for key, size in (right | {name: shape}).items()}
+    with pytest.raises(ValueError, match=message):
+        fast.Detector("nway", **QAM16)(**given)
+
+
 @pytest.mark.parametrize("bits", [0, 3])
 def test_bits_of_ep(bits):
     with pytest.raises(ValueError, match="num_bits_per_symbol"):
