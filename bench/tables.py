@@ -65,7 +65,19 @@ def sionna_link(results):
          for row in results["results"]])]
 
 
-OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link}
+def noise_cov(results):
+    """Return the time of detect() with a covariance of the noise, relative to its variance."""
+    return [Table(
+        ["detector", "receive antennas x layers", "vectors per matrix", "matrices",
+         "with `noise_var`, ms", "one covariance: time", "one per matrix: time"],
+        [[f"`{row['detector']}`", f"{row['num_rx']}x{row['num_tx']}",
+          str(row["symbols_per_channel"]), str(row["matrices"]),
+          f"{1e3 * row['noise_var_s']:.3g}",
+          *(f"{row[f'{key}_ratio']:.2f} times as long" for key in ("one", "each"))]
+         for row in results["results"]])]
+
+
+OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link, "noise_cov": noise_cov}
 
 
 def render(kind, name):
