@@ -198,6 +198,7 @@ class HE(FrameFormat):
             integer_choice("ltf_count", self.ltf_count, (1, 2, 4, 6, 8))
         if self.ru_streams is not None:
             integer("ru_streams", self.ru_streams, self.first_stream + streams, 8)
+        integer("first_stream", self.first_stream, 0, 8 - streams)
         least = he_tables.NUM_LTF[max(self.first_stream + streams, self.ru_streams or 1)]
         if self.num_ltf < least or (self.name in ("he-su", "he-er-su") and self.num_ltf > least):
             raise ValueError(f"ltf_count: got {self.ltf_count}, the streams need {least}")
