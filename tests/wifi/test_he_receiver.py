@@ -261,18 +261,19 @@ USERS = {
     (242,): [(242, 1)]}
 
 
-def users_in_air(rus, streams=1, sig_b_mcs=0, sig_b_dcm=False, num_rx=2, snr_db=40.0, **fields):
+def users_in_air(rus, streams=1, sig_b_mcs=0, sig_b_dcm=False, num_rx=2, snr_db=40.0,
+                 sample_rate=20e6, **fields):
     """Return (samples, format, MPDUs of each user) of an HE MU frame."""
     rng = np.random.default_rng(len(rus))
     own = [{"sta_id": 100 + i, "ru": ru, "mcs": (2 * i + 1) % 9, "num_streams": streams,
-            "coding": "ldpc" if i % 2 else "bcc", "dcm": i == 1 and streams == 1}
+            "coding": "ldpc" if i % 2 or ru[0] > 242 else "bcc", "dcm": i == 1 and streams == 1}
            for i, ru in enumerate(rus)]
     for user in own:
         user["mcs"] = 1 if user["dcm"] else user["mcs"]
-    mpdus = [[data_mpdu(30 + 25 * i, i), data_mpdu(60, 20 + i)] for i in range(len(rus))]
+    mpdus = [[data_mpdu(30 + 25 * (i % 9), i), data_mpdu(60, 40 + i)] for i in range(len(rus))]
     f, psdus = wifi.pack_users(
         lambda lengths: HEMU.of_lengths(own, lengths, sig_b_mcs, sig_b_dcm, **fields), mpdus)
-    sent = wifi.Transmitter(streams).frame(f, psdus)
+    sent = wifi.Transmitter(streams, sample_rate).frame(f, psdus)
     received = through(multipath(num_rx, streams, rng, 3, 0.7), sent)
     samples = np.pad(received, ((0, 0), (400, 400)))
     samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (
@@ -309,6 +310,33 @@ def test_he_mu(rus, sig_b_mcs, sig_b_dcm, fields):
         units = () if f.compressed else allocation(int(info["ru_allocation"]))
         assert {ru_of(*unit) for unit in units} == {user.ru for user in f.users}.difference(
             [RU(242, 1)] * f.compressed)
+
+
+WIDE_USERS = {
+    "40": [(26, 1), (52, 2), (106, 2), (242, 2)], "40 whole": [(484, 1)],
+    "40 of 26": [(26, i) for i in range(1, 19)],
+    "80": [(484, 1), (26, 19), (52, 9), (26, 24), (106, 6), (242, 4)],
+    "80 of 26": [(26, i) for i in range(1, 38)],
+    "80 whole": [(996, 1)], "80 halves": [(484, 1), (484, 2)]}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("case", WIDE_USERS)
+@pytest.mark.parametrize("sig_b_mcs, sig_b_dcm, compressed, fields", [
+    (0, True, False, {"ltf": 4, "gi_us": 3.2}), (3, False, None, {"ltf": 2, "gi_us": 0.8})])
+def test_wide_he_mu(case, sig_b_mcs, sig_b_dcm, compressed, fields):
+    """Both content channels, the RU in the centre, and more than 16 HE-SIG-B symbols."""
+    bandwidth = int(case.split()[0])
+    samples, f, mpdus = users_in_air(
+        WIDE_USERS[case], 1, sig_b_mcs, sig_b_dcm, sample_rate=bandwidth * 1e6,
+        bandwidth_mhz=bandwidth, compressed=compressed, **fields)
+    receiver = Receiver(2, bandwidth * 1e6)
+    got, = receiver.process(samples) + receiver.finish()
+    assert got.problem == ""
+    assert {(user.format.sta_id, user.format.ru, user.format.mcs): [one.data for one in user.mpdus]
+            for user in got.users} == {
+        (user.sta_id, user.ru, user.mcs): own for user, own in zip(f.users, mpdus, strict=True)}
+    assert got.users[0].format.num_sig_b == f.first.num_sig_b
 
 
 def test_he_mu_of_two_streams():

@@ -81,9 +81,20 @@ def allocation(code):
     return _layouts().get(code)
 
 
-def ru_of(size, place):
-    """Return the :class:`he_tables.RU` of an RU in a channel of 20 MHz, see :func:`allocation`."""
-    return RU(size, _PLACES[size].index(place) + 1)
+def ru_of(size, place, part=0, bandwidth_mhz=20):
+    """Return the :class:`he_tables.RU` of an RU of :func:`allocation`.
+
+    Args:
+        size, place: see :func:`allocation`.
+        part: number of the 20 MHz subchannel whose RU Allocation subfield has it.
+        bandwidth_mhz: of the channel.
+    """
+    if size > 242:
+        return RU(size, part // (size // 242) + 1)
+    index = len(_PLACES[size]) * part + _PLACES[size].index(place)
+    if size == 26 and bandwidth_mhz >= 80:    # and one in the centre of each 80 MHz
+        index += (part + 2) // 4
+    return RU(size, index + 1)
 
 
 def _code_of(wanted):
@@ -221,6 +232,16 @@ def blocks(common, fields):
     parts += [np.concatenate(fields[i:i + 2]) for i in range(0, len(fields), 2)]
     return np.concatenate([np.concatenate([part, crc8(part)[:CRC], np.zeros(TAIL, np.uint8)])
                            for part in parts]) if parts else np.zeros(0, np.uint8)
+
+
+def common_bits(bandwidth_mhz):
+    """Return the number of bits of the common field in a content channel, with CRC and tail."""
+    return 8 * max(1, bandwidth_mhz // 40) + (bandwidth_mhz >= 80) + CRC + TAIL
+
+
+def user_bits(count):
+    """Return the number of bits of User fields in a content channel, with CRC and tail."""
+    return USER * count + -(-count // 2) * (CRC + TAIL)
 
 
 def _points_per_symbol(dcm):

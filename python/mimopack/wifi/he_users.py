@@ -7,6 +7,7 @@ Source: IEEE 802.11ax-2021 §27.3.11.8.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -25,15 +26,19 @@ from .he_signal_b import (
     USER,
     allocation,
     bits_per_symbol,
+    common_bits,
     ru_of,
     spatial_configurations,
+    user_bits,
 )
-from .he_tables import WHOLE
+from .he_tables import RU, WHOLE, plan
 from .interleaving import bit_order, dual_carriers
 from .signal_fields import he_duration
 from .windows import FrameSamples
 
-_COMMON = 8    # bits of the common field
+_MANY = 16    # HE-SIG-B symbols, or more
+# Number of the first RU of 26 tones in the centre of 80 MHz, and of all RUs of 26 tones there.
+_CENTRE, _OF_26 = 19, 37
 # From the first FFT window of the L-LTF to the window of the L-SIG, at 20 MS/s.
 _L_SIG = 144
 # Signs of the outermost subcarriers of the L-SIG, at -28, -27, 27, 28.
@@ -49,6 +54,7 @@ class SeveralUsers:
         sig_b_mcs, sig_b_dcm: modulation of the HE-SIG-B.
         count: number of HE-SIG-B symbols, or of users if ``compressed``.
         compressed: whether the HE-SIG-B has no common field: one RU fills the channel.
+        punctured: whether nothing is sent in some 20 MHz subchannels.
         pe_disambiguity: field of this name.
         duration: samples at 20 MS/s after the L-SIG.
     """
@@ -58,6 +64,7 @@ class SeveralUsers:
     sig_b_dcm: bool
     count: int
     compressed: bool
+    punctured: bool
     pe_disambiguity: bool
     duration: int
 
@@ -66,8 +73,8 @@ class SeveralUsers:
         """Number of HE-SIG-B symbols."""
         if not self.compressed:
             return self.count
-        pairs, single = divmod(self.count, 2)
-        bits = pairs * (2 * USER + CRC + TAIL) + single * (USER + CRC + TAIL)
+        channels = 1 if self.common.bandwidth_mhz == 20 else 2
+        bits = user_bits(-(-self.count // channels))
         return -(-bits // bits_per_symbol(self.sig_b_mcs, self.sig_b_dcm))
 
     def complete(self, **own):
@@ -90,35 +97,102 @@ def users_of(one, scale):
         (formats, reason): a list with an :class:`HE` for each user who has an RU alone, and a
         :class:`JointHE` for users who share one; and why others are missing, "" if none is.
     """
-    several = one.several
-    llr = signal_llrs(one, scale, several.num_symbols, several.sig_b_mcs, several.sig_b_dcm)
-    reader = BlockReader(llr, MCS[several.sig_b_mcs][1])
-    if several.compressed:
-        places, units = [((WHOLE[20], 0), several.count)], None
-    else:
-        common = reader.block(_COMMON)
-        if common is None:
-            return [], "HE-SIG-B CRC"
-        found, units = allocation(number_of(common)), str(number_of(common))
-        if found is None:
-            return [], "HE-SIG-B with a reserved allocation of resource units"
-        places = sorted(found.items(), key=lambda item: item[0][1])
-    fields = reader.users(sum(count for _, count in places))
-    users, reason, at = [], "", 0
-    for (size, place), count in places:
-        own = fields[at:at + count]
-        at += count
+    fields, several, units, reason = _user_fields(one, scale)
+    users, bandwidth = [], several.common.bandwidth_mhz
+    for ru in sorted(fields, key=lambda ru: plan(bandwidth, ru).used[0]):
+        own = fields[ru]
         if any(field is None for field in own):
             reason = "HE-SIG-B CRC"
-        elif count:
-            read = _user if count == 1 else _sharing_users
+        elif ru.size > 242 and reason:
+            continue    # a content channel is missing that may tell of further users
+        else:
+            read = _user if len(own) == 1 else _sharing_users
             try:
-                user = read(own, ru_of(size, place), several, units)
+                user = read(own, ru, several, units)
             except (Unsupported, ValueError) as error:
                 reason = reason or str(error)
             else:
                 users += [user] if user else []
     return users, reason
+
+
+def _user_fields(one, scale):
+    """Read the content channels of a frame's HE-SIG-B.
+
+    The second of two content channels is sent in every second 20 MHz subchannel.
+
+    Returns:
+        (fields, several, units, reason): {RU: User fields of its users, None for one with a wrong
+        CRC}; ``one.several`` with the right number of symbols; the RU Allocation subfields, see
+        :class:`HE`; and why anything is missing, "" if nothing is.
+    """
+    several = one.several
+    bandwidth, rate = several.common.bandwidth_mhz, MCS[several.sig_b_mcs][1]
+    centres = np.array(carriers.subchannels(20 * scale))
+    numbers = np.array(one.subchannels)
+    parts = [numbers] if bandwidth == 20 else [numbers[numbers % 2 == channel]
+                                               for channel in (0, 1)]
+    if not all(part.size for part in parts):
+        return {}, several, None, "HE-SIG-B without one of its content channels"
+
+    def readers():
+        return [BlockReader(signal_llrs(one, scale, several.num_symbols, several.sig_b_mcs,
+                                        several.sig_b_dcm, centres[part].tolist()), rate)
+                for part in parts]
+
+    found, fields = readers(), {}
+    if several.compressed:
+        for channel, reader in enumerate(found):
+            own = reader.users((several.count + len(found) - 1 - channel) // len(found))
+            fields.setdefault(RU(WHOLE[bandwidth], 1), []).extend(own)
+        return fields, several, None, ""
+    layouts, units, reason = [], {}, ""
+    for channel, reader in enumerate(found):
+        layout, own, problem = _common(reader, channel, bandwidth)
+        layouts.append(layout)
+        units |= own
+        reason = reason or problem
+    if several.count == _MANY:
+        # 16 symbols or more: as many as the users need.
+        bits = max(common_bits(bandwidth) + user_bits(sum(count for _, count in layout))
+                   for layout in layouts)
+        per_symbol = bits_per_symbol(several.sig_b_mcs, several.sig_b_dcm)
+        several = replace(several, count=max(_MANY, -(-bits // per_symbol)))
+        if several.count > _MANY:
+            found = readers()
+            for reader in found:
+                reader.block(common_bits(bandwidth) - CRC - TAIL)
+    for reader, layout in zip(found, layouts, strict=True):
+        own = iter(reader.users(sum(count for _, count in layout)))
+        for ru, count in layout:
+            fields.setdefault(ru, []).extend(islice(own, count))
+    told = " ".join(str(units[part]) for part in sorted(units))
+    return {ru: own for ru, own in fields.items() if own}, several, told, reason
+
+
+def _common(reader, channel, bandwidth_mhz):
+    """Read the common field of a content channel.
+
+    Returns:
+        (layout, units, problem): a list of (RU, number of users in this content channel) in the
+        order of the User fields, {subchannel: RU Allocation subfield}, and why they are missing.
+    """
+    bits = reader.block(common_bits(bandwidth_mhz) - CRC - TAIL)
+    if bits is None:
+        return [], {}, "HE-SIG-B CRC"
+    layout, units = [], {}
+    step = 1 if bandwidth_mhz == 20 else 2
+    for at, part in enumerate(range(channel, bandwidth_mhz // 20, step)):
+        units[part] = number_of(bits[8 * at:8 * at + 8])
+        found = allocation(units[part])
+        if found is None or any(size > WHOLE[bandwidth_mhz] for size, _ in found):
+            return [], {}, "HE-SIG-B with a reserved allocation of resource units"
+        layout += [(ru_of(size, place, part, bandwidth_mhz), count)
+                   for (size, place), count in sorted(found.items(), key=lambda item: item[0][1])]
+    # At 80 MHz, both content channels tell of the RU in the centre, and the first has its user.
+    if bandwidth_mhz >= 80 and bits[-1] and (channel == 0 or bandwidth_mhz == 160):
+        layout.append((RU(26, _CENTRE + _OF_26 * channel), 1))
+    return layout, units, ""
 
 
 def _user(fields, ru, several, units):
@@ -197,7 +271,7 @@ def _code():
     return ConvolutionalCode("1/2")
 
 
-def signal_llrs(one, scale, count, mcs, dcm):
+def signal_llrs(one, scale, count, mcs, dcm, centres=None):
     """Return the LLRs of the coded bits of an HE-SIG-B or EHT-SIG in the order of the code.
 
     Args:
@@ -205,6 +279,8 @@ def signal_llrs(one, scale, count, mcs, dcm):
         scale: sample rate over 20 MS/s.
         count: number of symbols of the field.
         mcs, dcm: its modulation.
+        centres: subcarrier indices of the centres of 20 MHz subchannels that send the same; None
+            for a frame of 20 MHz.
     """
     fft = carriers.FFT_20 * scale
     used = carriers.high_throughput(20)
@@ -213,8 +289,11 @@ def signal_llrs(one, scale, count, mcs, dcm):
         [0, carriers.FFT_20], _L_SIG + training.SYMBOL * np.arange(2),
         _L_SIG + training.SYMBOL * (first_symbol + np.arange(count))])
     samples = FrameSamples([one.samples], [one.window - one.first], [one.cfo])
-    x = samples.spectra(starts * scale, fft, (one.centre + used.used) % fft)[0]
+    centres = np.array([one.centre] if centres is None else centres)
+    x = samples.spectra(starts * scale, fft, (centres[:, None] + used.used).ravel() % fft)[0]
     x = x / np.sqrt(one.noise)[:, None, None]
+    # Each subchannel acts as further antennas.
+    x = np.concatenate(np.split(x, centres.size, axis=2))
     # Channel over the noise: from the L-LTF, and for the outer subcarriers from the L-SIGs.
     inner = np.searchsorted(used.used, carriers.legacy().used)
     outer = np.setdiff1d(np.arange(used.used.size), inner)

@@ -128,6 +128,17 @@ class HeaderReader:
             self._places[mask] = subchannels, bins.ravel(), int(centres.mean())
         return self._places[mask]
 
+    def centre_of(self, subchannel, bandwidth_mhz):
+        """Return the centre of the channel of some bandwidth around a 20 MHz subchannel.
+
+        It is a subcarrier index in the band of the samples; None if the channel does not fit there.
+        """
+        count = bandwidth_mhz // 20
+        if count > self._scale:
+            return None
+        first = subchannel // count * count
+        return int(np.mean(carriers.subchannels(20 * self._scale)[first:first + count]))
+
 
 @lru_cache(maxsize=KEPT)
 def announced(kind, fields, bandwidth, trigger=None):
@@ -178,7 +189,7 @@ def _high_throughput(parse, l_sig, bandwidth):
     except (SignalError, Unsupported) as error:
         return Announced(None, str(error), length, getattr(error, "announced", {}))
     if found.bandwidth_mhz != bandwidth:
-        return Announced(None, _part_of(found, bandwidth), length, _fields(found))
+        return Announced(None, part_of(found, bandwidth), length, _fields(found))
     # The L-SIG may announce more, to keep other stations silent, but not less.
     if found.num_samples > length + _LONGER:
         return Announced(None, f"{found.name.upper()}-SIG and L-SIG disagree about the length",
@@ -219,8 +230,10 @@ def _several_users(bits, l_sig, bandwidth):
     told = format_values(f, 1, fields_of("announced"))
     for name in ("mcs", "num_streams", "coding", "length", "dcm", "ru"):
         del told[name]    # of the users
-    if f.bandwidth_mhz != bandwidth:
-        return Announced(None, _part_of(f, bandwidth), length, told)
+    # Of a punctured preamble, the subchannels that were found may be a part.
+    if f.bandwidth_mhz != bandwidth and not (
+            several.punctured and 40 <= bandwidth < f.bandwidth_mhz):
+        return Announced(None, part_of(f, bandwidth), length, told)
     return Announced(None, "HE MU frame without a user that can be decoded", length, told, several)
 
 
@@ -250,7 +263,7 @@ def _greenfield(bits, bandwidth):
     if found.num_samples > _LONGEST_GREENFIELD:
         return Announced(None, "longer than 10 ms, greenfield", _PREAMBLE, _fields(found))
     if found.bandwidth_mhz != bandwidth:
-        return Announced(None, _part_of(found, bandwidth), found.num_samples, _fields(found))
+        return Announced(None, part_of(found, bandwidth), found.num_samples, _fields(found))
     return Announced(found, "", found.num_samples, {})
 
 
@@ -259,7 +272,7 @@ def _fields(found):
     return format_values(found, 1, fields_of("announced"))
 
 
-def _part_of(found, bandwidth):
+def part_of(found, bandwidth):
     """Explain why a frame is not decoded if its format does not fit the preamble's bandwidth."""
     if found.bandwidth_mhz > bandwidth:
         return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz} MHz frame"

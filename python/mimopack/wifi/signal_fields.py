@@ -349,23 +349,25 @@ def parse_he_sig_a_of_users(bits, l_sig):
     fields, midamble = _number(bits[34:37]), 0
     if doppler:
         fields, midamble = _number(bits[34:36]), 20 if bits[36] else 10
-    told = {"bandwidth_mhz": (20, 40, 80, 160)[width & 3], "gi_us": gi_us, "ltf": ltf,
+    bandwidth = (20, 40, 80, 160, 80, 80, 160, 160)[width]
+    told = {"bandwidth_mhz": bandwidth, "gi_us": gi_us, "ltf": ltf,
             "midamble": midamble, "uplink": bool(bits[0]), "bss_color": _number(bits[5:11]),
             "spatial_reuse": _number(bits[11:15]), "txop": _number(bits[26:33]),
             "stbc": int(bits[38])}
     with _announcing("he-mu", told | {"doppler": doppler}):
-        if width:
-            raise Unsupported(f"HE MU in {told['bandwidth_mhz']} MHz")
+        if width > 3 and bits[22]:
+            raise Unsupported("HE MU with punctured preamble, without allocation (reserved)")
         if fields > 4:
             raise Unsupported("a reserved number of HE-LTFs")
         sig_b_mcs, sig_b_dcm = _number(bits[1:4]), bool(bits[4])
         if sig_b_mcs > 5 or sig_b_dcm and sig_b_mcs not in DCM_MCS:
             raise Unsupported(f"HE-SIG-B MCS {sig_b_mcs} (reserved)")
-        common = HE(0, 2, name="he-mu", ltf_count=(1, 2, 4, 6, 8)[fields],
+        common = HE(0, 2, name="he-mu", coding="ldpc", ltf_count=(1, 2, 4, 6, 8)[fields],
                     extra_symbol=bool(bits[37]), pre_fec_padding=_number(bits[39:41]) or 4, **told)
         return {"common": common, "sig_b_mcs": sig_b_mcs, "sig_b_dcm": sig_b_dcm,
                 "count": _number(bits[18:22]) + 1, "compressed": bool(bits[22]),
-                "pe_disambiguity": bool(bits[41]), "duration": l_sig.duration}
+                "punctured": width > 3, "pe_disambiguity": bool(bits[41]),
+                "duration": l_sig.duration}
 
 
 def he_duration(f, duration, pe_disambiguity):
