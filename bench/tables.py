@@ -69,11 +69,11 @@ def noise_cov(results):
     """Return the time of detect() with a covariance of the noise, relative to its variance."""
     return [Table(
         ["detector", "receive antennas x layers", "vectors per matrix", "matrices",
-         "with `noise_var`, ms", "one covariance: time", "one per matrix: time"],
+         "with `noise_var`, ms", "one covariance: ratio", "one per matrix: ratio"],
         [[f"`{row['detector']}`", f"{row['num_rx']}x{row['num_tx']}",
           str(row["symbols_per_channel"]), str(row["matrices"]),
           f"{1e3 * row['noise_var_s']:.3g}",
-          *(f"{row[f'{key}_ratio']:.2f} times as long" for key in ("one", "each"))]
+          *(f"{row[f'{key}_ratio']:.2f}" for key in ("one", "each"))]
          for row in results["results"]])]
 
 
