@@ -339,6 +339,25 @@ def test_wide_he_mu(case, sig_b_mcs, sig_b_dcm, compressed, fields):
     assert got.users[0].format.num_sig_b == f.first.num_sig_b
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("punctured, rus", [
+    (0, [(242, 2), (484, 2)]), (1, [(52, 1), (106, 2), (242, 3), (26, 34)]),
+    (2, [(484, 1), (242, 4)]), (3, [(242, 1), (242, 2), (242, 3)])])
+def test_punctured_he_mu(punctured, rus):
+    """Nothing is sent in one of four subchannels."""
+    samples, f, mpdus = users_in_air(rus, 1, 1, sample_rate=80e6, bandwidth_mhz=80,
+                                     punctured=punctured, ltf=4, gi_us=3.2)
+    spectrum = np.fft.fft(samples[:, 400:], 1024)
+    k = np.arange(-500, 500)
+    power = [np.mean(np.abs(spectrum[:, k[(k + 512) // 256 == part]])**2) for part in range(4)]
+    assert power[punctured] < 0.01 * np.median(power)
+    receiver = Receiver(2, 80e6)
+    got, = receiver.process(samples) + receiver.finish()
+    assert got.centre_hz == 0
+    assert {user.format.ru: [one.data for one in user.mpdus] for user in got.users} == dict(
+        zip(rus, mpdus, strict=True))
+
+
 def test_he_mu_of_two_streams():
     samples, f, mpdus = users_in_air([(106, 1), (106, 2)], 2, num_rx=3, snr_db=45.0, ltf=4,
                                      gi_us=3.2)
@@ -360,30 +379,65 @@ def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("ru", [(26, 5), (52, 3), (106, 1), (242, 1)])
+@pytest.mark.parametrize("bandwidth, ru", [
+    (20, (26, 5)), (20, (52, 3)), (20, (106, 1)), (20, (242, 1)), (40, (26, 12)), (40, (484, 1)),
+    (80, (26, 19)), (80, (106, 5)), (80, (242, 2)), (80, (484, 2)), (80, (996, 1))])
 @pytest.mark.parametrize("fields", [
     {"mcs": 5, "ltf": 4, "gi_us": 3.2}, {"mcs": 3, "ltf": 2, "gi_us": 1.6, "coding": "ldpc"},
     {"mcs": 0, "ltf": 1, "gi_us": 1.6, "stbc": 1}])
-def test_he_tb(ru, fields):
-    f = HE.of_length(apep_length=90, name="he-tb", ru=ru, uplink=True, **fields)
+def test_he_tb(bandwidth, ru, fields):
+    """The preamble fills only the 20 MHz subchannels of the RU."""
+    if ru[0] > 242:
+        fields = fields | {"coding": "ldpc"}
+    f = HE.of_length(apep_length=90, name="he-tb", ru=ru, uplink=True, bandwidth_mhz=bandwidth,
+                     **fields)
     mpdu = data_mpdu(50)
     psdu = mac.aggregate([mpdu], f.length)
     streams = f.num_space_time_streams
-    sent = wifi.Transmitter(streams).frame(f, psdu)
+    sent = wifi.Transmitter(streams, bandwidth * 1e6).frame(f, psdu)
     rng = np.random.default_rng(3)
     samples = np.pad(flat_channel(2, streams, rng) @ sent, ((0, 0), (400, 400)))
     samples = (samples + 0.005 * (rng.standard_normal(samples.shape)
                                   + 1j * rng.standard_normal(samples.shape))).astype(np.complex64)
     trigger = fields | {"coding": f.coding, "ru": f"{ru[0]} index {ru[1]}",
-                        "ul_length": f.legacy_length, "pe": int(f.pe_disambiguity),
+                        "bandwidth_mhz": bandwidth, "ul_length": f.legacy_length,
+                        "pe": int(f.pe_disambiguity),
                         "pre_fec_padding": f.pre_fec_padding, "ldpc_extra": int(f.extra_symbol)}
     for given, problem in ((None, True), (trigger, False),
                            (trigger | {"ul_length": f.legacy_length + 3}, True)):
-        receiver = Receiver(2, he_trigger=given)
+        receiver = Receiver(2, bandwidth * 1e6, he_trigger=given)
         got, = receiver.process(samples) + receiver.finish()
         assert bool(got.problem) == problem
         assert got.as_json()["format"] == "he-tb"
         assert [one.data for one in got.mpdus] == [mpdu] * (not problem)
+
+
+@pytest.mark.quick
+def test_stations_answer_a_trigger_frame_in_80_mhz():
+    """Stations in the upper half, in the centre and in the lowest 20 MHz."""
+    asked = [(3, 66, 4, 1, (484, 2)), (4, 18, 1, 1, (26, 19)), (5, 53, 3, 0, (106, 1))]
+    probe = {"name": "he-tb", "ltf": 4, "gi_us": 3.2, "uplink": True, "bandwidth_mhz": 80}
+    longest = HE.of_length(1, 60, coding="ldpc", ru=(26, 19), **probe)
+    mpdus, sent = [data_mpdu(15, aid) for aid, *_ in asked], 0
+    for (aid, _, mcs, ldpc, ru), mpdu in zip(asked, mpdus, strict=True):
+        f = HE(mcs, longest.num_symbols, coding="ldpc" if ldpc else "bcc", ru=ru, sta_id=aid,
+               pre_fec_padding=longest.pre_fec_padding, extra_symbol=longest.extra_symbol, **probe)
+        sent = sent + wifi.Transmitter(1, 80e6).frame(f, mac.aggregate([mpdu], f.length))
+    trigger = trigger_frame([one[:4] for one in asked], longest.legacy_length, width=2,
+                            padding=longest.pre_fec_padding, extra=longest.extra_symbol,
+                            pe=longest.pe_disambiguity)
+    f = wifi.NonHT(24, len(trigger), 80)
+    asking = wifi.Transmitter(1, 80e6).frame(f, trigger)
+    samples = np.concatenate([np.zeros((1, 1600)), asking, np.zeros((1, 80 * 16)), sent,
+                              np.zeros((1, 1600))], axis=1)
+    rng = np.random.default_rng(2)
+    samples = samples + 0.005 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
+    receiver = Receiver(1, 80e6)
+    first, got = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    assert [mpdu.data for mpdu in first.mpdus] == [trigger]
+    assert {(user.format.sta_id, user.format.ru): [mpdu.data for mpdu in user.mpdus]
+            for user in got.users} == {
+        (aid, ru): [mpdu] for (aid, *_, ru), mpdu in zip(asked, mpdus, strict=True)}
 
 
 @pytest.mark.parametrize("gap_us, answered", [(16, True), (60, False)])

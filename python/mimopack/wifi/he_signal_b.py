@@ -124,6 +124,14 @@ def _subchannel(bandwidth_mhz, ru):
     return part, _PLACES[size][place]
 
 
+def subchannels_of(bandwidth_mhz, ru):
+    """Return the 20 MHz subchannels in which an RU lies, a set of numbers from the lowest one."""
+    first, place = _subchannel(bandwidth_mhz, ru)
+    if place is None:
+        return {first + 1, first + 2}
+    return set(range(first, first + max(1, ru.size // 242)))
+
+
 def content(users, bandwidth_mhz, compressed):
     """Return the content channels of HE-SIG-B.
 

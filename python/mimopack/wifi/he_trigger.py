@@ -16,7 +16,11 @@ from .formats import HE, JointHE, Unsupported
 from .formats.he import TRAINING
 from .he_signal_b import NOBODY
 from .he_tables import RU, WHOLE
-from .signal_fields import SignalError, parse_he_sig_a_of_trigger
+from .signal_fields import (
+    SignalError,
+    parse_he_sig_a_of_trigger,
+    trigger_based_bandwidth,
+)
 
 _NEEDED = ("ul_length", "ru", "mcs", "coding", "gi_us", "ltf")
 
@@ -115,14 +119,16 @@ def _ru(text, bandwidth_mhz):
 _BASIC = 0    # type of Trigger frames that ask for data
 _FRAME_CONTROL = 0x24    # first byte of a Trigger frame
 _HEADER, _COMMON, _USER, _OF_BASIC = 16, 8, 5, 1    # bytes
+_BANDWIDTHS = (20, 40, 80)    # MHz
 _END = 4095    # AID that ends the list
-# Table 9-31g: numbers of the RUs of each size in 20 MHz.
-_UNITS = {**{i: RU(26, i + 1) for i in range(9)}, **{37 + i: RU(52, i + 1) for i in range(4)},
-          53: RU(106, 1), 54: RU(106, 2), 61: RU(242, 1)}
+# Table 9-31g: first number of the RUs of each size, and how many there are in 80 MHz.
+_UNITS = {first + i: RU(size, i + 1) for size, first, count in (
+    (26, 0, 37), (52, 37, 16), (106, 53, 8), (242, 61, 4), (484, 65, 2), (996, 67, 1))
+    for i in range(count)}
 
 
 def triggers_in(mpdu):
-    """Return what a basic Trigger frame for 20 MHz asks of each station (Figures 9-64a to 9-64e).
+    """Return what a basic Trigger frame for up to 80 MHz asks (Figures 9-64a to 9-64e).
 
     What :class:`HE` and :class:`JointHE` refuse is left out.
 
@@ -135,7 +141,8 @@ def triggers_in(mpdu):
     if len(mpdu) < _HEADER + _COMMON + 4 or mpdu[0] != _FRAME_CONTROL:
         return []
     common = np.unpackbits(np.frombuffer(mpdu, np.uint8, _COMMON, _HEADER), bitorder="little")
-    if number_of(common[:4]) != _BASIC or number_of(common[18:20]):
+    width = number_of(common[18:20])
+    if number_of(common[:4]) != _BASIC or width >= len(_BANDWIDTHS):
         return []
     doppler, training = bool(common[53]), number_of(common[20:22])
     fields, midamble = number_of(common[23:26]), 0
@@ -153,11 +160,11 @@ def triggers_in(mpdu):
         if station == NOBODY or unit not in _UNITS:
             continue
         try:
-            f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, 20, gi_us, ltf,
-                   "ldpc" if bits[20] else "bcc", int(common[26]), bool(bits[25]), midamble,
-                   number_of(common[34:36]) or 4, bool(common[27]), name="he-tb", ru=_UNITS[unit],
-                   ltf_count=(1, 2, 4, 6, 8)[fields], masked_ltf=bool(common[22]), uplink=True,
-                   sta_id=station, first_stream=number_of(bits[26:29]))
+            f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, _BANDWIDTHS[width],
+                   gi_us, ltf, "ldpc" if bits[20] else "bcc", int(common[26]), bool(bits[25]),
+                   midamble, number_of(common[34:36]) or 4, bool(common[27]), name="he-tb",
+                   ru=_UNITS[unit], ltf_count=(1, 2, 4, 6, 8)[fields], masked_ltf=bool(common[22]),
+                   uplink=True, sta_id=station, first_stream=number_of(bits[26:29]))
         except (Unsupported, ValueError):
             continue
         found.append(f)
@@ -194,7 +201,8 @@ class Answer(NamedTuple):
         """Return the list of formats of the stations, one for each :class:`Trigger` that fits."""
         bits, found = np.frombuffer(self.bits, np.uint8), []
         for trigger in triggers:
-            if trigger.ul_length == self.l_sig.length:
+            if (trigger.ul_length, trigger.format.bandwidth_mhz) == (
+                    self.l_sig.length, trigger_based_bandwidth(bits)):
                 with suppress(SignalError):
                     found.append(parse_he_sig_a_of_trigger(bits, self.l_sig, trigger))
         return found

@@ -58,6 +58,8 @@ class Announced(NamedTuple):
             ``ReceivedFrame.as_json``.
         several: ``he_users.SeveralUsers`` of an HE MU frame, ``he_trigger.Answer`` of an HE TB
             frame of unknown format, ``eht_signal.OneUser`` of an EHT MU frame; None for all others.
+        channel_mhz: bandwidth of the channel, if the preamble may fill only a part of it: in HE TB
+            frames, and if it is punctured. None if the preamble fills the channel.
     """
 
     format: FrameFormat | None
@@ -65,6 +67,7 @@ class Announced(NamedTuple):
     num_samples: int
     fields: dict
     several: SeveralUsers | Answer | OneUser | None = None
+    channel_mhz: int | None = None
 
 
 class HeaderReader:
@@ -131,11 +134,9 @@ class HeaderReader:
     def centre_of(self, subchannel, bandwidth_mhz):
         """Return the centre of the channel of some bandwidth around a 20 MHz subchannel.
 
-        It is a subcarrier index in the band of the samples; None if the channel does not fit there.
+        It is a subcarrier index in the band of the samples.
         """
         count = bandwidth_mhz // 20
-        if count > self._scale:
-            return None
         first = subchannel // count * count
         return int(np.mean(carriers.subchannels(20 * self._scale)[first:first + count]))
 
@@ -189,7 +190,7 @@ def _high_throughput(parse, l_sig, bandwidth):
     except (SignalError, Unsupported) as error:
         return Announced(None, str(error), length, getattr(error, "announced", {}))
     if found.bandwidth_mhz != bandwidth:
-        return Announced(None, part_of(found, bandwidth), length, _fields(found))
+        return Announced(None, _part_of(found, bandwidth), length, _fields(found))
     # The L-SIG may announce more, to keep other stations silent, but not less.
     if found.num_samples > length + _LONGER:
         return Announced(None, f"{found.name.upper()}-SIG and L-SIG disagree about the length",
@@ -208,9 +209,12 @@ def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):
         if trigger is None or trigger.ul_length != l_sig.length:
             return Announced(None, "HE TB frame, and no Trigger frame is known that asked for it",
                              length, {"format": "he-tb"},
-                             Answer(bits[:signal_fields.HE_SIG_A].tobytes(), l_sig))
-        return _high_throughput(
-            lambda: signal_fields.parse_he_sig_a_of_trigger(bits, l_sig, trigger), l_sig, bandwidth)
+                             Answer(bits[:signal_fields.HE_SIG_A].tobytes(), l_sig),
+                             signal_fields.trigger_based_bandwidth(bits))
+        found = _high_throughput(
+            lambda: signal_fields.parse_he_sig_a_of_trigger(bits, l_sig, trigger), l_sig,
+            max(bandwidth, trigger.format.bandwidth_mhz))
+        return found._replace(channel_mhz=trigger.format.bandwidth_mhz)
     if l_sig.length % 3 == 2 and not extended:
         return _several_users(bits, l_sig, bandwidth)
     if extended and l_sig.length % 3 != 2:
@@ -233,8 +237,9 @@ def _several_users(bits, l_sig, bandwidth):
     # Of a punctured preamble, the subchannels that were found may be a part.
     if f.bandwidth_mhz != bandwidth and not (
             several.punctured and 40 <= bandwidth < f.bandwidth_mhz):
-        return Announced(None, part_of(f, bandwidth), length, told)
-    return Announced(None, "HE MU frame without a user that can be decoded", length, told, several)
+        return Announced(None, _part_of(f, bandwidth), length, told)
+    return Announced(None, "HE MU frame without a user that can be decoded", length, told, several,
+                     f.bandwidth_mhz)
 
 
 def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
@@ -263,7 +268,7 @@ def _greenfield(bits, bandwidth):
     if found.num_samples > _LONGEST_GREENFIELD:
         return Announced(None, "longer than 10 ms, greenfield", _PREAMBLE, _fields(found))
     if found.bandwidth_mhz != bandwidth:
-        return Announced(None, part_of(found, bandwidth), found.num_samples, _fields(found))
+        return Announced(None, _part_of(found, bandwidth), found.num_samples, _fields(found))
     return Announced(found, "", found.num_samples, {})
 
 
@@ -272,7 +277,7 @@ def _fields(found):
     return format_values(found, 1, fields_of("announced"))
 
 
-def part_of(found, bandwidth):
+def _part_of(found, bandwidth):
     """Explain why a frame is not decoded if its format does not fit the preamble's bandwidth."""
     if found.bandwidth_mhz > bandwidth:
         return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz} MHz frame"

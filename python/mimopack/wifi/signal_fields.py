@@ -194,6 +194,8 @@ def _he_sig_a_of_one_user(f):
 def _he_sig_a_of_users(f):
     one = f.first
     bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    if f.punctured is not None:
+        bandwidth = 5
     count = len(f.users) if f.compressed else min(one.num_sig_b, 16)
     num_ltf = (1, 2, 4, 6, 8).index(one.num_ltf)
     if one.midamble:
@@ -304,6 +306,11 @@ def parse_he_sig_a(bits, l_sig, extended):
             extra_symbol=bool(bits[33] and bits[34]), beam_change=bool(bits[1]), **told)
         symbols, extension = he_duration(found, l_sig.duration, bool(bits[39]))
         return replace(found, num_symbols=symbols, packet_extension_us=extension)
+
+
+def trigger_based_bandwidth(bits):
+    """Return the bandwidth of an HE TB frame's channel in MHz, from its HE-SIG-A."""
+    return (20, 40, 80, 160)[_number(bits[24:26])]
 
 
 def parse_he_sig_a_of_trigger(bits, l_sig, trigger):

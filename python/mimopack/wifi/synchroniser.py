@@ -16,7 +16,7 @@ from .formats import FrameFormat, NonHT
 from .frame import TRUNCATED
 from .he_trigger import Answer, trigger_of
 from .he_users import SeveralUsers
-from .headers import HeaderReader, announced, part_of
+from .headers import HeaderReader, announced
 from .sample_store import SampleStore
 from .whitening import WHITENINGS
 
@@ -321,13 +321,13 @@ class Synchroniser:
                 continue    # the same preamble, found from another window
             self._last = start
             subchannels, _, centre = self._reader.place(mask)
-            f, problem, length, known, several = announced(
+            f, problem, length, known, several, channel = announced(
                 kind, fields, 20 * len(subchannels), self._trigger)
-            if isinstance(several, SeveralUsers) and several.punctured:
-                centre = self._reader.centre_of(subchannels[0], several.common.bandwidth_mhz)
-                if centre is None:
-                    several, problem = None, part_of(several.common, 20 * self.scale)
-                    centre = self._reader.place(mask)[2]
+            if channel and channel > 20 * self.scale:
+                f = several = None
+                problem = (f"the samples hold only {20 * self.scale} MHz of a {channel} MHz frame")
+            elif channel:
+                centre = self._reader.centre_of(subchannels[0], channel)
             length *= self.scale
             inside = start < self._busy - self._block
             self._nested = [end for end in self._nested if end > start]

@@ -187,6 +187,11 @@ class Transmitter:
         space-time stream with its sign there (802.11ax-2021 §27.3.11.3).
         """
         turned = (values * carriers.rotation(f.bandwidth_mhz, k))[:, :, None] / np.sqrt(len(k))
+        count = f.bandwidth_mhz // 20
+        sent = _subchannels(f)
+        if len(sent) < count:
+            part = (np.asarray(k) + 32 * count) // carriers.FFT_20
+            turned = turned * (np.isin(part, sent) * np.sqrt(count / len(sent)))[:, None]
         if isinstance(f, HE) and not f.beam_change:
             signs = he_tables.ltf_mapping(f.num_ltf)[:f.num_space_time_streams, 0]
             return self._mapped(f, 4 * np.asarray(k), turned * signs)
@@ -458,6 +463,14 @@ class Transmitter:
             return self._symbols(self._per_antenna(values[..., 0], plan.used, f),
                                  plan.used, f.guard)
         return self._symbols(self._from_streams(values, plan.used, f), plan.used, f.guard)
+
+
+def _subchannels(f):
+    """Return the 20 MHz subchannels in which the part before the HE-STF is sent, a list."""
+    if f.name == "he-tb":
+        return sorted(he_signal_b.subchannels_of(f.bandwidth_mhz, f.ru))
+    empty = f.punctured if isinstance(f, HEMU) else None
+    return [part for part in range(f.bandwidth_mhz // 20) if part != empty]
 
 
 def pack(frame_format_of, mpdus):

@@ -27,6 +27,9 @@ class HEMU(FrameFormat):
         sig_b_mcs: MCS of HE-SIG-B, 0..5.
         sig_b_dcm: whether HE-SIG-B has dual carrier modulation: MCS 0, 1, 3 or 4.
         compressed: whether HE-SIG-B has no common field: one RU fills the channel.
+        punctured: number of a 20 MHz subchannel of an 80 MHz channel in which nothing is sent, from
+            the lowest one, 0..3; None for a whole channel. The primary 20 MHz channel lies in the
+            other half.
 
     Raises:
         Unsupported: the standard excludes the combination, or this package does not support it.
@@ -37,6 +40,7 @@ class HEMU(FrameFormat):
     sig_b_mcs: int = 0
     sig_b_dcm: bool = False
     compressed: bool = False
+    punctured: int | None = None
 
     name = "he-mu"
     aggregated = True
@@ -59,6 +63,7 @@ class HEMU(FrameFormat):
         if self.compressed and any(user.ru.size != whole for user in self.users):
             raise ValueError(f"compressed: got True, but not all users are on {whole} tones")
         self._check_overlap()
+        self._check_punctured()
         if self.first.num_sig_b != he_signal_b.num_symbols(self):
             raise ValueError(f"users: got {self.first.num_sig_b} HE-SIG-B symbols, the users need "
                              f"{he_signal_b.num_symbols(self)}")
@@ -71,6 +76,17 @@ class HEMU(FrameFormat):
                     raise ValueError(f"users: got RUs {tuple(taken[k])} and {tuple(user.ru)}, "
                                      "which overlap")
 
+    def _check_punctured(self):
+        if self.punctured is None:
+            return
+        integer("punctured", self.punctured, 0, 3)
+        if self.bandwidth_mhz != 80 or self.compressed:
+            raise ValueError("punctured: got a number, only frames of 80 MHz that are not "
+                             "compressed have it")
+        for user in self.users:
+            if self.punctured in he_signal_b.subchannels_of(80, user.ru):
+                raise ValueError(f"punctured: got {self.punctured}, RU {tuple(user.ru)} lies there")
+
     @staticmethod
     def _shared(user):
         return (user.name, user.bandwidth_mhz, user.num_symbols, user.gi_us, user.ltf, user.stbc,
@@ -80,7 +96,7 @@ class HEMU(FrameFormat):
 
     @classmethod
     def of_lengths(cls, users, apep_lengths, sig_b_mcs=0, sig_b_dcm=False, compressed=None,
-                   nominal_padding_us=0, **fields):
+                   nominal_padding_us=0, punctured=None, **fields):
         """Return the format for an A-MPDU of each user (§27.3.12.4 to §27.3.12.6, §27.3.13).
 
         Args:
@@ -92,6 +108,7 @@ class HEMU(FrameFormat):
             sig_b_mcs, sig_b_dcm: see the class.
             compressed: see the class; None compresses if one RU fills the channel.
             nominal_padding_us: largest nominal packet padding of the receivers, 0, 8 or 16 us.
+            punctured: see the class.
             fields: other fields of :class:`HE`, which all users share.
 
         Raises:
@@ -113,7 +130,7 @@ class HEMU(FrameFormat):
                          packet_extension_us=extension) for part in parts]
         count = he_signal_b.symbols_of(parts, sig_b_mcs, sig_b_dcm, compressed)
         parts = [replace(part, num_sig_b=count) for part in parts]
-        return cls(tuple(parts), sig_b_mcs, sig_b_dcm, compressed)
+        return cls(tuple(parts), sig_b_mcs, sig_b_dcm, compressed, punctured)
 
     @cached_property
     def first(self):
