@@ -35,6 +35,8 @@ FORMS = [
     ("nway", {"num_tx": 9, "num_rx": 18}, {}), ("nway", {"num_tx": 9, "num_rx": 9},
                                                 {"has_prior": True}),
     ("fpfsd", {"constellation": "qam1024"}, {}),
+    ("nway", {"num_tx": 2, "num_rx": 2, "constellation": "qam4096"}, {}),
+    ("mmse", {"num_tx": 1, "num_rx": 1, "constellation": "wlan_qam4096"}, {}),
     ("mmse", {"num_tx": 32, "num_rx": 256, "constellation": "qam1024"}, {})]
 # In a twentieth of the time to compile: names, types and static assertions of what is instantiated.
 CHECK = "-fdevice-syntax-only"
