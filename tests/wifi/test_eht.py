@@ -9,7 +9,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import EHT, Receiver, Transmitter, Unsupported, eht_signal, mac
+from gnuradio.mimopack import detectors
+from gnuradio.mimopack.blocks import wifi_pmt
+from gnuradio.mimopack.wifi import (
+    EHT,
+    ChannelEstimator,
+    LlrDecoder,
+    Receiver,
+    Transmitter,
+    Unsupported,
+    eht_signal,
+    mac,
+)
 from gnuradio.mimopack.wifi.bits import crc8
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_air import data_mpdu
@@ -159,6 +170,23 @@ def test_eht_sig_that_makes_no_frame(monkeypatch, place, problem):
     frame = receive(sent(EHT.of_length(3, 300))[0])
     assert (frame.format, frame.problem) == (None, problem)
     assert frame.as_json()["format"] == "eht-mu"
+
+
+@pytest.mark.parametrize("mcs, streams", [(13, 2), (15, 1)])
+def test_open_chain_and_messages(mcs, streams):
+    """Another detector between the halves of the receiver, whose formats travel as messages."""
+    f = EHT.of_length(mcs, 700, streams, coding="ldpc", ltf=4, gi_us=3.2, sta_id=77)
+    samples, psdu = sent(f)
+    rng = np.random.default_rng(1)
+    received = np.pad(0.1 * through(samples, 3, rng), [(0, 0), (600, 600)])
+    received = received + 1e-5 * (rng.standard_normal((*received.shape, 2)) @ [1, 1j])
+    estimator = ChannelEstimator(3)
+    vectors, = estimator.process(received.astype(np.complex64)) + estimator.finish()
+    detector = detectors.FPFSD(streams, 3, vectors.frame.format.constellation)
+    llr = detector.detect(vectors.y, vectors.h, vectors.noise_var)
+    assert LlrDecoder().decode(vectors, llr).psdu == psdu
+    read = wifi_pmt.vectors_from_pmt(wifi_pmt.vectors_to_pmt(vectors))
+    assert read.frame.format == vectors.frame.format
 
 
 def test_a_frame_that_is_cut_off():
