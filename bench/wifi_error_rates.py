@@ -4,6 +4,7 @@
 """Simulate the packet error rate of the Wi-Fi receiver over SNR.
 
     bench/wifi_error_rates.py sensitivity [--frames 400] [--processes 2] [--output FILE.json]
+    bench/wifi_error_rates.py he          [...]
     bench/wifi_error_rates.py detectors   [...]
 
 Processes share the cores. Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 to keep each process to one.
@@ -23,6 +24,10 @@ not recovered.
 
 The samples of the last two have an offset of 40 kHz.
 
+"he" does the same for HE SU frames with 2x and 4x HE-LTFs, and has a further receiver:
+
+    mmse     the whole receiver with MMSE in place of N-way, for several streams
+
 "detectors" compares detectors in the whole receiver. Antennas are uncorrelated, or have a
 correlation of 0.7 between neighbours on both sides.
 
@@ -38,7 +43,17 @@ import numpy as np
 from gnuradio.mimopack import channel, detectors
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.text import json_rows
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, carriers, mac, training
+from gnuradio.mimopack.wifi import (
+    HE,
+    HT,
+    VHT,
+    NonHT,
+    Receiver,
+    Transmitter,
+    carriers,
+    mac,
+    training,
+)
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.demodulator import Demodulator
 from gnuradio.mimopack.wifi.points import to_symbols
@@ -69,6 +84,13 @@ FORMATS = {
     "VHT MCS 8": (lambda n: VHT.of_length(8, n), 1, 20, 23),
     "VHT MCS 9, 40 MHz": (lambda n: VHT.of_length(9, n, bandwidth_mhz=40), 1, 22, 25),
 }
+HE_FORMATS = {
+    f"HE MCS {mcs} x{streams}, {ltf}x LTF": (
+        (lambda n, mcs=mcs, streams=streams, ltf=ltf, gi=gi: HE.of_length(
+            mcs, n, streams, ltf=ltf, gi_us=gi, coding="ldpc")), streams, *first)
+    for mcs, streams, *first in ((3, 1, 3, 6), (7, 1, 12, 16), (11, 1, 22, 26), (4, 2, 6, 9),
+                                 (8, 2, 16, 20), (3, 4, 5, 8), (7, 4, 13, 18))
+    for ltf, gi in ((2, 0.8), (4, 3.2))}
 DETECTORS = {
     "mmse": {"detector": "mmse"}, "nway": {"detector": "nway"}, "mla": {"detector": "mla"},
     "nway, 2 iterations": {"detector": "nway", "iterations": 2},
@@ -104,7 +126,7 @@ class Link:
             psdu = self._psdu(rng)
             sent = np.pad(self._transmitter.frame(self.format, psdu, int(rng.integers(1, 128))),
                           ((0, 0), (PAD, PAD)))
-            start, fft = PAD, 64 * self.scale
+            start, fft = PAD, 64 * self.scale * self.format.density
             if self.kind == "awgn":
                 received = sent.astype(complex)
                 response = np.broadcast_to(np.eye(self.antennas), (fft, self.antennas,
@@ -131,7 +153,7 @@ class Known:
 
     def __init__(self, link):
         f = self.format = link.format
-        self._scale, self._fft = link.scale, 64 * link.scale
+        self._scale, self._fft = link.scale, 64 * link.scale * f.density
         self._demodulator = Demodulator(f, link.scale)
         self._field = DataField(f)
         kind = detectors.MMSE if f.num_streams == 1 else detectors.REGISTRY["nway"]
@@ -141,8 +163,10 @@ class Known:
         k = f.plan.used[f.plan.data_index]
         advance = (training.LEGACY_ADVANCE if f.name == "non-ht"
                    else training.STREAM_ADVANCE)[link.antennas]
-        shift = training.cyclic_shift(k, advance) * carriers.rotation(f.bandwidth_mhz, k)[:, None]
-        early = np.exp(2j * np.pi / 64 / self._scale * k * WINDOW * self._scale)[:, None]
+        shift = training.cyclic_shift(k, advance, 64 * f.density)
+        if f.density == 1:
+            shift = shift * carriers.rotation(f.bandwidth_mhz, k)[:, None]
+        early = np.exp(2j * np.pi / 64 / f.density * k * WINDOW)[:, None]
         used = f.plan.used.size
         self._shaping = shift * early / np.sqrt(link.antennas * used) * self._fft
         self._bins = k % self._fft
@@ -175,7 +199,7 @@ class Known:
 
     def _exact(self, samples, frames):
         f, guard = self.format, training.GUARD
-        starts = f.data_start + guard - 192 + guard + f.symbol * np.arange(f.num_symbols)
+        starts = f.data_start + f.guard - 192 + guard + f.symbol * np.arange(f.num_symbols)
         index = starts[:, None] * self._scale + np.arange(self._fft)
         y = np.fft.fft(samples[:, :, index], axis=-1)[..., self._bins]
         y = y.transpose(0, 3, 2, 1).astype(np.complex64)
@@ -229,6 +253,13 @@ def sensitivity_receivers(link):
             "whole": lambda frames: whole(frames, link)}
 
 
+def he_receivers(link):
+    receivers = sensitivity_receivers(link)
+    if link.antennas > 1:
+        receivers["mmse"] = lambda frames: whole(frames, link, detector="mmse")
+    return receivers
+
+
 def detector_receivers(link):
     return {name: (lambda frames, options=options: whole(frames, link, **options))
             for name, options in DETECTORS.items()}
@@ -241,7 +272,7 @@ class _FormatOf:
         self.name = name
 
     def __call__(self, length):
-        return FORMATS[self.name][0](length)
+        return (FORMATS | HE_FORMATS)[self.name][0](length)
 
 
 class _HtOf:
@@ -260,6 +291,12 @@ def sensitivity_tasks(count):
             for name, (_, streams, *starts) in FORMATS.items() for kind in ("awgn", "tdl")]
 
 
+def he_tasks(count):
+    return [({"format": name, "channel": kind}, starts[kind == "tdl"], count,
+             Link(_FormatOf(name), streams, kind), he_receivers)
+            for name, (_, streams, *starts) in HE_FORMATS.items() for kind in ("awgn", "tdl")]
+
+
 def detector_tasks(count):
     tasks = []
     for antennas, mcs, first in ((2, 11, 8), (3, 19, 9), (4, 27, 10), (2, 13, 14), (4, 29, 16)):
@@ -271,6 +308,9 @@ def detector_tasks(count):
                               Link(_HtOf(mcs, coding), antennas, "tdl", rho),
                               detector_receivers))
     return tasks
+
+
+TASKS = {"sensitivity": sensitivity_tasks, "he": he_tasks, "detectors": detector_tasks}
 
 
 def needed_db(rows):
@@ -285,14 +325,13 @@ def needed_db(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", choices=("sensitivity", "detectors"))
+    parser.add_argument("suite", choices=TASKS)
     parser.add_argument("--frames", type=int, default=400, help="frames per point")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", help="formats whose name contains this")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    tasks = (sensitivity_tasks if arguments.suite == "sensitivity"
-             else detector_tasks)(arguments.frames)
+    tasks = TASKS[arguments.suite](arguments.frames)
     tasks = [task for task in tasks if (arguments.only or "") in task[0]["format"]]
     results, needs = [], []
     with Pool(arguments.processes) as pool:
