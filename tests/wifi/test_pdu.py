@@ -81,6 +81,16 @@ class TestPdus:
         assert direct.read_bytes() == indirect.read_bytes()
         assert len(numbers(direct, "wlan.seq")) == len(FRAMES) + 1
 
+    @pytest.mark.parametrize("unknown", [None, math.nan])
+    def test_unknown_values(self, tmp_path, unknown):
+        frame = received(HT(0, 44), snr_db=unknown, cfo_hz=unknown, frequency=unknown)
+        (info, _), = frame_to_pdus(frame)
+        assert not {"snr", "freq_offset"} & set(info) and info["freq"] == 0.0
+        assert [frame.facts()[name] for name in ("snr_db", "cfo_hz", "frequency")] == 3 * [None]
+        with PcapWriter(tmp_path / "frames.pcap") as writer:
+            writer.write(frame)
+            assert writer.records == 1
+
     def test_unsigned_keys_as_gr_ieee802_11_sends_them(self):
         message = wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])
         for key in ("frame_bytes", "encoding"):
@@ -122,7 +132,9 @@ class TestPdus:
         ({"bandwidth_mhz": math.nan}, "bandwidth_mhz: got nan"),
         ({"encoding": 8}, "encoding: got 8"), ({"fcs": -1}, "fcs: got -1"),
         ({"time": math.inf}, "time: got inf"), ({"time": 1e300}, "time: got 1e+300"),
-        ({"freq": math.nan}, "freq: got nan"), ({"level_dbfs": ("loud",)}, "level_dbfs: got"),
+        ({"freq": math.nan}, "freq: got nan"), ({"snr": math.nan}, "snr: got nan"),
+        ({"freq_offset": math.inf}, "freq_offset: got inf"),
+        ({"level_dbfs": ("loud",)}, "level_dbfs: got"),
     ])
     def test_values_out_of_range(self, tmp_path, info, message):
         with PcapWriter(tmp_path / "frames.pcap") as writer:

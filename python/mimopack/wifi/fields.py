@@ -8,13 +8,12 @@ the messages and tags of the blocks, files of channel matrices, annotations of r
 ``mimopack play``. Only a radiotap header has a layout of its own (``pcap.py``).
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 from operator import attrgetter
 
-from ..checks import choice, flag, integer, number
+from ..checks import LARGEST, choice, flag, integer, number
 from .formats.non_ht import RATES
 
 DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a radio header
@@ -87,8 +86,10 @@ class Field:
         elif self.kind is int:
             integer(name, value, -2**62 if self.least is None else self.least,
                     2**62 if self.most is None else self.most)
-        elif self.kind is float and not abs(number(name, value)) < (self.most or math.inf):
-            raise ValueError(f"{name}: got {value}, allowed are -{self.most:g} to {self.most:g}")
+        elif self.kind is float:
+            most = self.most or LARGEST
+            if not abs(number(name, value)) < most:
+                raise ValueError(f"{name}: got {value}, allowed are -{most:g} to {most:g}")
         elif self.kind is tuple:
             if len(value) > MAX_ANTENNAS:
                 raise ValueError(f"{name}: got {len(value)} antennas, allowed are 0 to "
@@ -265,8 +266,8 @@ def of_user(frame):
 
 
 def _rounded(value):
-    """Round a number; nan and infinities become None."""
-    return round(float(value), 3) if isfinite(value) else None
+    """Round a number; None, nan and infinities become None."""
+    return round(float(value), 3) if value is not None and isfinite(value) else None
 
 
 def _all_rounded(values):
@@ -275,7 +276,7 @@ def _all_rounded(values):
 
 def _conversion(field):
     """Return the function that makes a value fit for JSON, or None if every value is."""
-    if field.known or field.name == "frequency":
+    if field.known:
         return None
     return _all_rounded if field.kind is tuple else _rounded
 

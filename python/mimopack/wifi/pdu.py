@@ -3,6 +3,7 @@
 """PDUs: each MPDU of a received frame as a dictionary and bytes."""
 
 from functools import lru_cache
+from math import isfinite
 
 from .fields import DLT, ENCODINGS, fields_of, format_values
 from .mac import FCS
@@ -62,12 +63,14 @@ def of_mpdus(frame, ampdu_reference):
 
 def of_frame(frame):
     """Return the keys and values of a PDU that belong to its frame, without its format."""
-    return {field.pdu or field.name: _convert(field.kind, getattr(frame, field.name))
-            for field in _OF_FRAME}
-
-
-def _convert(kind, value):
-    return tuple(map(float, value)) if kind is tuple else kind(value or 0)
+    info = {"freq": 0.0}
+    for field in _OF_FRAME:
+        value = getattr(frame, field.name)
+        if field.kind is tuple:
+            info[field.pdu or field.name] = tuple(map(float, value))
+        elif value is not None and isfinite(value):
+            info[field.pdu or field.name] = field.kind(value)
+    return info
 
 
 @lru_cache(maxsize=1024)
