@@ -70,6 +70,36 @@ def test_condition_numbers_of_each_frame(received):
         assert (found.mean() > 1) == (frame.format.num_space_time_streams > 1)
 
 
+@pytest.fixture(scope="module")
+def he_frame():
+    """Return a frame with HE MCS 11, which is no VHT MCS, and two streams."""
+    samples, _ = air([(lambda n: wifi.HE.of_length(11, n, 2, coding="ldpc"), [data_mpdu(60, 12)])],
+                     num_rx=2, snr_db=45.0)
+    receiver = wifi.Receiver(2)
+    frame, = receiver.process(samples) + receiver.finish()
+    assert frame.complete and len(frame.channel.carriers) == 242
+    return frame
+
+
+def test_every_fourth_subcarrier_of_he_frames_is_shown(he_frame):
+    message, state = wifi_pmt.csi_to_pmt(he_frame), he_frame.channel
+    fourth = state.carriers % 4 == 0
+    places = state.carriers[fourth] // 4 + 32
+    assert places.tolist() == [*range(2, 32), *range(33, 63)]
+    row, = view(mimopack.wifi_condition_view(64), "csi", [message], [64], twice=True)[0]
+    assert row[places] == pytest.approx(condition_db(state)[fourth], abs=1e-3)
+    rows = view(mimopack.wifi_channel_view(2, 2), "csi", [message], [64] * 4, twice=True)
+    decibels = 20 * np.log10(np.abs(state.matrices[fourth]))
+    assert np.array(rows)[:, 0, places] == pytest.approx(decibels.reshape(-1, 4).T, abs=1e-3)
+
+
+def test_losses_of_he_frames_are_those_of_their_format(he_frame):
+    tested = mimopack.wifi_linear_loss(length=1, interval=0)
+    found = np.ravel(view(tested, "csi", [wifi_pmt.csi_to_pmt(he_frame)], [1] * 3, twice=True))
+    wanted = linear_loss(he_frame.format, he_frame.channel, he_frame.detector)
+    assert found == pytest.approx([wanted.mmse_db, wanted.zf_db, wanted.margin_db], abs=1e-3)
+
+
 @pytest.mark.quick
 def test_levels_of_each_antenna(received):
     tested = mimopack.wifi_levels(2)

@@ -58,8 +58,9 @@ def csi_to_pmt(frame, **extra):
     """Return the PDU of a frame's channel matrices.
 
     The dictionary has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
-    num_space_time_streams, coding and detector. ``extra`` adds or replaces keys. The c32vector
-    holds the matrices, ordered by subcarrier, then antenna, then space-time stream.
+    num_space_time_streams, coding, detector and the arguments of the format's class, as in
+    format_mcs. ``extra`` adds or replaces keys. The c32vector holds the matrices, ordered by
+    subcarrier, then antenna, then space-time stream.
     """
     values = dict(vars(CsiRecord.from_frame(frame)))
     matrices = values.pop("matrices")
@@ -72,6 +73,8 @@ def csi_to_pmt(frame, **extra):
         values["sequence_number"] = None
     if frame.frequency is None:
         values["frequency"] = None
+    if frame.format is not None:
+        values |= _arguments(frame.format)
     return to_pdu(values | extra, matrices)
 
 
@@ -176,7 +179,7 @@ def vectors_from_pmt(message):
 
 
 def found_from_pmt(message, num_rx, sample_rate):
-    """Return the ``Found`` of a PDU made by :func:`found_to_pmt`.
+    """Return the ``FoundFrame`` of a PDU made by :func:`found_to_pmt`.
 
     Raises:
         ValueError: :func:`found_to_pmt` cannot have made the PDU, or its number of antennas or
@@ -209,7 +212,7 @@ def found_from_pmt(message, num_rx, sample_rate):
                          "above 0 (noise)")
     announced = {name.removeprefix(_ANNOUNCED): value
                  for name, value in to_python_dict(dictionary, _OF_ANNOUNCED).items()}
-    f = _format(to_python_dict(dictionary, _OF_FORMAT))
+    f = format_from_pmt(dictionary)
     several = _several(to_python_dict(dictionary, _OF_SEVERAL), len(subchannels))
     if f is None and not facts["problem"]:
         raise ValueError("problem: got no text, must say why there is no format")
@@ -235,6 +238,15 @@ def _several(values, num_subchannels):
         raise ValueError("signal_fields: got another value, must be as wifi_synchroniser sends it")
     found = headers.announced(fields[0], fields[1:], 20 * num_subchannels)
     return found and found.several
+
+
+def format_from_pmt(dictionary):
+    """Return the frame format that a PMT dictionary of this module has; None if it has none.
+
+    Raises:
+        ValueError: the dictionary has values that no format has.
+    """
+    return _format(to_python_dict(dictionary, _OF_FORMAT))
 
 
 def _format(values):

@@ -127,8 +127,9 @@ class wifi_receiver(sample_block):
             num_streams, coding, dcm, num_mpdus, num_mpdus_ok).
         ``csi``: a PDU for each frame, or each of its users, with channel matrices. The dictionary
             has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
-            num_space_time_streams, coding and detector. The c32vector holds the matrices, ordered
-            by subcarrier (as in ``carriers``), then antenna, then space-time stream.
+            num_space_time_streams, coding, detector and the arguments of the format's class, as in
+            format_mcs. The c32vector holds the matrices, ordered by subcarrier (as in
+            ``carriers``), then antenna, then space-time stream.
         ``symbols``: a PDU for each decoded frame, or each of its users, for displays. The
             dictionary has start, format, mcs, num_streams, num_points, constellation and evm_db.
             The c32vector holds at most 1000 equalised points per stream, ordered by stream. With

@@ -10,20 +10,20 @@ import pmt
 
 from .._runtime import to_python, to_python_dict
 from ..checks import integer, integer_choice, number
-from ..wifi import HT, VHT, ChannelState, NonHT
+from ..wifi import ChannelState
 from ..wifi.airtime import BEACON_INTERVAL, Airtime
 from ..wifi.linear_loss import linear_loss
 from ..wifi.statistics import condition_db
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .wifi_pmt import read
+from .wifi_pmt import format_from_pmt, read
 
 # Maximum number of messages that wait for a display. A newer one replaces the oldest.
 _MOST = 50
 _MAX_POINTS = 10**6
 # Of the rates in words: the time that they are counted over, the most frames, and the most kinds.
 _RECENT_SECONDS, _MOST_RECENT, _MOST_KINDS = 2.0, 100_000, 3
-_WIDTHS = (64, 128, 256)    # number of subcarriers at 20, 40 and 80 MHz
+_WIDTHS = (64, 128, 256)    # multiples of 312.5 kHz in 20, 40 and 80 MHz
 
 
 def _points(message):
@@ -58,6 +58,19 @@ def _show(block, values):
     """Queue a block's curves with the values of one more frame."""
     block._history.append(values)
     block._queue.put(_shown(np.array(block._history, np.float32).T))
+
+
+def _places(dictionary, state, width):
+    """Return (places in a view, indices of the subcarriers that stand there).
+
+    A view has a place for each multiple of 312.5 kHz. HE and EHT frames have four subcarriers in
+    this distance, of which one is shown.
+    """
+    f = format_from_pmt(dictionary)
+    density = 1 if f is None else f.density
+    place = state.carriers // density + width // 2
+    shown = np.flatnonzero((state.carriers % density == 0) & (place >= 0) & (place < width))
+    return place[shown], shown
 
 
 def _channel(message):
@@ -143,9 +156,10 @@ class wifi_channel_view(_ChannelView):
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. Output
     i * num_streams + j (float, vlen num_carriers) carries a vector per frame, sent twice because
     GNU Radio's QT GUI Vector Sink shows the second of the available items. The vector is
-    20 log10 |H| from space-time stream j to antenna i, on the subcarriers -num_carriers / 2 to
-    num_carriers / 2 - 1. 0 dB is a full-scale signal. Unused subcarriers, and antennas and streams
-    that the frame does not have, are at ``floor_db``.
+    20 log10 |H| from space-time stream j to antenna i, at -num_carriers / 2 to num_carriers / 2 - 1
+    times 312.5 kHz, where HE and EHT frames have every fourth subcarrier (in narrow channels of
+    802.11p, times the spacing of the subcarriers). 0 dB is a full-scale signal. Unused subcarriers,
+    and antennas and streams that the frame does not have, are at ``floor_db``.
 
     Args:
         num_rx: number of receive antennas, 1..8.
@@ -171,17 +185,16 @@ class wifi_channel_view(_ChannelView):
         _ChannelView.__init__(self, "wifi_channel_view", [(np.float32, self._width)] * (
             num_rx * num_streams), least_streams, interval)
 
-    def _show_channel(self, _dictionary, state):
+    def _show_channel(self, dictionary, state):
         matrices = state.matrices
-        place = state.carriers + self._width // 2
-        fits = (place >= 0) & (place < self._width)
+        places, carriers = _places(dictionary, state, self._width)
         rows, columns = (min(a, b) for a, b in zip(self._shape, matrices.shape[1:], strict=True))
         shown = np.full((*self._shape, self._width), self._floor, np.float32)
-        power = np.abs(matrices[fits, :rows, :columns].astype(complex)) ** 2
+        power = np.abs(matrices[carriers, :rows, :columns].astype(complex)) ** 2
         with np.errstate(all="ignore"):
             decibels = np.nan_to_num(10 * np.log10(power), nan=self._floor, posinf=300,
                                      neginf=self._floor)
-        shown[:rows, :columns, place[fits]] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
+        shown[:rows, :columns, places] = np.maximum(decibels, self._floor).transpose(1, 2, 0)
         self._queue.put(_shown(shown.reshape(-1, self._width)))
 
 
@@ -280,8 +293,8 @@ class wifi_condition_view(_ChannelView):
 
     Message port in: ``csi`` takes the PDUs of ``wifi_receiver``'s port of that name. The output
     (float, vlen num_carriers) carries a vector per frame, sent twice because GNU Radio's QT GUI
-    Vector Sink shows the second of the available items. The vector has the subcarriers
-    -num_carriers / 2 to num_carriers / 2 - 1. Each antenna is first divided by the standard
+    Vector Sink shows the second of the available items. The vector has the subcarriers of
+    ``wifi_channel_view``. Each antenna is first divided by the standard
     deviation of its noise. The value is 0 with one stream, and at unused subcarriers. See
     ``wifi.statistics.condition_db``.
 
@@ -299,11 +312,10 @@ class wifi_condition_view(_ChannelView):
         _ChannelView.__init__(self, "wifi_condition_view", [(np.float32, self._width)],
                               least_streams, interval)
 
-    def _show_channel(self, _dictionary, state):
-        place = state.carriers + self._width // 2
-        fits = (place >= 0) & (place < self._width)
+    def _show_channel(self, dictionary, state):
+        places, carriers = _places(dictionary, state, self._width)
         shown = np.zeros(self._width, np.float32)
-        shown[place[fits]] = condition_db(state)[fits]
+        shown[places] = condition_db(state)[carriers]
         self._queue.put(_shown([shown]))
 
 
@@ -418,7 +430,9 @@ class wifi_linear_loss(_ChannelView):
         return np.array(self._history, np.float32).T
 
     def _show_channel(self, dictionary, state):
-        f = _frame_format(dictionary, state.matrices.shape[2])
+        f = format_from_pmt(dictionary)
+        if f is None or f.num_space_time_streams != state.matrices.shape[2]:
+            raise ValueError("format: got none, or one of another number of space-time streams")
         with np.errstate(all="ignore"):
             losses = linear_loss(f, state, _known(dictionary, "detector", str) or "")
         if losses is not None:
@@ -427,16 +441,3 @@ class wifi_linear_loss(_ChannelView):
                 raise ValueError("got channel matrices too large to compare detectors")
             _show(self, np.clip(values, -100, 40))
             self._last = losses
-
-
-def _frame_format(dictionary, space_time_streams):
-    """Return a frame format with the constellation, code and subcarriers of a ``csi`` PDU."""
-    facts = read(dictionary, {"format": str, "coding": str, "mcs": float, "bandwidth_mhz": float})
-    name, mcs = facts["format"], int(facts["mcs"])
-    # Channels of 10 and 5 MHz have the format of 20 MHz.
-    options = {"bandwidth_mhz": max(20, round(facts["bandwidth_mhz"]))}
-    if name == "non-ht":
-        return NonHT(mcs, 100, **options)
-    streams = _whole(dictionary, "num_streams", 4)
-    options |= {"coding": facts["coding"], "stbc": space_time_streams - streams}
-    return HT(mcs, 100, **options) if name == "ht" else VHT(mcs, 1, streams, **options)
