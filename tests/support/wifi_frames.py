@@ -45,8 +45,8 @@ def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False
 
     body = bytes([0x24, 0, 0, 0]) + bytes(6 * [0xFF]) + bytes([2, 0, 0, 0, 0, 1])
     body += packed((0, 4), (length, 12), (0, 2), (width, 2), (ltf_type, 2), (masked, 1),
-                   (fields, 3), (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1), (0xFFFF, 16), (0, 1),
-                   (0x1FF, 9), (0, 1))
+                   (fields, 3), (0, 1), (extra, 1), (0, 6), (padding % 4, 2), (pe, 1),
+                   (0xFFFF, 16), (0, 1), (0x1FF, 9), (0, 1))
     for aid, unit, mcs, ldpc, *streams in stations:
         first, count = streams or (0, 1)
         body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (first, 3),

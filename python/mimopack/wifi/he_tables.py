@@ -197,8 +197,8 @@ def short_training(bandwidth_mhz, trigger_based=False):
 
 # (27-41) to (27-49): the HE-LTF sequences {(bandwidth in MHz, 1, 2 or 4): signs}, on every fourth,
 # second or every subcarrier; k = 0 is in the middle.
-# No frame of another implementation has confirmed those of 40 MHz and more. They come from one public
-# source, and tests check their zeros, their power over time and that they consist of few pieces.
+# No frame of another implementation has confirmed those of 40 MHz and more. They come from one
+# public source, and tests check their zeros, their power over time, and that their pieces are few.
 _LTF = {
     (20, 1): "-++-+-++++--+++---+--++--+--+-0-++++++-----+---+--+--+-+-----",
     (20, 2): "---++-+----+-+--++-+++++-+-+--++-+----+-+++--+-----+---+++--+0+-++-++-++--+-++++-+-"
