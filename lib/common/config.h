@@ -33,7 +33,7 @@
 #endif
 #define MP_CALLED __attribute__((noinline))
 #define MP_STEP MP_CALLED
-#ifdef __clang__ /* unrolls by 16 what g++ leaves, and takes five times as long */
+#ifdef __clang__ /* unroll(16) would unroll more than g++ does, in five times the time */
 #define MP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define MP_UNROLL _Pragma("GCC unroll 16")

@@ -57,7 +57,7 @@ MP_FN floats select(mask_word m, floats a, floats b)
 {
     return _mm512_mask_blend_ps(m, b, a);
 }
-/* Not a * b + c, from which the compiler would make other sums of products. */
+/* Do not write a * b + c: the compiler would regroup the sums. */
 MP_FN floats fma(floats a, floats b, floats c) { return _mm512_fmadd_ps(a, b, c); }
 MP_FN floats fnma(floats a, floats b, floats c) { return _mm512_fnmadd_ps(a, b, c); }
 MP_FN floats min(floats a, floats b) { return _mm512_min_ps(a, b); }

@@ -31,7 +31,8 @@ struct simd8 {
     MP_FN friend simd8 operator-(simd8 a, simd8 b) { return machine::subtract(a.v, b.v); }
     MP_FN friend simd8 max(simd8 a, simd8 b) { return machine::max(a.v, b.v); }
     MP_FN friend simd8 operator+(simd8 a, simd8 b) { return a.v + b.v; }
-    /* Not of bytes: the compiler would make a + ~b two operations. */
+    /* Invert integers, not bytes: of bytes, the compiler would make a + ~b two
+     * operations. */
     MP_FN simd8 operator~() const { return (bytes) ~(integers)v; }
 
 #if defined(__SSE2__) && !defined(__SSSE3__)

@@ -34,7 +34,7 @@ struct axis_slice<2> {
     }
 };
 
-/* Set the Gray bits of an axis' level after the first, from its distance to 0. Each tells
+/* Set the Gray bits of an axis's level after the first, from its distance to 0. Each tells
  * the inner half of the remaining levels from the outer half. */
 template <int WIDTH>
 MP_FN void amplitude_bits(float away, bool* bit)
@@ -73,7 +73,7 @@ MP_FN float bit_penalty(bool value, float half)
 
 /* The level with the least sum of w (u - level)^2 and the penalties of its bits. With
  * level = s a, s = +-1, the sum is w a^2 - |2 a w u + half_0|, the penalties of the other
- * bits, which depend on a, and a constant. half: half of the axis' a-priori LLRs */
+ * bits, which depend on a, and a constant. half: half of the axis's a-priori LLRs */
 template <int WIDTH>
 struct known_slice {
     static constexpr int amplitudes = 1 << (WIDTH - 1);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sums, extremes and sorted lists of teams of threads. A team is 2 to 32 neighbours in a
- * warp; all teams of the warp come here together. */
+ * warp; all teams of the warp must call these functions together. */
 #pragma once
 #include "common/sorting.h"
 

@@ -19,9 +19,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* In what follows, the thread 4 g + t of a warp has row t of column g of A, of column g +
- * 8, and of column g of B; and the sums of A's column g with the columns 2 t and 2 t + 1
- * of B, then those of A's column g + 8. */
+/* Thread 4 g + t of a warp holds row t of columns g and g + 8 of A, and of column g of B.
+ * It holds four sums: those of A's column g with columns 2 t and 2 t + 1 of B, then those
+ * of A's column g + 8 with the same. */
 
 /* Add A^T B to a tile of 16 x 8 sums; A and B have 4 rows. */
 MP_FN void add_tile(const unsigned* a, unsigned b, float* sum)

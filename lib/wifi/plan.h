@@ -83,7 +83,7 @@ constexpr int wifi_he_symbols = 6, wifi_he_carriers = wifi_legacy + 4;
 constexpr int wifi_he_bits = 52; /* coded bits of a symbol */
 constexpr int wifi_he_windows = 2 + wifi_he_symbols;
 
-/* A preamble: first a place where one may be, then what was found there */
+/* A preamble: at first only its likely place, later what was found there */
 struct wifi_preamble {
     std::int64_t place; /* the best window of the short field, in the samples */
     float lag[2];       /* sum x[n] conj(x[n + period]) there */

@@ -163,9 +163,12 @@ def test_threads_of_a_live_receiver_share_pythons_lock_quickly():
             sys.setswitchinterval(before)
             top = gr.top_block()
             receiver = mimopack.wifi_receiver(1, RATE, overload="drop")
-            top.connect(blocks.vector_source_c([0j] * 10_000), receiver)
-            top.run()
+            top.connect(blocks.null_source(gr.sizeof_gr_complex), receiver)
+            top.start()
             assert sys.getswitchinterval() == pytest.approx(after, rel=0.05)
+            top.stop()
+            top.wait()
+            assert sys.getswitchinterval() == pytest.approx(before, rel=0.05)
     finally:
         sys.setswitchinterval(kept)
 

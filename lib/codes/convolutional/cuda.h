@@ -200,7 +200,8 @@ extern "C" __global__ void shared_size(unsigned* size)
 
 /* n codewords, a row for each: llr -> posterior, whether the least a-posteriori |LLR| of
  * its information bits exceeds the margin, and 1. begins: codewords x windows x states.
- * erased: has those added whose LLRs are not all numbers, or all 0. */
+ * erased: increased by the number of codewords whose LLRs are not all numbers, or are
+ * all 0. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     decode(unsigned long long n,
            int,

@@ -13,11 +13,11 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A code that is no quasi-cyclic one; arrays of the device. */
+/* The checks of a code that is not quasi-cyclic. The arrays are on the GPU. */
 struct check_list {
     const int* first;      /* ones of the checks before each */
     const int* columns;    /* of the ones */
-    const int* step_first; /* checks of the steps before each: a step's go together */
+    const int* step_first; /* checks of the steps before each; a step's run at once */
     int steps;
 };
 
@@ -96,7 +96,8 @@ private:
         return d_posterior[program::column[block] * program::size + row];
     }
 
-    /* In each thread that has one; WAIT: for all others after each. */
+    /* Call own(row) for each block row, in the threads that have a row of it. WAIT:
+     * synchronise after each. */
     template <bool WAIT = true, int R = 0, class Row>
     MP_FN void each_block_row(Row own)
     {
@@ -112,7 +113,7 @@ private:
 
 #else
 
-/* Any code; kept: the messages. */
+/* A codeword of any code. The messages are kept. */
 class ldpc_codeword
 {
     MP_FN auto bits(int check) const
@@ -182,8 +183,9 @@ private:
 } // namespace mimopack
 
 /* n codewords, a row for each: llr -> posterior, whether it ended with a codeword and
- * after how many iterations. messages: codewords x ones, taken up and left; or null.
- * erased: has those added whose LLRs are not all numbers, or all 0. */
+ * after how many iterations. messages: codewords x ones, read and written, or null.
+ * erased: increased by the number of codewords whose LLRs are not all numbers, or are
+ * all 0. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     decode(unsigned long long n,
            int iterations,

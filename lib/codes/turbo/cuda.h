@@ -43,10 +43,9 @@ public:
     /* A bit's own place in shared memory */
     MP_FN static int place(int bit) { return bit + (window % 2 ? 0 : bit / window); }
 
-    /* One constituent code, once; all of a block's threads take part, those that are not
-     * active only in waiting. FIRST: others have left no metrics yet. With OUTPUT
-     * posterior LLRs are written. Return whether the second code's decisions are the
-     * first's. */
+    /* Decode one constituent code once. All threads of a block call this; inactive ones
+     * only synchronise. is_first: neighbours have left no metrics yet. OUTPUT: write
+     * posterior LLRs. Return whether both codes decide for the same bits. */
     template <int CODE, bool OUTPUT>
     MP_FN bool decode(bool active, bool is_first)
     {
@@ -55,7 +54,7 @@ public:
             begin<CODE>(metric, is_first);
             end<CODE>(behind, is_first);
         }
-        __syncthreads(); /* before neighbours change what that took */
+        __syncthreads(); /* before neighbours overwrite the metrics just read */
         if (!active)
             return true;
         lane at_group[groups][states];
@@ -221,7 +220,7 @@ private:
                  channel(steps::tail_place(program::size, CODE, t, 1)) };
     }
 
-    /* What the code says of the bits that end it */
+    /* Write the posterior LLRs of the code's tail bits. */
     template <int CODE>
     MP_FN void write_tail(lane (&metric)[states])
     {
@@ -253,8 +252,9 @@ extern "C" __global__ void shared_size(unsigned* size)
 }
 
 /* n codewords, a row for each: llr -> posterior, whether both codes decide for the same
- * bits, and after how many iterations. messages: codewords x information bits, taken up
- * and left; or null. erased: has those added whose LLRs are not all numbers, or all 0. */
+ * bits, and after how many iterations. messages: codewords x information bits, read and
+ * written, or null. erased: increased by the number of codewords whose LLRs are not all
+ * numbers, or are all 0. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     decode(unsigned long long n,
            int iterations,

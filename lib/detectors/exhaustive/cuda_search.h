@@ -202,7 +202,7 @@ private:
             }
         }
 
-        /* To the bits of an axis: level k's combination */
+        /* Add level k's combination to the bits of an axis. */
         MP_FN void add(int axis, int k, const Sum& sum)
         {
             MP_UNROLL
@@ -237,7 +237,7 @@ private:
             if (with_prior)
                 metric += cost(top)[k_re] + cost(top)[side + k_im];
             left.cancel(top, axis_level<WIDTH>(k_re), axis_level<WIDTH>(k_im));
-            /* Turns go backwards and shift, so that indices are known. */
+            /* Shift the turns, so that the compiler knows all indices. */
             MP_UNROLL
             for (int i = turns - 1; i > 0; --i)
                 subtree[i] = subtree[i - 1];
@@ -376,8 +376,8 @@ private:
         return Sum::of(m, weight);
     }
 
-    /* All symbols of level 0, where u is left. Add the reference to the metric and
-     * returns the sum of weights relative to it. */
+    /* Search all symbols of level 0; u is what remains of y there. Add the reference to
+     * the metric, and return the sum of weights relative to it. */
     template <bool CLOSE>
     MP_FN static float
     slice(const model& s, float u_re, float u_im, const axis_costs& cost, float& metric)

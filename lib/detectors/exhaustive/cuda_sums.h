@@ -73,7 +73,7 @@ struct exact_log : log_sum<float, binary_weight> {
     static constexpr bool sums = true;
     static constexpr float nats = 0.69314718f;
 
-    /* Of COUNT metrics, each with a weight beside its own */
+    /* Combine COUNT metrics, each with a further weight. */
     template <int COUNT>
     MP_FN static exact_log of(const float (&m)[COUNT], const float* weight)
     {
@@ -131,7 +131,7 @@ struct axis_sums {
             return fmaf(opposite, fmaf(opposite, opposite + ratio, ratio), 1.0f);
         } else {
             /* The reference is the nearest level: the axis is folded at its middle, and
-             * each half at its own. */
+             * each half is folded at the middle of that half. */
             const float square = opposite * opposite, third = opposite * square;
             const float c1 = 1.0f + opposite, c3 = 1.0f + third;
             const float c5 = fmaf(third, square, 1.0f),

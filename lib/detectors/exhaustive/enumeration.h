@@ -3,7 +3,7 @@
 /* MLA as in 000: the distance of each of the M^nt paths by itself (kernel 1), compared
  * with the hypothesis of every bit (kernel 3). With Table the products of R and the
  * constellation come from the table T of 000 §3.3, and a path costs additions only. This
- * form serves comparisons: exhaustive.h and sliced.h find the same result with less
+ * form serves comparisons: kernel.h and sliced.h find the same result with less
  * work. */
 #pragma once
 #include "detectors/exhaustive/kernel.h"

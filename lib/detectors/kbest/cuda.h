@@ -35,7 +35,7 @@ class queue_kbest
     static constexpr unsigned not_first = 1u << (bits + index_bits);
     static constexpr int origin_bits = bits + index_bits + 1;
     static constexpr int metric_bits = origin_bits < 9 ? 22 : 31 - origin_bits;
-    /* Above all keys that are taken; its sum with one of them is still in range. */
+    /* Larger than each key in use; its sum with one of them is still in range. */
     static constexpr unsigned never = 1u << 31;
     static constexpr float metric_steps = (1 << metric_bits) - 1;
     static constexpr float bound_key = 0.999f * metric_steps;
@@ -127,7 +127,7 @@ private:
             }
         }
 
-        /* An axis' level, from the path's bits as a float's */
+        /* An axis's level, from the path's bits as a float's */
         MP_FN static float symbol(unsigned path, int level, int axis)
         {
             const int from = place(level, axis), shift = from + WIDTH > 23 ? 12 : 0;
@@ -151,7 +151,7 @@ private:
             }
         }
 
-        /* start + unit times the metric of an axis' level */
+        /* start + unit times the metric of an axis's level */
         template <int LEVEL>
         MP_FN float
         part(const float (&left)[2], int axis, int k, float unit, float start) const

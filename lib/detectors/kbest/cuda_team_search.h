@@ -155,7 +155,7 @@ private:
         }
     }
 
-    /* The metric of an axis' level */
+    /* The metric of an axis's level */
     MP_FN float axis_metric(int level, int axis, int k, float left) const
     {
         const float e = left - k, weighted = e * row[place(level) + 2];

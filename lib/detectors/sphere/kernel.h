@@ -83,7 +83,7 @@ struct scalar_tree {
 };
 
 /* Depth-first search (Algorithm 1). It visits the children of a node in the order of the
- * axis' levels (natural), or from the nearest on (Schnorr-Euchner), where the first
+ * axis's levels (natural), or from the nearest on (Schnorr-Euchner), where the first
  * sibling outside the radius ends a level. A node is visited when its metric is compared
  * with the radius. Return the number of visited nodes. */
 template <int WIDTH>

@@ -92,6 +92,7 @@ class StreamTimes(Timeline):
 
 
 _running = set()
+_switch_interval = []    # Python's, before the first sink that shortens it
 
 
 @atexit.register
@@ -195,6 +196,8 @@ class SampleSink(Controlled):
         self._thread = threading.Thread(target=self._take_all, name="wifi_receiver", daemon=True)
         self._thread.start()
         if self._drops or self._threads > 1:    # docs/live.md says so
+            if not _switch_interval:
+                _switch_interval.append(sys.getswitchinterval())
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
         _running.add(self)
 
@@ -214,6 +217,8 @@ class SampleSink(Controlled):
                 self._tell_status(ends=True)
         finally:
             _running.discard(self)
+            if _switch_interval and not _running:
+                sys.setswitchinterval(_switch_interval.pop())
             self._log.flush()
             # If the flowgraph was stopped from outside, keep the receiving blocks alive.
             self.outlet.end(done)

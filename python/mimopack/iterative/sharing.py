@@ -48,7 +48,7 @@ class SharedReceiver(BackendChoice):
         self._set_backend(backend or ("cuda" if devices else "cpu"))
         self._may_copy = bool(devices)
         self._on_cpu_receivers, self._on_gpu_receivers = [], []
-        self._pool = None
+        self._pool, self._pool_size = None, 0
         if self.backend == "cuda":
             self._start_gpus()
         else:
@@ -152,8 +152,8 @@ class SharedReceiver(BackendChoice):
             receiver.iterations = self._iterations
         if len(shares) < 2:
             return receive(receivers[0], batch)
-        if self._pool is None or self._pool._max_workers < len(shares):
-            self._pool = ThreadPoolExecutor(len(shares))
+        if self._pool_size < len(shares):
+            self._pool, self._pool_size = ThreadPoolExecutor(len(shares)), len(shares)
         parts = [self._pool.submit(receive, receiver, batch.part(*share))
                  for receiver, share in zip(receivers, shares, strict=False)]
         wait(parts)

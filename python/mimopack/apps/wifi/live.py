@@ -352,10 +352,13 @@ def _triggers(function):
     if function is None:
         yield
         return
+    ended = threading.Event()
     previous = signal.signal(signal.SIGUSR1, lambda *_: function())
     if sys.stdin is not None and sys.stdin.isatty():
-        threading.Thread(target=lambda: [function() for _ in sys.stdin], daemon=True).start()
+        threading.Thread(target=lambda: [function() for _ in sys.stdin if not ended.is_set()],
+                         daemon=True).start()
     try:
         yield
     finally:
+        ended.set()
         signal.signal(signal.SIGUSR1, previous)
