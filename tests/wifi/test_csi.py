@@ -134,6 +134,20 @@ def check_arrays(arrays):
 
 
 @BOTH
+def test_a_file_of_an_older_version_lacks_columns(tmp_path, name):
+    path = written(tmp_path / name, FRAMES)
+    if name.endswith(".h5"):
+        with h5py.File(path, "a") as file:
+            del file["ru"], file["sta_id"]
+    else:
+        with np.load(path) as arrays:
+            np.savez(path, **{key: arrays[key] for key in arrays if key not in ("ru", "sta_id")})
+    records = read_csi(path)
+    assert [(one.start, one.ru, one.sta_id) for one in records] == [
+        (frame.start, "", -1) for frame in FRAMES]
+
+
+@BOTH
 def test_no_frames(tmp_path, name):
     assert read_csi(written(tmp_path / name, [])) == []
 

@@ -69,9 +69,9 @@ class wifi_channel_estimator(sample_block):
         sample_rate: see ``wifi_receiver``.
         num_streams: number of streams of the frames, 1..4. Frames with a space-time block code and
             duplicates are not among them.
-        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64", "wlan_qam256" or
-            "wlan_qam1024"; or the names of all streams of unequal modulation, such as
-            "wlan_qam16,wlan_qpsk".
+        constellation: "wlan_bpsk", "wlan_qpsk", "wlan_qam16", "wlan_qam64", "wlan_qam256",
+            "wlan_qam1024" or "wlan_qam4096"; or the names of all streams of unequal modulation,
+            such as "wlan_qam16,wlan_qpsk".
         frequency, whitening, smoothing, threshold, overload, buffer_seconds: see ``wifi_receiver``.
             Blocks after this one hold it up if they are too slow.
         he_trigger: see ``wifi_receiver``. Trigger frames in the samples are not read.

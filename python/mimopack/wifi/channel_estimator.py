@@ -8,8 +8,7 @@ from dataclasses import replace
 from .. import constellation as constellations
 from ..checks import choice, flag, integer, positive
 from .decoder import FrameDecoder, Settings
-from .formats import Joint
-from .formats.he import HE_MCS
+from .formats import EHT, Joint
 from .formats.ht import UNEQUAL
 from .frame import FrameVectors
 from .he_users import SeveralUsers, users_of
@@ -17,7 +16,7 @@ from .synchroniser import Synchroniser
 
 # How the problem of a frame begins that is not among the chosen ones.
 NOT_CHOSEN = "not chosen: "
-CONSTELLATIONS = tuple(dict.fromkeys(name for name, _ in HE_MCS))
+CONSTELLATIONS = tuple(dict.fromkeys(row[0] for row in EHT.MCS if row))    # of all formats
 
 
 def stream_constellations(value):

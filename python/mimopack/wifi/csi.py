@@ -39,7 +39,7 @@ class _Record:
         cfo_hz, fcs_ok: as in the JSON of ``mimopack wifi``, see ``wifi.fields.FIELDS``. An unknown
             frequency is nan. For an unknown format, format is "", mcs and length are -1, and
             num_streams and bandwidth_mhz are 0. The mcs of a non-HT frame is its rate at 20 MHz.
-            Only HE frames have a ru, which is "" for others. An unknown sta_id is -1.
+            Only HE and EHT frames have a ru, which is "" for others. An unknown sta_id is -1.
         level_dbfs: float64 (num_rx,), mean power of the preamble in dBFS. 0 dBFS is the power of a
             constant signal of magnitude 1.
         noise: float64 (num_rx,), noise power per antenna in one subcarrier, in the unit of
@@ -50,7 +50,8 @@ class _Record:
         sequence_number: sequence number of the same MPDU, -1 if there is none.
         carriers: int64 (n,), indices of the subcarriers, ascending. An index is the distance from
             the centre of the frame's channel in carrier spacings. The carrier spacing is 312.5 kHz,
-            or half or a quarter of that in a 10 or 5 MHz channel; in HE frames it is 78.125 kHz.
+            or half or a quarter of that in a 10 or 5 MHz channel; in HE and EHT frames it is
+            78.125 kHz.
         matrices: complex64 (n, num_rx, N_STS), H_k in Y_k = H_k X_k with E|X|^2 = 1 per space-time
             stream. Y is relative to full scale, so the mean power of antenna r is
             sum_k,i |H_k[r, i]|^2. See :class:`frame.ChannelState`.
@@ -310,6 +311,8 @@ def _columns(records):
 def read_csi(path):
     """Read a file from :class:`CsiWriter` and return a list of :class:`CsiRecord`.
 
+    A column that a file of an older version lacks has the value of an unknown fact.
+
     Raises:
         ValueError: the file is not a complete file from :class:`CsiWriter`.
         ImportError: the file is HDF5 and h5py is missing.
@@ -342,26 +345,30 @@ def _records(arrays):
     return records
 
 
-def _load(read):
-    """Return the arrays of a file, each from ``read(name)``."""
-    layout = int(read("layout"))
+def _load(file):
+    """Return the arrays of an open file. A file of an older version lacks the newest columns."""
+    layout = int(np.asarray(file["layout"]))
     if layout != LAYOUT:
         raise ValueError(f"layout: got {layout}, allowed is {LAYOUT}")
-    return {name: read(name) for name in _ARRAYS}
+    arrays = {name: np.asarray(file[name]) for name in _ARRAYS
+              if name in file or name not in _SCALARS}
+    unknown = {field.name: field.column[1] for field in fields_of("csi")}
+    return arrays | {name: np.full(len(arrays["csi_shape"]), unknown[name], dtype)
+                     for name, dtype in _SCALARS.items() if name not in arrays}
 
 
 def _load_npz(path):
     with open(path, "rb") as file:
         try:
             with np.load(file, allow_pickle=False) as arrays:
-                return _load(lambda name: arrays[name])
+                return _load(arrays)
         except OSError as error:    # places in a damaged archive may lie before its beginning
             raise ValueError(str(error)) from error
 
 
 def _load_hdf5(path):
     with _h5py().File(path, "r") as file:
-        return _load(lambda name: file[name][()])
+        return _load(file)
 
 
 def _is_hdf5(path):
