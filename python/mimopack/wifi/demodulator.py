@@ -114,7 +114,6 @@ class Demodulator:
         f = self.format = frame_format
         self._scale = scale
         self._fft = carriers.FFT_20 * f.density * scale
-        self._centre = centre
         self._smoothing = smoothing and f.smoothing
         plan, streams = f.plan, f.num_space_time_streams
         self._non_ht = isinstance(f, NonHT)

@@ -95,21 +95,22 @@ def parse_u_sig(bits, l_sig):
     """
     version, bandwidth, kind = number_of(bits[:3]), number_of(bits[3:6]), number_of(bits[26:28])
     uplink = bool(bits[6])
-    told = {"bss_color": number_of(bits[7:13]), "uplink": uplink, "txop": number_of(bits[13:20])}
+    announced = {"bss_color": number_of(bits[7:13]), "uplink": uplink,
+                 "txop": number_of(bits[13:20])}
     error = None
     if version:
         error = Unsupported(f"a frame newer than 802.11be: version {version} in its U-SIG")
     elif bandwidth >= len(_BANDWIDTHS):
         error = Unsupported(f"802.11be (EHT) with bandwidth {bandwidth} (reserved)")
     else:
-        told |= {"format": "eht-tb" if uplink and not kind else "eht-mu",
+        announced |= {"format": "eht-tb" if uplink and not kind else "eht-mu",
                  "bandwidth_mhz": _BANDWIDTHS[bandwidth]}
-        error = _unsupported(kind, uplink, bits, told["bandwidth_mhz"])
+        error = _unsupported(kind, uplink, bits, announced["bandwidth_mhz"])
     if error:
-        error.announced = told
+        error.announced = announced
         raise error
-    return OneUser(uplink, told["bss_color"], told["txop"], number_of(bits[35:37]),
-                   number_of(bits[37:42]) + 1, l_sig.duration), told
+    return OneUser(uplink, announced["bss_color"], announced["txop"], number_of(bits[35:37]),
+                   number_of(bits[37:42]) + 1, l_sig.duration), announced
 
 
 def _unsupported(kind, uplink, bits, bandwidth_mhz):
@@ -151,14 +152,14 @@ def with_format(one, scale):
     Returns:
         The frame with its format, or with the reason why it has none.
     """
-    told, named = one.several, {"several": None, "signal_fields": b""}
-    mcs, dcm = told.modulation
-    reader = BlockReader(signal_llrs(one, scale, told.num_symbols, mcs, dcm), MCS[mcs][1])
+    user, named = one.several, {"several": None, "signal_fields": b""}
+    mcs, dcm = user.modulation
+    reader = BlockReader(signal_llrs(one, scale, user.num_symbols, mcs, dcm), MCS[mcs][1])
     bits = reader.block(COMMON + USER)
     if bits is None:
         return replace(one, problem="EHT-SIG CRC", **named)
     try:
-        f = told.complete(bits)
+        f = user.complete(bits)
     except (SignalError, ValueError) as error:
         return replace(one, problem=str(error), **named)
     return replace(one, format=f, problem="", num_samples=f.num_samples * scale, **named)

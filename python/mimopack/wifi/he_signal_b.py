@@ -10,7 +10,7 @@ import numpy as np
 from .. import constellation as constellations
 from ..coding import ConvolutionalCode, scrambler_sequence
 from .bits import bits_of, crc8
-from .formats.base import MCS, TAIL, Unsupported, _bits_of, ratio
+from .formats.base import MCS, TAIL, Unsupported, bits_per_point, ratio
 from .he_tables import RU
 from .interleaving import bit_order, dual_carriers
 from .points import sent_again
@@ -260,7 +260,7 @@ def bits_per_symbol(mcs, dcm):
     """Return the number of bits before coding in a symbol."""
     name, rate = MCS[mcs]
     up, down = ratio(rate)
-    return _points_per_symbol(dcm) * _bits_of(name) * up // down
+    return _points_per_symbol(dcm) * bits_per_point(name) * up // down
 
 
 def symbols_of(users, mcs, dcm, compressed):
@@ -294,7 +294,7 @@ def points(frame_format):
 def channel_points(bits, count, mcs, dcm):
     """Return the points of coded bits in ``count`` symbols of 20 MHz: complex128 (count, 52)."""
     name, rate = MCS[mcs]
-    per_carrier, size = _bits_of(name), _points_per_symbol(dcm)
+    per_carrier, size = bits_per_point(name), _points_per_symbol(dcm)
     # As in data, pseudo-random padding keeps the power of the symbol.
     padded = scrambler_sequence(PADDING_SEED, count * bits_per_symbol(mcs, dcm)).copy()
     padded[:bits.size] = bits

@@ -166,8 +166,8 @@ def _user_fields(one, scale):
         own = iter(reader.users(sum(count for _, count in layout)))
         for ru, count in layout:
             fields.setdefault(ru, []).extend(islice(own, count))
-    told = " ".join(str(units[part]) for part in sorted(units))
-    return {ru: own for ru, own in fields.items() if own}, several, told, reason
+    allocation = " ".join(str(units[part]) for part in sorted(units))
+    return {ru: own for ru, own in fields.items() if own}, several, allocation, reason
 
 
 def _common(reader, channel, bandwidth_mhz):

@@ -231,15 +231,15 @@ def _several_users(bits, l_sig, bandwidth):
     except (SignalError, Unsupported) as error:
         return Announced(None, str(error), length, getattr(error, "announced", {}))
     f = several.common
-    told = format_values(f, 1, fields_of("announced"))
+    fields = format_values(f, 1, fields_of("announced"))
     for name in ("mcs", "num_streams", "coding", "length", "dcm", "ru"):
-        del told[name]    # of the users
+        del fields[name]    # of the users
     # Of a punctured preamble, the subchannels that were found may be a part.
     if f.bandwidth_mhz != bandwidth and not (
             several.punctured and 40 <= bandwidth < f.bandwidth_mhz):
-        return Announced(None, _part_of(f, bandwidth), length, told)
-    return Announced(None, "HE MU frame without a user that can be decoded", length, told, several,
-                     f.bandwidth_mhz)
+        return Announced(None, _part_of(f, bandwidth), length, fields)
+    return Announced(None, "HE MU frame without a user that can be decoded", length, fields,
+                     several, f.bandwidth_mhz)
 
 
 def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
@@ -248,13 +248,13 @@ def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
     if not kind & _KINDS["he_signal"] or not signal_fields.he_sig_a_crc_holds(bits):
         return Announced(None, "802.11be (EHT) frame", length, {})
     try:
-        user, told = parse_u_sig(bits, l_sig)
+        user, fields = parse_u_sig(bits, l_sig)
     except Unsupported as error:
         return Announced(None, str(error), length, error.announced)
     if bandwidth > 20:
         problem = f"signal field announces 20 MHz, but the preamble has {bandwidth} MHz"
-        return Announced(None, problem, length, told)
-    return Announced(None, "EHT MU frame", length, told, user)
+        return Announced(None, problem, length, fields)
+    return Announced(None, "EHT MU frame", length, fields, user)
 
 
 def _greenfield(bits, bandwidth):

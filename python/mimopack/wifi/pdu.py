@@ -4,6 +4,7 @@
 
 from functools import lru_cache
 from math import isfinite
+from textwrap import fill
 
 from .fields import DLT, ENCODINGS, fields_of, format_values
 from .mac import FCS
@@ -17,25 +18,12 @@ _OF_FORMAT = fields_of("pdu", "format")
 def frame_to_pdus(frame, ampdu_reference=0):
     """Convert the MPDUs of a frame into PDUs: a list of (dictionary, bytes).
 
-    The bytes are the MPDU without its FCS, as in gr-ieee802-11. The dictionary has these keys,
-    whose meaning ``wifi.fields.FIELDS`` gives. A key is missing if its value is unknown or does
-    not apply. If an MPDU is shorter than an FCS, the bytes are the whole MPDU.
+    The bytes are the MPDU without its FCS, as in gr-ieee802-11, whose PDUs have the keys
+    frame_bytes, encoding, snr, freq, freq_offset and dlt too. If an MPDU is shorter than an FCS,
+    the bytes are the whole MPDU. A key is missing if its value is unknown or does not apply; only
+    freq is 0 then. These are the keys:
 
-        frame_bytes, encoding, snr, freq, freq_offset, dlt: as in gr-ieee802-11; freq is 0 if it is
-            unknown, and only non-HT frames have an encoding.
-        format, mcs, num_streams, stbc, bandwidth_mhz, short_gi, coding, greenfield: format of the
-            frame; group_id, partial_aid, beamformed, extra_symbol: only of a VHT frame.
-        gi_us, ltf, ru, dcm, midamble, doppler, bss_color, uplink, txop, spatial_reuse: only of an
-            HE frame, which has beamformed and extra_symbol too; sta_id: of the user of an HE MU
-            frame, or of the sender of an HE TB frame; num_sig_b, sig_b_mcs, sig_b_dcm,
-            sig_b_compressed, ru_allocation: what the HE-SIG-B of an HE MU frame says for all.
-        fcs_ok, fcs: whether the FCS is correct; its four bytes as a little-endian number, missing
-            if the MPDU is shorter.
-        time, start: seconds from the first sample of the stream to the first sample of the frame;
-            number of this sample.
-        antenna_snr_db, level_dbfs, noise_dbfs: tuples with one value per antenna.
-        ampdu_index, ampdu_count, ampdu_reference: position of the MPDU among those found in its
-            A-MPDU, their number, and the argument, which they share.
+@KEYS@
 
     Args:
         frame: :class:`frame.ReceivedFrame`. Without MPDUs, the list is empty.
@@ -45,6 +33,11 @@ def frame_to_pdus(frame, ampdu_reference=0):
     return [(of_frame(part) | of_format(part.format, part.sample_rate_scale) | own, blob)
             for index, part in enumerate(frame.parts)
             for own, blob in of_mpdus(part, (ampdu_reference + index) % 2**32)]
+
+
+frame_to_pdus.__doc__ = (frame_to_pdus.__doc__ or "").replace("@KEYS@", "\n".join(
+    fill(f"{field.pdu or field.name}: {field.text}", 100, initial_indent=8 * " ",
+         subsequent_indent=12 * " ") for field in fields_of("pdu")))
 
 
 def of_mpdus(frame, ampdu_reference):

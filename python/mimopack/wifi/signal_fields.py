@@ -100,14 +100,14 @@ def parse_ht_sig(bits, greenfield=False):
         Unsupported: :class:`HT` refuses the fields.
     """
     _check("HT-SIG CRC", bits, 34)
-    told = {"mcs": _number(bits[:7]), "length": _number(bits[8:24]),
-            "bandwidth_mhz": 40 if bits[7] else 20, "short_gi": bool(bits[31]),
-            "coding": "ldpc" if bits[30] else "bcc", "stbc": _number(bits[28:30])}
-    with _announcing("ht", told):
-        if told["stbc"] == 3:
+    announced = {"mcs": _number(bits[:7]), "length": _number(bits[8:24]),
+                 "bandwidth_mhz": 40 if bits[7] else 20, "short_gi": bool(bits[31]),
+                 "coding": "ldpc" if bits[30] else "bcc", "stbc": _number(bits[28:30])}
+    with _announcing("ht", announced):
+        if announced["stbc"] == 3:
             raise Unsupported("STBC 3 (reserved)")
         return HT(aggregated=bool(bits[27]), greenfield=greenfield, smoothing=bool(bits[24]),
-                  sounding=not bits[25], extension_streams=_number(bits[32:34]), **told)
+                  sounding=not bits[25], extension_streams=_number(bits[32:34]), **announced)
 
 
 def vht_sig_a(frame_format):
@@ -137,16 +137,16 @@ def parse_vht_sig_a(bits, l_sig):
             raise Unsupported(f"several users (group {group})")
     space_time = _number(bits[10:13]) + 1
     stbc = space_time // 2 if bits[3] else 0
-    told = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
-            "bandwidth_mhz": bandwidth, "short_gi": bool(bits[24]),
-            "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc}
-    with _announcing("vht", told):
+    announced = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
+                 "bandwidth_mhz": bandwidth, "short_gi": bool(bits[24]),
+                 "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc}
+    with _announcing("vht", announced):
         if bandwidth == 160:
             raise Unsupported("160 MHz")
         if bits[3] and space_time % 2:
             raise Unsupported(f"STBC with {space_time} space-time streams (excluded by the "
                               "standard)")
-        fields = {**told, "group_id": group, "partial_aid": _number(bits[13:22]),
+        fields = {**announced, "group_id": group, "partial_aid": _number(bits[13:22]),
                   "beamformed": bool(bits[32])}
         probe = VHT(num_symbols=0, **fields)
     symbols = max(0, (400 + l_sig.duration - probe.data_start) // probe.symbol)
@@ -216,12 +216,12 @@ def _he_sig_a_of_trigger(f):
 
 
 @contextmanager
-def _announcing(name, told):
+def _announcing(name, announced):
     """Attach the fields read so far to an Unsupported error raised inside."""
     try:
         yield
     except Unsupported as error:
-        error.announced = {"format": name, **told}
+        error.announced = {"format": name, **announced}
         raise
 
 
@@ -292,18 +292,18 @@ def parse_he_sig_a(bits, l_sig, extended):
     if doppler:
         streams, midamble = _number(bits[23:25]) + 1, 20 if bits[25] else 10
     width, name = _number(bits[19:21]), "he-er-su" if extended else "he-su"
-    told = {"mcs": _number(bits[3:7]), "num_streams": max(1, streams - stbc),
-            "bandwidth_mhz": 20 if extended else (20, 40, 80, 160)[width], "gi_us": gi_us,
-            "ltf": ltf, "coding": "ldpc" if bits[33] else "bcc", "stbc": int(stbc), "dcm": dcm,
-            "midamble": midamble, "uplink": bool(bits[2]), "bss_color": _number(bits[8:14]),
-            "spatial_reuse": _number(bits[15:19]), "txop": _number(bits[26:33])}
-    with _announcing(name, told | {"doppler": doppler}):
+    announced = {"mcs": _number(bits[3:7]), "num_streams": max(1, streams - stbc),
+                 "bandwidth_mhz": 20 if extended else (20, 40, 80, 160)[width], "gi_us": gi_us,
+                 "ltf": ltf, "coding": "ldpc" if bits[33] else "bcc", "stbc": int(stbc), "dcm": dcm,
+                 "midamble": midamble, "uplink": bool(bits[2]), "bss_color": _number(bits[8:14]),
+                 "spatial_reuse": _number(bits[15:19]), "txop": _number(bits[26:33])}
+    with _announcing(name, announced | {"doppler": doppler}):
         if extended and width > 1:
             raise Unsupported("HE ER SU with a reserved bandwidth")
         found = HE(
             num_symbols=2, name=name, ru=RU(106, 2) if extended and width else None,
             pre_fec_padding=_number(bits[37:39]) or 4, beamformed=bool(bits[36]),
-            extra_symbol=bool(bits[33] and bits[34]), beam_change=bool(bits[1]), **told)
+            extra_symbol=bool(bits[33] and bits[34]), beam_change=bool(bits[1]), **announced)
         symbols, extension = he_duration(found, l_sig.duration, bool(bits[39]))
         return replace(found, num_symbols=symbols, packet_extension_us=extension)
 
@@ -357,11 +357,11 @@ def parse_he_sig_a_of_users(bits, l_sig):
     if doppler:
         fields, midamble = _number(bits[34:36]), 20 if bits[36] else 10
     bandwidth = (20, 40, 80, 160, 80, 80, 160, 160)[width]
-    told = {"bandwidth_mhz": bandwidth, "gi_us": gi_us, "ltf": ltf,
-            "midamble": midamble, "uplink": bool(bits[0]), "bss_color": _number(bits[5:11]),
-            "spatial_reuse": _number(bits[11:15]), "txop": _number(bits[26:33]),
-            "stbc": int(bits[38])}
-    with _announcing("he-mu", told | {"doppler": doppler}):
+    announced = {"bandwidth_mhz": bandwidth, "gi_us": gi_us, "ltf": ltf,
+                 "midamble": midamble, "uplink": bool(bits[0]), "bss_color": _number(bits[5:11]),
+                 "spatial_reuse": _number(bits[11:15]), "txop": _number(bits[26:33]),
+                 "stbc": int(bits[38])}
+    with _announcing("he-mu", announced | {"doppler": doppler}):
         if width > 3 and bits[22]:
             raise Unsupported("HE MU with punctured preamble, without allocation (reserved)")
         if fields > 4:
@@ -370,7 +370,8 @@ def parse_he_sig_a_of_users(bits, l_sig):
         if sig_b_mcs > 5 or sig_b_dcm and sig_b_mcs not in DCM_MCS:
             raise Unsupported(f"HE-SIG-B MCS {sig_b_mcs} (reserved)")
         common = HE(0, 2, name="he-mu", coding="ldpc", ltf_count=(1, 2, 4, 6, 8)[fields],
-                    extra_symbol=bool(bits[37]), pre_fec_padding=_number(bits[39:41]) or 4, **told)
+                    extra_symbol=bool(bits[37]), pre_fec_padding=_number(bits[39:41]) or 4,
+                    **announced)
         return {"common": common, "sig_b_mcs": sig_b_mcs, "sig_b_dcm": sig_b_dcm,
                 "count": _number(bits[18:22]) + 1, "compressed": bool(bits[22]),
                 "punctured": width > 3, "pe_disambiguity": bool(bits[41]),

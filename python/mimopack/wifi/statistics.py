@@ -53,8 +53,9 @@ class Row:
 class Figures:
     """A snapshot of the statistics.
 
-    A kind of frames is a tuple (format, mcs, num_streams). The format is "non-ht", "ht", "vht" or
-    "unknown". For non-HT frames, mcs is the rate in Mbit/s. For unknown formats, it is None.
+    A kind of frames is a tuple (format, mcs, num_streams). The format is the name of a
+    :class:`formats.FrameFormat`, or "unknown". For non-HT frames, mcs is the rate in
+    Mbit/s. For unknown formats, it is None.
 
     Attributes:
         seconds: duration of the stream searched so far, in seconds.

@@ -147,7 +147,6 @@ class Synchroniser:
     Attributes:
         samples_seen: number of samples per antenna so far.
         preambles: number of long training fields found.
-        left_out: number of nested frames that were not followed because there were too many.
         task_seconds: CPU seconds of all tasks.
 
     Raises:
@@ -180,7 +179,7 @@ class Synchroniser:
             searches=_SEARCHES, fall=_FALL, fallen=_FALLEN, next=_NEXT, ahead=self._ahead)
         self.samples_seen = 0
         self._store = SampleStore(self.num_rx, 0)
-        self.preambles = self.left_out = 0
+        self.preambles = 0
         self.task_seconds = 0.0
         self.restart()
 
@@ -332,7 +331,6 @@ class Synchroniser:
             inside = start < self._busy - self._block
             self._nested = [end for end in self._nested if end > start]
             if inside and len(self._nested) >= _MOST_INSIDE:
-                self.left_out += 1
                 continue
             if inside:
                 self._nested.append(start + length)

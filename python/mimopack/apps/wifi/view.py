@@ -19,7 +19,7 @@ from ... import constellation as constellations
 from ...wifi.statistics import kind_of, total_of
 from . import plots
 
-LEAST_WIDTH, LEAST_HEIGHT = 80, 24
+LEAST_HEIGHT = 24
 _INTERVAL = 0.25    # seconds between two updates
 _LOSSES_INTERVAL = 1.0    # seconds between two computations of the loss of linear detectors
 _BUSY = 0.1    # maximum share of the time spent on drawing

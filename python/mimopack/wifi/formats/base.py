@@ -12,8 +12,8 @@ from .. import carriers, training
 # Bits of the SERVICE field, and of the tail of each convolutional encoder.
 SERVICE = 16
 TAIL = 6
-# Constellation and code rate by MCS index, shared by HT (index modulo 8) and VHT: Tables 19-27,
-# 21-29.
+# Constellation and code rate by MCS index: HT (index modulo 8) and VHT, Tables 19-27 and 21-29. HE
+# and EHT have them too, and further ones.
 MCS = (("wlan_bpsk", "1/2"), ("wlan_qpsk", "1/2"), ("wlan_qpsk", "3/4"), ("wlan_qam16", "1/2"),
        ("wlan_qam16", "3/4"), ("wlan_qam64", "2/3"), ("wlan_qam64", "3/4"), ("wlan_qam64", "5/6"),
        ("wlan_qam256", "3/4"), ("wlan_qam256", "5/6"))
@@ -35,7 +35,7 @@ def ratio(rate):
 
 
 @lru_cache
-def _bits_of(constellation):
+def bits_per_point(constellation):
     return constellations.get(constellation).bits_per_symbol
 
 
@@ -47,7 +47,8 @@ def unequal(num_streams, first):
     """
     streams = [names for names in product(("wlan_qpsk", "wlan_qam16", "wlan_qam64"),
                                           repeat=num_streams)
-               if len(set(names)) > 1 and list(names) == sorted(names, key=_bits_of, reverse=True)]
+               if len(set(names)) > 1
+               and list(names) == sorted(names, key=bits_per_point, reverse=True)]
     return {first + i: (",".join(names), rate)
             for i, (rate, names) in enumerate(product(("1/2", "3/4"), streams))}
 
@@ -144,7 +145,7 @@ class FrameFormat:
     @cached_property
     def stream_bits(self):
         """N_BPSCS, coded bits per subcarrier of each stream, a tuple."""
-        return tuple(map(_bits_of, self.stream_constellations))
+        return tuple(map(bits_per_point, self.stream_constellations))
 
     @cached_property
     def bits_per_carrier(self):
@@ -209,6 +210,11 @@ class FrameFormat:
     def num_samples(self):
         """Duration of the frame, in samples at 20 MS/s."""
         return self.data_start + self.symbol * self.num_symbols
+
+    @property
+    def legacy_length(self):
+        """LENGTH field of the L-SIG, which tells other stations the duration (9-13, 21-24)."""
+        return -(-(self.num_samples - 400) // 80) * 3 - 3
 
     @cached_property
     def rate_mbps(self):

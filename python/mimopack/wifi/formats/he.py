@@ -424,7 +424,7 @@ class HE(FrameFormat):
     def legacy_length(self):
         """LENGTH field of the L-SIG (27-11). Its remainder modulo 3 tells the format."""
         m = {"eht-mu": 0, "he-er-su": 1, "he-mu": 1}.get(self.name, 2)
-        return -(-(self.num_samples - 400) // 80) * 3 - 3 - m
+        return super().legacy_length - m
 
     @cached_property
     def pe_disambiguity(self):

@@ -147,11 +147,6 @@ class HT(FrameFormat):
             return training.legacy_pilots(first, count, 2)[..., None]
         return training.ht_pilots(self.bandwidth_mhz, self.num_space_time_streams, first, count)
 
-    @cached_property
-    def legacy_length(self):
-        """LENGTH field of a mixed frame's L-SIG, which tells other stations the duration (9-13)."""
-        return -(-(self.num_samples - 400) // 80) * 3 - 3
-
     def describe(self):
         extra = "".join((", greenfield" * self.greenfield, ", short GI" * self.short_gi,
                          ", LDPC" * (self.coding == "ldpc"), ", STBC" * bool(self.stbc)))

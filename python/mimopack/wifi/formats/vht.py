@@ -188,11 +188,6 @@ class VHT(FrameFormat):
         one = training.vht_pilots(self.bandwidth_mhz, 4, 0, count)
         return one[..., None].repeat(self.num_space_time_streams, axis=2)
 
-    @cached_property
-    def legacy_length(self):
-        """LENGTH field of the L-SIG, which tells other stations the duration (21-24)."""
-        return -(-(self.num_samples - 400) // 80) * 3 - 3
-
     def describe(self):
         extra = "".join((", short GI" * self.short_gi, ", LDPC" * (self.coding == "ldpc"),
                          ", STBC" * bool(self.stbc), ", NDP" * (not self.num_symbols)))
