@@ -165,7 +165,8 @@ def documentation(detector, parameters):
               f"  control: a dictionary with the keys {', '.join(keys[:-1])} and {keys[-1]}, or a "
               "pair of one key and its value.",
               "  status: a dictionary with the totals vectors, erasures (vectors that cannot be "
-              "detected) and failures, sent after erasures.", "",
+              "detected) and failures, sent after erasures"
+              + (", and truncated (see Most Nodes)." if "max_nodes" in keys else "."), "",
               "Parameters:"]
     lines += [f"  {title(p.label)}: {p.doc}" for p in parameters]
     return with_papers("\n".join(lines))

@@ -144,9 +144,11 @@ public:
                        int threads,
                        const std::optional<byte_array>& hard,
                        std::optional<count_array> nodes,
-                       const std::optional<complex_array>& noise_cov) const
+                       const std::optional<complex_array>& noise_cov)
     {
         batch b{};
+        d_truncated = 0;
+        b.truncated = &d_truncated;
         b.n = y.shape(0);
         if (b.n == 0)
             return 0;
@@ -176,6 +178,9 @@ public:
         }
         return run_batch(b, threads, [&](const batch& all) { return run(all); });
     }
+
+    /* The number of vectors of the last detect() whose search ended by max_nodes */
+    std::size_t truncated() const { return d_truncated; }
 
     const plan& shape() const override { return d_plan; }
     std::size_t run(const batch& b) const override { return d_run(d_plan, b); }
@@ -273,6 +278,7 @@ private:
     option_values d_options;
     std::string d_isa;
     run_function d_run = nullptr;
+    std::size_t d_truncated = 0;
 };
 
 } // namespace
@@ -328,6 +334,7 @@ PYBIND11_MODULE(_core, m)
              py::arg("hard") = py::none(),
              py::arg("nodes") = py::none(),
              py::arg("noise_cov") = py::none())
-        .def_property_readonly("isa", &detector::isa);
+        .def_property_readonly("isa", &detector::isa)
+        .def_property_readonly("truncated", &detector::truncated);
     m.def("load_module", &load_module, py::arg("path"));
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include "common/aligned_memory.h"
 #include "common/bit_order.h"
+#include "common/budget.h"
 #include "common/storage.h"
 #include "common/whitening.h"
 #include "cpu/plan.h"
@@ -312,12 +313,14 @@ struct lane_data {
     }
 };
 
-/* Detect the vectors of a group of lanes and return how many were erased. */
+/* Detect the vectors of a group of lanes and return how many were erased. Add the number
+ * of truncated searches to `truncated`. */
 template <int NT, int NR, class Kernel, class Hook>
 MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
                                const lane_places& at,
                                Kernel& kernel,
-                               const Hook& hook)
+                               const Hook& hook,
+                               std::size_t& truncated)
 {
     const batch& b = lanes.b;
     std::size_t erased = 0;
@@ -332,6 +335,7 @@ MP_FN std::size_t detect_group(lane_data<NT, NR>& lanes,
         hook(kernel, vector, at.count);
         usable =
             usable & kernel.detect(lanes.y, lanes.noise_var, lanes.known(), lanes.llr);
+        truncated += truncated_by(kernel, 0);
         lanes.store_llrs(at, t, usable);
         erased += at.count - usable.count(at.count);
     }
@@ -345,9 +349,9 @@ std::size_t drive(const plan& p, const batch& b, Make make, const Hook& hook = H
 {
     const batch_division division(b);
     const int threads = division.threads;
-    std::size_t erased = 0;
+    std::size_t erased = 0, truncated = 0;
     int failed = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : erased, failed) if (threads > 1)
+#pragma omp parallel num_threads(threads) reduction(+ : erased, truncated, failed) if (threads > 1)
     {
         arena<simd> space; /* without memory, it counts what is taken */
         lane_data<NT, NR>(p, b, space);
@@ -364,9 +368,12 @@ std::size_t drive(const plan& p, const batch& b, Make make, const Hook& hook = H
         for (std::size_t g = 0; g < division.groups; ++g) {
             if (failed)
                 continue; /* OpenMP needs every thread at the end of the loop */
-            erased += detect_group(lanes, lane_places(b, division, g), kernel, hook);
+            erased +=
+                detect_group(lanes, lane_places(b, division, g), kernel, hook, truncated);
         }
     }
+    if (b.truncated)
+        *b.truncated = truncated;
     return failed ? out_of_memory : erased;
 }
 

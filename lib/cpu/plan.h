@@ -44,6 +44,8 @@ struct batch {
     std::size_t num_hard;
     std::uint32_t* nodes; /* n x nodes_per_vector visited nodes to be counted, or null */
     std::size_t nodes_per_vector;
+    std::size_t* truncated; /* gets the number of vectors whose search ended by max_nodes,
+                             * or null */
     int threads;
     /* Return whether to end the call early. Every thread asks now and then. */
     bool (*stop)(void* context);
@@ -69,7 +71,7 @@ struct detector_module {
 };
 
 /* To be raised whenever plan, batch or detector_entry changes */
-constexpr int module_version = 5;
+constexpr int module_version = 6;
 
 struct code_decoders; /* see codes/decoders.h */
 

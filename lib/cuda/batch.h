@@ -22,6 +22,8 @@ struct batch {
     void* llr;
     float int8_scale;
     const unsigned char* hard; /* n x num_hard x nt*bits, or null */
+    unsigned long long* truncated; /* gets the number of vectors whose search ended by
+                                    * max_nodes */
 
     static constexpr int nt = program::num_tx, nr = program::num_rx;
     static constexpr int num_llr = program::num_llr;

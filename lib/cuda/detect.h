@@ -75,7 +75,7 @@ extern "C" __global__ void arena_size(unsigned long long* sizes)
 
 /* Detect a batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
  * threads, if they are not in local memory. The number of erased vectors is added to
- * erasures. */
+ * erasures, that of vectors whose search ended by max_nodes to truncated. */
 extern "C" __global__ void __launch_bounds__(
     MIMOPACK_THREADS,
     mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0))
@@ -93,12 +93,13 @@ extern "C" __global__ void __launch_bounds__(
            float int8_scale,
            const unsigned char* __restrict__ hard,
            float* scratch,
-           unsigned long long* erasures)
+           unsigned long long* erasures,
+           unsigned long long* truncated)
 {
     using namespace mimopack::MIMOPACK_ISA;
     const batch all{ n,         chunks,           chunk,     per_matrix, y,   h,
                      noise_var, common_noise_var, noise_cov, prior,      llr, int8_scale,
-                     hard };
+                     hard,      truncated };
     const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
         atomicAdd(erasures, static_cast<unsigned long long>(erased));

@@ -3,6 +3,7 @@
 /* A batch in lockstep: each thread of a warp takes a chunk, and the warp goes on to its
  * next chunks when all of its threads are done. */
 #pragma once
+#include "common/budget.h"
 #include "cuda/batch.h"
 #include "cuda/kernel_traits.h"
 
@@ -81,7 +82,7 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
     const int at_once = chunks_at_once<Kernel>(all.chunks, warps);
     const unsigned long long step = warps * at_once;
     const int rank = threadIdx.x % 32;
-    unsigned erased = 0;
+    unsigned erased = 0, truncated = 0;
     unsigned long long first = (blockIdx.x * in_block + threadIdx.x / 32) * at_once;
     arrays.whitening.begin(all);
     for (; first < all.chunks; first += step) {
@@ -102,8 +103,11 @@ MP_FN unsigned detect_lockstep(Kernel& kernel, const batch& all, vector_arrays& 
             const bool usable =
                 detect_vector(kernel, all, arrays, rows, chunk * length + t, exists);
             erased += exists && !usable;
+            truncated += exists ? truncated_by(kernel, 0) : 0;
         }
     }
+    if (truncated)
+        atomicAdd(all.truncated, static_cast<unsigned long long>(truncated));
     return erased;
 }
 

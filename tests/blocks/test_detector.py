@@ -277,6 +277,25 @@ def test_erasures_are_counted_and_reported():
     assert np.all(np.diff(stamps)[:-1] > 0.9)    # the last report comes when the block stops
 
 
+def test_truncated_searches_are_reported():
+    y, h, noise_var, _ = problem(2000, 4, 4, "qam16", 15)
+    expected = detectors.SD(max_nodes=20)
+    llr = expected.detect(y, h, noise_var)
+    block = make("sd", noise_var=noise_var, max_nodes=20)
+    messages = Messages()
+    tb = gr.top_block()
+    for port, (array, width) in enumerate(((y, 4), (h, 16))):
+        tb.connect(blocks.vector_source_c(array.ravel().tolist(), False, width), (block, port))
+    sink = Sink(np.float32, 16)
+    tb.connect(block, sink)
+    tb.msg_connect(block, "status", messages, "in")
+    tb.run()
+    np.testing.assert_array_equal(sink.items(), llr)
+    assert 0 < expected.truncated == block.truncated() < 2000
+    assert 0 < messages.values()[0]["truncated"] <= block.truncated()
+    assert block.max_nodes() == 20 and block.erasures() == 0
+
+
 @pytest.mark.parametrize("way", ["method", "callback", "message"])
 def test_a_parameter_changes_in_a_running_flowgraph(way):
     name, parameter, before, after = "nway", "num_passes", 4, 2

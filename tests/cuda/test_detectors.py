@@ -65,6 +65,29 @@ def test_forms(form, name, size, own, period, more):
                  ties=more.get("ties", 1))
 
 
+@pytest.mark.parametrize("name, num_tx, points", [
+    ("sd", 4, "qam16"), ("asd", 3, "qam16"), ("psd", 4, "qam16"), ("psd", 6, "qpsk"),
+    ("softsphere", 4, "qam16"), ("softsphere", 5, "qam16")])
+def test_budget(name, num_tx, points):
+    """More nodes, fewer errors and truncated searches; arrays on the GPU give the same."""
+    import cupy
+
+    n = 5000
+    y, h, noise_var, bits = problem(n, num_tx, num_tx, points, 8)
+    common = {"num_tx": num_tx, "num_rx": num_tx, "constellation": points}
+    errors, truncated = [], []
+    for max_nodes in (1, 60, 2**24):
+        cpu, gpu = both(name, **common, max_nodes=max_nodes)
+        llr = gpu.detect(y, h, noise_var)
+        errors.append(np.mean((llr > 0) != bits))
+        truncated.append(gpu.truncated)
+        on_gpu = gpu.detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+        np.testing.assert_array_equal(on_gpu.get(), llr)
+        assert gpu.truncated == truncated[-1] and gpu.erasures == 0
+    assert_agree(llr, cpu.detect(y, h, noise_var), ties=1 + TIES * n)
+    assert errors[0] > errors[1] >= errors[2] and truncated[0] >= truncated[1] >= truncated[2] == 0
+
+
 @pytest.mark.parametrize("name, num_tx, num_rx, points, own", [
     ("zf", 16, 128, "qam256", {}), ("mmse", 32, 256, "qam16", {}), ("ep", 16, 16, "qam64", {}),
     ("nway", 16, 64, "qam256", {}), ("kbest", 12, 12, "qam16", {}), ("nway", 4, 4, "qam1024", {}),

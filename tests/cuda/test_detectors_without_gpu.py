@@ -44,6 +44,36 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
         assert erased == det.erasures == (period if det.NEEDS_RANK else 0)
 
 
+@pytest.mark.parametrize("form, name, size, known", [
+    ("shared_sphere", "psd", (3, 3), False), ("sphere<", "asd", (2, 3), False),
+    ("psd<", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
+    ("softsphere<", "softsphere", (5, 5), False)])
+def test_budget(form, name, size, known, tmp_path):
+    """The CPU's own search ends as on the CPU; others visit their nodes in another order."""
+    n = 70
+    y, h, noise_var, bits = problem(n, *size, "qam16", 8)
+    prior = (np.random.default_rng(1).normal(0, 2, bits.shape).astype(np.float32)
+             if known else None)
+    common = {"num_tx": size[0], "num_rx": size[1], "backend": "cpu"}
+    exact = detectors.create(name, **common).detect(y, h, noise_var, prior)
+    h[3] = 0
+    truncated, errors = [], []
+    for max_nodes in (1, 70, 2**24):
+        det = detectors.create(name, max_nodes=max_nodes, **common)
+        folder = tmp_path / str(max_nodes)
+        folder.mkdir()
+        launch = launcher(det, folder, form, arena=2**17, has_prior=known)
+        llr, erased = detect(det, launch, y, h, noise_var, prior, 2)
+        assert erased == 1 and not llr[3].any()
+        if form in ("sphere<", "psd<"):
+            assert_close(llr, det.detect(y, h, noise_var, prior))
+            assert launch.truncated == det.truncated
+        truncated.append(launch.truncated)
+        errors.append(np.abs(np.delete(llr - exact, 3, 0)).mean())
+    assert truncated[0] > truncated[2] == 0 and errors[0] > errors[1] >= errors[2] < 1e-4
+    assert truncated[0] <= n - 1
+
+
 @pytest.fixture(scope="module")
 def log_sums(tmp_path_factory):
     """Return (detector, program) of N-way with log-sums, 4x4 16-QAM, with a-priori LLRs."""

@@ -91,3 +91,41 @@ def test_far_more_noise_than_assumed(assumed):
     at_limit = np.abs(exact) == 10
     assert np.mean(at_limit) > 0.98
     np.testing.assert_allclose(llr[at_limit], exact[at_limit], rtol=1e-5)
+
+
+def test_budget():
+    """LLRs come from N-way's candidates and those found; they end at the exact ones."""
+    n = 300
+    y, h, noise_var, _ = problem(n, 4, 4, "qam16", 10)
+    exact = detectors.SoftSphere()
+    wanted = exact.detect(y, h, noise_var)
+    assert exact.truncated == 0
+    errors, truncated = [], []
+    for max_nodes in (1, 10, 40, 80, 160, 2**24):
+        det = detectors.SoftSphere(max_nodes=max_nodes)
+        errors.append(np.abs(det.detect(y, h, noise_var) - wanted).mean())
+        truncated.append(det.truncated)
+        assert det.erasures == 0
+    assert np.all(np.diff(errors) < 0) and errors[0] < 0.4 and errors[-1] == 0
+    assert np.all(np.diff(truncated) <= 0) and truncated[0] == n and truncated[-1] == 0
+
+
+def test_budget_with_priors():
+    y, h, noise_var, bits = problem(60, 3, 4, "qam64", 18)
+    prior = random_prior(bits, 4)
+    exact = detectors.SoftSphere(3, 4, "qam64").detect(y, h, noise_var, prior)
+    errors = []
+    for max_nodes in (1, 10, 2**24):
+        det = detectors.SoftSphere(3, 4, "qam64", max_nodes=max_nodes)
+        errors.append(np.abs(det.detect(y, h, noise_var, prior) - exact).mean())
+    assert errors[0] > errors[1] > errors[2] == 0
+    assert det.truncated == 0
+
+
+def test_a_budget_holds_where_a_search_would_take_hours():
+    y, h, noise_var, _ = problem(50, 16, 16, "qam16", 5)
+    y[3] = np.nan
+    det = detectors.SoftSphere(16, 16, max_nodes=1000)
+    llr = det.detect(y, h, noise_var)
+    assert det.truncated == 49 and det.erasures == 1
+    assert not llr[3].any() and np.all(np.isfinite(llr)) and np.abs(llr).max() <= 10

@@ -5,7 +5,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack import _core, constellation, detectors
 from gnuradio.mimopack.reference.exhaustive import candidates
 from simulated import problem, random_prior
 
@@ -114,6 +114,81 @@ def test_counts_of_cpu_and_reference_agree(detector, own, ordering, with_prior):
     assert np.all(nodes.reshape(60, -1).sum(axis=1) > 0)
     same = np.all(nodes.reshape(60, -1) == expected.reshape(60, -1), axis=1)
     assert np.mean(same) > 0.95
+
+
+BUDGETS = (1, 9, 24, 60, 150, 2**24)
+
+
+def first_leaf(detector):
+    """Return the number of nodes that a search visits whatever its budget."""
+    if detector.name == "psd":
+        return sum(detector.evaluations)
+    return 2 * detector.num_tx if detector.name == "sd" and detector.radius == "infinite" else 0
+
+
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("detector, own", SEARCHES)
+def test_budget_of_cpu_and_reference_agree(detector, own, with_prior):
+    """Decisions, nodes and truncated searches, except where float32 rounding decides."""
+    y, h, noise_var, bits = problem(40, 2, 3, "qam16", 10, seed=3)
+    known = {"prior": random_prior(bits, 3)} if with_prior else {}
+    for max_nodes in BUDGETS:
+        cpu, expected = (detectors.create(detector, num_tx=2, num_rx=3, backend=backend,
+                                          max_nodes=max_nodes, **own)
+                         for backend in ("cpu", "reference"))
+        nodes, wanted = (det.count_nodes(y, h, noise_var, **known).reshape(40, -1)
+                         for det in (cpu, expected))
+        llr, decided = (det.detect(y, h, noise_var, **known) for det in (cpu, expected))
+        same = np.all(nodes == wanted, axis=1)
+        assert np.mean(same) > 0.95
+        np.testing.assert_array_equal(llr[same], decided[same])
+        assert abs(cpu.truncated - expected.truncated) <= np.sum(~same)
+
+
+@pytest.mark.parametrize("isa", _core.available_isas())
+@pytest.mark.parametrize("detector, own", SEARCHES)
+def test_a_budget_ends_the_longer_searches_only(detector, own, isa):
+    """The lanes of a search in lockstep end by their own nodes."""
+    n = 300
+    y, h, noise_var, _ = problem(n, 2, 2, "qam16", 8, seed=5)
+    common = {"num_tx": 2, "num_rx": 2, "isa": isa}
+    exact = detectors.create(detector, **common, **own)
+    best, full = (exact.detect(y, h, noise_var),
+                  exact.count_nodes(y, h, noise_var).reshape(n, -1).sum(axis=1))
+    assert exact.truncated == 0
+    counts = []
+    for max_nodes in BUDGETS:
+        det = detectors.create(detector, **common, **own, max_nodes=max_nodes)
+        most = max(max_nodes, first_leaf(det))
+        llr = det.detect(y, h, noise_var)
+        assert det.truncated == np.sum(full > most) and det.erasures == 0
+        assert np.all(np.abs(llr) == 1)
+        np.testing.assert_array_equal(llr[full <= most], best[full <= most])
+        nodes = det.count_nodes(y, h, noise_var).reshape(n, -1).sum(axis=1)
+        assert np.all(nodes <= most)
+        np.testing.assert_array_equal(nodes[full <= most], full[full <= most])
+        counts.append(det.truncated)
+    assert counts[0] > 0 == counts[-1]
+
+
+@pytest.mark.parametrize("detector", SPHERE)
+def test_more_budget_fewer_errors(detector):
+    y, h, noise_var, bits = problem(3000, 4, 4, "qam16", 16, seed=6)
+    errors = []
+    for max_nodes in (1, 40, 100, 300, 2000, None):
+        det = detectors.create(detector, max_nodes=max_nodes)
+        errors.append(np.mean((det.detect(y, h, noise_var) > 0) != bits))
+    assert np.all(np.diff(errors) <= 0) and errors[0] > 1.5 * errors[-1]
+
+
+def test_a_budget_holds_where_a_search_would_take_hours():
+    y, h, noise_var, _ = problem(50, 16, 16, "qam16", 5, seed=7)
+    y[3] = np.nan
+    for detector in SPHERE:
+        det = detectors.create(detector, num_tx=16, num_rx=16, max_nodes=1000)
+        llr = det.detect(y, h, noise_var)
+        assert det.truncated == 49 and det.erasures == 1
+        assert not llr[3].any() and np.all(np.abs(np.delete(llr, 3, 0)) == 1)
 
 
 def test_counts_without_noise():

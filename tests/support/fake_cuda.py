@@ -151,9 +151,9 @@ class Fake:
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
-        places = view(arguments, np.uint64, 15)
+        places = view(arguments, np.uint64, 16)
         (n, _, chunk, per_matrix, y, h, noise, common, covariance, prior, out, scale, hard, _,
-         erased) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+         erased, truncated) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
         bits = sum(len(layer["bit_source"]) for layer in plan["layers"]) or nt * len(
@@ -171,8 +171,9 @@ class Fake:
                 noise_cov=(view(covariance, np.complex64,
                                 matrices if variant.covariance == 2 else 1, nr, nr)
                            if covariance else None))
-            assert view(erased, np.uint64, 1)[0] == 0
-            view(erased, np.uint64, 1)[0] = lost
+            for count, number in ((erased, lost), (truncated, core.truncated)):
+                assert view(count, np.uint64, 1)[0] == 0
+                view(count, np.uint64, 1)[0] = number
 
         stream.work.append(run)
 

@@ -70,11 +70,12 @@ def launcher(det, folder, form="", arena=2048, **call):
 
 
 def detect(det, program, y, h, noise_var, prior=None, blocks=1, chunk=1, noise_cov=None):
-    """Run the program; return (LLRs, number of erased vectors)."""
+    """Run the program; return (LLRs, number of erased vectors), and set its ``truncated``."""
     n, matrices = len(y), len(h)
-    llr, erased = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros(1, np.uint64)
+    llr, counts = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros((2, 1), np.uint64)
     scratch = np.empty(blocks * program.floats, np.float32)
     run(program.launch_detect, blocks, np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
         np.uint32(n // matrices // chunk), y, h, None, np.float32(noise_var), noise_cov, prior, llr,
-        np.float32(1), None, scratch, erased)
-    return llr, erased[0]
+        np.float32(1), None, scratch, *counts)
+    program.truncated = counts[1, 0]
+    return llr, counts[0, 0]

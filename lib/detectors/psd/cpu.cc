@@ -9,23 +9,33 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+namespace {
+
+template <bool LIMITED>
+std::size_t run(const plan& p, const batch& b, const psd_options& o)
+{
+    const auto order = static_cast<level_order>(o.ordering);
+    const psd_shape shape{
+        o.levels.count, o.levels.values, o.expansions.values, o.team_size, o.max_nodes
+    };
+    return by_width(p, [&](auto width) {
+        return drive<0, 0>(
+            p,
+            b,
+            [&](arena<simd>& a) {
+                return psd<simd, 0, 0, width.value, LIMITED>(
+                    a, p.points, p.num_tx, p.num_rx, order, shape);
+            },
+            node_counts{ b });
+    });
+}
+
+} // namespace
+
 std::size_t run_psd(const plan& p, const batch& b)
 {
     return with_options<psd_options>(p, [&](const psd_options& o) {
-        const auto order = static_cast<level_order>(o.ordering);
-        const psd_shape shape{
-            o.levels.count, o.levels.values, o.expansions.values, o.team_size
-        };
-        return by_width(p, [&](auto width) {
-            return drive<0, 0>(
-                p,
-                b,
-                [&](arena<simd>& a) {
-                    return psd<simd, 0, 0, width.value>(
-                        a, p.points, p.num_tx, p.num_rx, order, shape);
-                },
-                node_counts{ b });
-        });
+        return o.max_nodes ? run<true>(p, b, o) : run<false>(p, b, o);
     });
 }
 

@@ -20,12 +20,13 @@ MP_FN auto make_psd(arena<lane>& a)
 {
     constexpr psd_options o = program::options();
     if constexpr (fits_registers) {
-        return shared_sphere<NT, NR, WIDTH>(a, program::points);
+        return shared_sphere<NT, NR, WIDTH>(a, program::points, o.max_nodes);
     } else {
         const psd_shape shape{
-            o.levels.count, program::levels, program::expansions, o.team_size
+            o.levels.count, program::levels, program::expansions, o.team_size, o.max_nodes
         };
-        return prepared<psd<lane, search_tx, search_rx, WIDTH>, (search_tx > 4)>(
+        return prepared<psd<lane, search_tx, search_rx, WIDTH, (o.max_nodes > 0)>,
+                        (search_tx > 4)>(
             a,
             program::points,
             layers<search_tx>(),

@@ -9,8 +9,12 @@
  *
  * On the last stage only the smallest metric counts. Its lowest level is sliced and not
  * enumerated (both axes of the lowest antenna if they are paired). Its nodes count as if
- * they were enumerated. */
+ * they were enumerated.
+ *
+ * A budget counts each vector's own nodes. The search of a vector ends before a round for
+ * which its nodes do not suffice, but not without a leaf. */
 #pragma once
+#include "common/budget.h"
 #include "common/options.h"
 #include "common/real_tree.h"
 #include "common/slicing.h"
@@ -23,6 +27,7 @@ struct psd_options {
     int_list levels;     /* lvl_1 ... lvl_nr of 004 */
     int_list expansions; /* exp_1 ... */
     int team_size = 1;   /* tt */
+    int max_nodes = 0;   /* 0: no limit */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -31,19 +36,23 @@ struct psd_options {
         visit("levels", levels);
         visit("expansions", expansions);
         visit("team_size", team_size);
+        visit("max_nodes", max_nodes);
     }
 };
 
 
-/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004 */
+/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, and the most nodes of a vector or 0 */
 struct psd_shape {
     int stages;
     const int* levels;
     const int* expansions;
     int team;
+    int max_nodes;
 };
 
-template <class F, int NT, int NR, int WIDTH>
+/* LIMITED: there is a budget. Its code would slow down the other searches by a few
+ * percent. */
+template <class F, int NT, int NR, int WIDTH, bool LIMITED>
 class psd
 {
 public:
@@ -60,6 +69,7 @@ public:
         : d_tree(a, c, nt, nr, order),
           d_stages(shape.stages),
           d_team(shape.team),
+          d_max_nodes(shape.max_nodes),
           d_k(a, 2 * nt),
           d_stage()
     {
@@ -86,10 +96,11 @@ public:
 
     MP_FN void prepare(const F* h) { d_tree.prepare(h); }
 
-    /* Count the nodes of the next vector in lane l into nodes[l][0..team-1], or count
-     * none. */
+    /* Set the lanes of the next detect() that are in use. Count the nodes of lane l into
+     * nodes[l][0..team-1], or count none. */
     MP_FN void use_lanes(int count, unsigned* const* nodes)
     {
+        d_lanes = count;
         d_counted = nodes ? count : 0;
         for (int l = 0; l < d_counted; ++l)
             d_nodes[l] = nodes[l];
@@ -101,6 +112,7 @@ public:
     {
         const mask usable = d_tree.rotate(y, noise_var, prior);
         d_bound = select(usable, F(3e38f), F(-1.0f));
+        d_ended = F(0.0f);
         for (int s = 0; s < d_stages; ++s)
             d_stage[s].best[0] = F(0.0f);
         if (prior)
@@ -109,6 +121,14 @@ public:
             search<false>();
         d_tree.decide(&d_k[0], llr);
         return usable;
+    }
+
+    MP_FN int truncated() const
+    {
+        int sum = 0;
+        for (int l = 0; LIMITED && l < d_lanes; ++l)
+            sum += (F(0.5f) < d_ended)[l];
+        return sum;
     }
 
 private:
@@ -128,10 +148,12 @@ private:
     };
 
     tree d_tree;
-    const int d_stages, d_team;
-    int d_counted = 0;
+    const int d_stages, d_team, d_max_nodes;
+    int d_lanes = F::width, d_counted = 0;
     unsigned* d_nodes[F::width];
     F d_bound;
+    F d_visited; /* nodes, if there is a budget */
+    F d_ended;   /* 1 if the budget has ended the search, else 0 */
     buffer<F, 2 * NT> d_k;
     stage d_stage[max_list_option];
     F *d_deep, *d_partial;
@@ -143,6 +165,7 @@ private:
         root.metric[0] = F(0.0f);
         for (int l = 0; l < d_tree.size; ++l)
             root.base[l] = d_tree.y[l];
+        d_visited = F(static_cast<float>(root.children));
         count(F(-1.0f) < d_bound, root.children);
         if (d_stages == 1) {
             leaves<Prior>();
@@ -195,11 +218,13 @@ private:
                 least = min(local, least);
                 index = select(less, first + where, index);
             }
-            const mask inside = least < d_bound;
+            mask inside = least < d_bound;
             if (e == 0) {
+                const int number = from.left < from.together ? from.left : from.together;
+                if constexpr (LIMITED)
+                    inside = charge(inside, number * to.children);
                 if (!any(inside))
                     return false;
-                const int number = from.left < from.together ? from.left : from.together;
                 count(inside, number * to.children);
             }
             F::put(from.node, index.to_word(), F(3e38f));
@@ -400,6 +425,20 @@ private:
                 least = min(metric, least);
             }
         }
+    }
+
+    /* Charge the vectors of a round with its evaluations. End the searches whose nodes do
+     * not suffice, unless they have no leaf yet; return where the others are. */
+    MP_CALLED mask charge(mask active, int evaluations)
+    {
+        const F after = d_visited + F(static_cast<float>(evaluations));
+        const mask ends = active & (F(static_cast<float>(d_max_nodes)) < after) &
+                          (d_bound < F(3e38f));
+        d_ended = select(ends, F(1.0f), d_ended);
+        d_bound = select(ends, F(-1.0f), d_bound);
+        const mask goes_on = active & ~ends;
+        d_visited = select(goes_on, after, d_visited);
+        return goes_on;
     }
 
     /* Count an evaluation. Evaluation n of a round belongs to thread n mod tt. */

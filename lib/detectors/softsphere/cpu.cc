@@ -20,14 +20,14 @@ namespace {
 long small_search(int width) { return width == 1 ? 4096 : 1024; }
 
 template <int WIDTH>
-std::size_t run_width(const plan& p, const batch& b, float llr_clip)
+std::size_t run_width(const plan& p, const batch& b, const softsphere_options& o)
 {
     return drive<0, 0>(
         p,
         b,
         [&](arena<simd>& a) {
             return qr_reduced_search<simd, softsphere<simd, 0, 0, WIDTH>>(
-                a, p.points, p.num_tx, p.num_rx, llr_clip);
+                a, p.points, p.num_tx, p.num_rx, o);
         },
         [](auto& kernel, const std::size_t*, int count) { kernel.set_live(count); });
 }
@@ -43,8 +43,8 @@ std::size_t run_softsphere(const plan& p, const batch& b)
             parents *= p.points.size;
         if (parents <= small)
             return run_sliced(p, b, o.llr_clip, false);
-        return by_width(
-            p, [&](auto width) { return run_width<width.value>(p, b, o.llr_clip); });
+        return by_width(p,
+                        [&](auto width) { return run_width<width.value>(p, b, o); });
     });
 }
 

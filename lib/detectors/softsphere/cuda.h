@@ -29,20 +29,20 @@ MP_FN auto make_softsphere(arena<lane>& a)
     constexpr bool clips = o.llr_clip < no_metric;
     /* Without clipping a search visits a thousand nodes for 4x4 16-QAM, and slices are
      * faster. */
-    if constexpr (soft_team_fits && !program::has_layers)
+    if constexpr (soft_team_fits && !program::has_layers && !o.max_nodes)
         return team_soft_search<NT, NR, WIDTH>(a, program::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
                        parents(program::num_tx) <= (clips && fits_registers ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(
             a, program::points, o.llr_clip, false);
     else if constexpr (fits_registers && clips)
-        return shared_soft_search<NT, NR, WIDTH>(a, program::points, o.llr_clip);
+        return shared_soft_search<NT, NR, WIDTH>(a, program::points, o);
     else if constexpr (parents(program::num_tx) <= (WIDTH == 1 ? 4096 : 1024))
         return sliced_search<lane, NT, NR, WIDTH>(
             a, program::points, layers(), antennas(), o.llr_clip, false);
     else
         return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
-            a, program::points, layers<soft_tx>(), antennas<soft_rx>(), o.llr_clip);
+            a, program::points, layers<soft_tx>(), antennas<soft_rx>(), o);
 }
 
 } // namespace MIMOPACK_ISA

@@ -12,6 +12,7 @@
  * Square QAM of up to three bits per axis, no a-priori LLRs. Gain over slices on an H200:
  * 2.0 (4x4 16-QAM at 20 dB, 4.9 at 25 dB), 2.1 (3x3 64-QAM). */
 #pragma once
+#include "detectors/softsphere/kernel.h"
 #include "detectors/sphere/cuda_search.h"
 
 namespace mimopack {
@@ -59,8 +60,13 @@ class shared_soft_search
 public:
     using mask = lane::mask;
 
-    MP_FN shared_soft_search(arena<lane>& a, const constellation& c, float clip)
-        : d_scale(c.scale), d_clip(clip), d_order(a, NT, NR), d_qr(a, NT, NR)
+    MP_FN
+    shared_soft_search(arena<lane>& a, const constellation& c, const softsphere_options& o)
+        : d_scale(c.scale),
+          d_clip(o.llr_clip),
+          d_max_nodes(o.max_nodes),
+          d_order(a, NT, NR),
+          d_qr(a, NT, NR)
     {
     }
 
@@ -91,8 +97,10 @@ public:
         d_best = usable.m ? fminf(m.zero[0][0], m.one[0][0]) : -no_metric;
         d_upper = d_path = 0.0f;
         d_walk.begin(s.tree);
-        while (advance()) {
-        }
+        d_truncated = true;
+        for (int visited = 0; d_truncated && (d_max_nodes == 0 || visited < d_max_nodes);
+             ++visited)
+            d_truncated = advance();
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
             m.zero[b / bits][b % bits] = s.hypothesis[2 * b][own];
@@ -104,8 +112,12 @@ public:
         return usable;
     }
 
+    MP_FN int truncated() const { return d_truncated; }
+
 private:
     const float d_scale, d_clip;
+    const int d_max_nodes;
+    bool d_truncated = false; /* the search has nodes left */
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
     /* the search */

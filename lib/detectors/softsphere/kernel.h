@@ -6,6 +6,7 @@
  * itself (tree_search.h). A search finds the hypotheses of level 2 and above, so it runs
  * in several column orders until each layer has stood there once. */
 #pragma once
+#include "common/budget.h"
 #include "common/options.h"
 #include "common/ordering.h"
 #include "detectors/nway/greedy_search.h"
@@ -16,11 +17,13 @@ namespace MIMOPACK_ISA {
 
 struct softsphere_options {
     float llr_clip = infinity;
+    int max_nodes = 0; /* 0: no limit */
 
     template <class Visit>
     MP_FN void each(Visit visit)
     {
         visit("llr_clip", llr_clip);
+        visit("max_nodes", max_nodes);
     }
 };
 
@@ -77,11 +80,16 @@ public:
     static constexpr int bits = 2 * WIDTH;
 
     /* nt >= 3 */
-    MP_FN softsphere(arena<F>& a, const constellation& c, int nt, int nr, float clip)
+    MP_FN softsphere(arena<F>& a,
+                     const constellation& c,
+                     int nt,
+                     int nr,
+                     const softsphere_options& o)
         : d_nt(nt),
           d_nr(nr),
           d_scale(c.scale),
-          d_clip(clip),
+          d_clip(o.llr_clip),
+          d_max_nodes(o.max_nodes),
           d_knows(c.layers),
           d_columns(a, nt, nr),
           d_seeds(a, c, nt, nr, nt, infinity, column_order::rotate),
@@ -131,6 +139,8 @@ public:
         }
         mask usable = d_seeds.detect_stepwise(copied(y), noise_var, known, &d_llr[0]);
         start(noise_var, known);
+        for (search_budget& budget : d_budget)
+            budget = { 0, false };
         for (int order = 0; order < orders(); ++order) {
             const int shift = shift_of(order);
             usable = usable & d_qr[order].usable &
@@ -144,10 +154,19 @@ public:
         return usable;
     }
 
+    MP_FN int truncated() const
+    {
+        int sum = 0;
+        for (int v = 0; v < d_live; ++v)
+            sum += d_budget[v].has_ended;
+        return sum;
+    }
+
 private:
     const extent<NT> d_nt;
     const extent<NR> d_nr;
     const float d_scale, d_clip;
+    const int d_max_nodes;
     const bool d_knows; /* a prior has known bits */
     int d_live = F::width;
     ordered_columns<F, NT, NR> d_columns;
@@ -159,6 +178,7 @@ private:
     buffer<F, NT * bits> d_prior, d_llr;
     buffer<F, 2 * NT * side> d_cost;
     tree d_search;
+    search_budget d_budget[F::width];
     /* nt for each vector; see tree_problem */
     axis_costs* const d_costs;
     hypotheses *const d_hypothesis, *const d_slack;
@@ -178,12 +198,18 @@ private:
 
     MP_FN bool clips() const { return d_clip < no_metric; }
 
-    /* Search the vectors of the lanes in one column order. */
+    /* Search the vectors of the lanes in one column order. Each order gets an equal share
+     * of the budget, and what the orders before it have left. */
     MP_FN void search_each(mask usable, int shift, const F* known)
     {
+        const long long share = node_budget(d_max_nodes) / orders();
         int left[F::width];
-        for (int v = 0; v < d_live; ++v)
-            left[v] = usable[v] ? d_search.search(problem(v, shift, known), nodes(v)) : 0;
+        for (int v = 0; v < d_live; ++v) {
+            d_budget[v].left += share;
+            left[v] = usable[v] ? d_search.search(
+                                      problem(v, shift, known), nodes(v), d_budget[v])
+                                : 0;
+        }
         for (int v = 0; v < d_live; ++v)
             if (left[v])
                 d_search.finish(problem(v, shift, known), nodes(v), left[v]);

@@ -14,7 +14,11 @@
  * finished together as soon as they fill a lane (listed_nodes.h).
  *
  * The search finds the hypotheses of levels `first` and above exactly, and leaves the
- * others to searches with other column orders. */
+ * others to searches with other column orders.
+ *
+ * A budget counts the nodes above level 2 whose children are computed, and the nodes that
+ * are listed. Once they are paid for, listed nodes are finished. The search goes beyond
+ * its budget by the children of one node at most. */
 #pragma once
 #include "detectors/softsphere/listed_nodes.h"
 
@@ -53,10 +57,11 @@ public:
 
     /* Search a tree and return the number of nodes left in the list. The caller finishes
      * them later: it searches other vectors first, so none waits for another. */
-    MP_FN int search(const problem& given, node_list list)
+    MP_FN int search(const problem& given, node_list list, search_budget& budget)
     {
         d_p = given;
         d_list = list;
+        d_budget = &budget;
         d_listed = 0;
         if (given.cost) {
             set_costs();
@@ -88,6 +93,7 @@ private:
     symbol_row* const d_left;  /* see left() */
     problem d_p;
     node_list d_list;
+    search_budget* d_budget;
     int d_listed; /* nodes in the list */
 
     /* A node whose children are looked at: its metric, and b of the levels below, `apart`
@@ -188,14 +194,16 @@ private:
         int level = d_nt;
         d_level[level].above = 0.0f;
         parent_node parent = { d_p.b.first, F::width, 0.0f };
-        do {
+        while (d_budget->takes_one()) {
             --level;
             expand<Prior>(level, parent);
             if (level == 3) {
                 last_levels<Prior>();
                 d_level[level].next = d_level[level].count;
             }
-        } while (descend(level, parent));
+            if (!descend(level, parent))
+                return;
+        }
     }
 
     /* Make the root of three layers the only child at level 3. */
@@ -340,7 +348,11 @@ private:
             const int s = at.open[n];
             if (refreshed && !(at.lower[s] < limit_of(3, s)))
                 continue;
+            if (!d_budget->takes_one())
+                break;
+            const int before = listed;
             list_children<Prior>(s, lanes, listed);
+            d_budget->left -= listed - before;
             if (listed >= 2 * F::width) {
                 d_listed = listed;
                 refreshed = finish<Prior>(F::width);

@@ -119,6 +119,23 @@ struct tree_storage {
     };
 };
 
+/* What is left of a vector's budget (common/budget.h) */
+struct search_budget {
+    long long left; /* nodes; a search may pass 0 */
+    bool has_ended; /* a search wanted more */
+
+    /* Take a node and return true, unless none is left. */
+    MP_FN bool takes_one()
+    {
+        if (left <= 0) {
+            has_ended = true;
+            return false;
+        }
+        --left;
+        return true;
+    }
+};
+
 /* One vector's level_model and the hypotheses that a search improves. Costs, hypotheses
  * and slack have an entry for each column of H, not for each level. */
 template <class F, int WIDTH>

@@ -17,7 +17,7 @@ MP_FN auto make_sphere(arena<lane>& a)
 {
     constexpr sphere_options o = program::options();
     if constexpr (!BEST_FIRST && !o.enumeration && fits_registers)
-        return shared_sphere<NT, NR, WIDTH>(a, program::points);
+        return shared_sphere<NT, NR, WIDTH>(a, program::points, o.max_nodes);
     else
         return sphere<lane, program::width>(
             a, program::points, layers(), antennas(), o, BEST_FIRST);

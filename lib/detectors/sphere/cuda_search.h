@@ -225,8 +225,9 @@ public:
     using mask = lane::mask;
     static constexpr int least_blocks = program::matrix_each ? 8 : 1; /* in registers */
 
-    MP_FN shared_sphere(arena<lane>& a, const constellation& c)
-        : d_scale(c.scale), d_order(a, NT, NR), d_qr(a, NT, NR)
+    /* max_nodes: 0 for no limit */
+    MP_FN shared_sphere(arena<lane>& a, const constellation& c, int max_nodes)
+        : d_scale(c.scale), d_max_nodes(max_nodes), d_order(a, NT, NR), d_qr(a, NT, NR)
     {
     }
 
@@ -248,7 +249,7 @@ public:
         for (int level = 0; level < depth; ++level)
             best[level] = first.symbol[level];
         /* nothing is below a negative bound */
-        search(s, usable.m ? fminf(first.metric, infinity) : -1.0f, best);
+        d_truncated = search(s, usable.m ? fminf(first.metric, infinity) : -1.0f, best);
         lane by_column[NT * bits];
         MP_UNROLL
         for (int level = 0; level < depth; ++level) {
@@ -261,20 +262,27 @@ public:
         return usable;
     }
 
+    MP_FN int truncated() const { return d_truncated; }
+
 private:
     const float d_scale;
+    const int d_max_nodes;
+    bool d_truncated = false;
     amplification_order<lane, NT, NR> d_order;
     unscaled_qr<lane, NT, NR> d_qr;
 
-    /* Visit a node each turn; set the symbols of the best leaf below the bound. */
-    MP_FN static void search(storage& s, float bound, float (&best)[depth])
+    /* Visit a node each turn; set the symbols of the best leaf below the bound. Return
+     * whether the budget has ended the search. */
+    MP_FN bool search(storage& s, float bound, float (&best)[depth]) const
     {
         const int own = threadIdx.x;
         tree_walk<NT, WIDTH> walk;
         walk.begin(s.tree);
         float upper = 0.0f; /* metric of the levels above */
+        int visited = 0;
         bool more = true;
         do {
+            ++visited;
             const float metric = walk.metric(upper);
             const bool nearer = metric < bound;
             if (nearer && walk.level > 0) {
@@ -292,7 +300,8 @@ private:
                 more = walk.up(s.tree); /* siblings are farther */
                 upper = more ? s.above[walk.level][own] : upper;
             }
-        } while (more);
+        } while (more && (d_max_nodes == 0 || visited < d_max_nodes));
+        return more;
     }
 
     MP_FN static storage& shared()

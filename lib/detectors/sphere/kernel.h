@@ -4,6 +4,7 @@
  * (ASD). QR decomposition and rotation handle all lanes at once. Each step of the search
  * depends on the step before, so lanes are searched one after the other. */
 #pragma once
+#include "common/budget.h"
 #include "common/options.h"
 #include "common/real_tree.h"
 
@@ -14,6 +15,7 @@ struct sphere_options {
     int ordering = 0;    /* a level_order */
     int radius = 0;      /* option of sd; 0: infinite, 1: zero forcing */
     int enumeration = 0; /* option of sd; 0: Schnorr-Euchner, 1: natural */
+    int max_nodes = 0;   /* 0: no limit */
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -21,6 +23,7 @@ struct sphere_options {
         visit("ordering", ordering);
         visit("radius", radius);
         visit("enumeration", enumeration);
+        visit("max_nodes", max_nodes);
     }
 };
 
@@ -80,23 +83,49 @@ struct scalar_tree {
         }
         return metric;
     }
+
+    /* Complete the path above level `level` by the nearest child at each level below.
+     * Return its metric. */
+    MP_CALLED float complete(int level, float metric, float* path) const
+    {
+        float child[side];
+        for (int l = level - 1; l >= 0; --l) {
+            children(l, path, metric, child);
+            int nearest = 0;
+            for (int k = 1; k < side; ++k)
+                if (child[k] < child[nearest])
+                    nearest = k;
+            path[l] = symbol(nearest);
+            metric = child[nearest];
+        }
+        return metric;
+    }
+};
+
+struct search_end {
+    long long visited; /* number of nodes */
+    bool truncated;             /* the budget has ended the search */
 };
 
 /* Depth-first search (Algorithm 1). It visits the children of a node in the order of the
  * axis's levels (natural), or from the nearest on (Schnorr-Euchner), where the first
  * sibling outside the radius ends a level. A node is visited when its metric is compared
- * with the radius. Return the number of visited nodes. */
+ * with the radius. The search ends before it visits more than `budget` nodes, but not
+ * without a point: the first leaf takes a node of each level. */
 template <int WIDTH>
-MP_FN unsigned search_depth_first(const scalar_tree<WIDTH>& t,
-                                  bool natural,
-                                  bool zero_forcing_radius,
-                                  float* best)
+MP_FN search_end search_depth_first(const scalar_tree<WIDTH>& t,
+                                    bool natural,
+                                    bool zero_forcing_radius,
+                                    long long budget,
+                                    float* best)
 {
     constexpr int side = 1 << WIDTH;
     float child[max_levels][side], path[max_levels] = {};
     int done[max_levels] = {}; /* visited children of the present node of each level */
     float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
-    unsigned visited = 0;
+    const long long first_leaf = zero_forcing_radius ? 0 : t.size,
+                             most = budget < first_leaf ? first_leaf : budget;
+    long long visited = 0;
     int l = t.size - 1;
     t.children(l, path, 0.0f, child[l]);
     while (l < t.size) {
@@ -104,6 +133,8 @@ MP_FN unsigned search_depth_first(const scalar_tree<WIDTH>& t,
             done[l++] = 0;
             continue;
         }
+        if (visited == most)
+            return { visited, true };
         int next = natural ? done[l] : 0;
         for (int s = 1; !natural && s < side; ++s)
             if (child[l][s] < child[l][next])
@@ -127,7 +158,7 @@ MP_FN unsigned search_depth_first(const scalar_tree<WIDTH>& t,
                 best[j] = path[j];
         }
     }
-    return visited;
+    return { visited, false };
 }
 
 /* Open nodes of the best-first search: a heap over a store that only grows */
@@ -179,11 +210,15 @@ struct node_store {
 };
 
 /* Best-first search: always expand the open node with the smallest metric. The first leaf
- * taken is the solution. All children of an expanded node count as visited. If the store
- * is full, the search starts again depth first, which needs no store. */
+ * taken is the solution. All children of an expanded node count as visited. If `budget`
+ * nodes do not suffice, the nearest children complete the root and the open node with the
+ * smallest metric, and the better of the two paths is taken. If the store is full, the search starts again depth first, which needs no
+ * store. */
 template <int WIDTH>
-MP_FN unsigned
-search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
+MP_FN search_end search_best_first(const scalar_tree<WIDTH>& t,
+                                   long long budget,
+                                   node_store& store,
+                                   float* best)
 {
     constexpr int side = 1 << WIDTH;
     float child[side];
@@ -197,14 +232,25 @@ search_best_first(const scalar_tree<WIDTH>& t, node_store& store, float* best)
             best[l] = t.symbol(store.nodes[up].k);
             up = store.nodes[up].parent;
         }
+        const unsigned visited = store.used - 1; /* the root does not count */
         if (level == 0)
-            return store.used - 1; /* the root does not count as visited */
+            return { visited, false };
+        if (visited + side > budget) {
+            float from_root[max_levels];
+            const float metric = t.complete(level, store.nodes[at].metric, best);
+            if (t.complete(t.size, 0.0f, from_root) < metric)
+                for (int l = 0; l < t.size; ++l)
+                    best[l] = from_root[l];
+            return { visited, true };
+        }
         t.children(level - 1, best, store.nodes[at].metric, child);
         for (int s = 0; s < side; ++s)
             store.push(
                 { child[s], at, static_cast<short>(level - 1), static_cast<short>(s) });
     }
-    return store.used - 1 + search_depth_first(t, false, false, best);
+    const unsigned visited = store.used - 1;
+    const search_end end = search_depth_first(t, false, false, budget - visited, best);
+    return { visited + end.visited, end.truncated };
 }
 
 template <class F, int WIDTH>
@@ -267,12 +313,15 @@ public:
                 scatter(d_tree.prior(l, s), l * side + s, size * side, &d_prior[0]);
             d_k[l] = F(0.0f);
         }
+        d_truncated = 0;
         for (int lane = 0; lane < d_lanes; ++lane)
             if (usable[lane])
                 search(lane, prior != nullptr);
         d_tree.decide(&d_k[0], llr);
         return usable;
     }
+
+    MP_FN int truncated() const { return d_truncated; }
 
 private:
     const sphere_options d_options;
@@ -282,6 +331,7 @@ private:
     buffer<F, 0> d_k;
     node_store d_store{};
     int d_lanes = F::width;
+    int d_truncated = 0;
     unsigned* d_nodes[F::width] = {};
 
     MP_FN static void scatter(F value, int place, int stride, F* lanes)
@@ -303,14 +353,17 @@ private:
                       : nullptr
         };
         float best[max_levels] = {};
-        const unsigned visited =
+        const long long budget = node_budget(d_options.max_nodes);
+        const search_end end =
             d_best_first
-                ? search_best_first(t, d_store, best)
-                : search_depth_first(t, d_options.enumeration, d_options.radius, best);
+                ? search_best_first(t, budget, d_store, best)
+                : search_depth_first(
+                      t, d_options.enumeration, d_options.radius, budget, best);
+        d_truncated += end.truncated;
         for (int l = 0; l < size; ++l)
             reinterpret_cast<float*>(&d_k[l])[lane] = 0.5f * (best[l] + (side - 1));
         if (d_nodes[lane])
-            *d_nodes[lane] = visited;
+            *d_nodes[lane] = static_cast<unsigned>(end.visited);
     }
 };
 

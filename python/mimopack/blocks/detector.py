@@ -9,6 +9,7 @@ from gnuradio import gr
 
 from .. import detectors
 from ..checks import flag, integer
+from ..detectors.parameters import MAX_NODES
 from .decoding import BackendBlock
 from .settings import Noise
 from .streams import Batched, vector
@@ -44,11 +45,12 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
         out 0 ``llr``: float (or int8), vlen T*nt*m: ln P(1)/P(0), vector by vector, antenna by
             antenna, most significant bit first.
         message in ``control``: dictionary with the keys ``noise_var``, ``noise_cov`` and
-            ``threads``, and ``num_passes`` (N-way) or ``k`` (K-best); or a pair of one key and its
-            value.
+            ``threads``, and ``num_passes`` (N-way), ``k`` (K-best) or ``max_nodes`` (SD, ASD, PSD,
+            SoftSphere); or a pair of one key and its value.
         message out ``status``: dictionary with the totals ``vectors``, ``erasures``,
-            ``failures`` and ``refused_settings``, sent when one of the last three has changed, at
-            most once a second.
+            ``failures`` and ``refused_settings``, and ``truncated`` of a detector with
+            ``max_nodes``; sent when one of them other than ``vectors`` has changed, at most once a
+            second.
 
     The block has the parameters of its detector, and
 
@@ -64,8 +66,8 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
     Each input item gives one output item; tags pass from every input to the output. A vector is
     erased, so that its LLRs are 0, if it has NaN or Inf, if noise_var is not positive or noise_cov
     not positive definite, if H has a deficient rank and the detector needs full rank, or if the
-    detector raises an exception. ``set_noise_var``, ``set_noise_cov``, ``set_num_passes`` and
-    ``set_k`` hold from the next work() call on.
+    detector raises an exception. ``set_noise_var``, ``set_noise_cov``, ``set_num_passes``,
+    ``set_k`` and ``set_max_nodes`` hold from the next work() call on.
 
     A tag ``noise_var`` or ``noise_cov`` on ``y`` sets the noise from the tag's item on. In tags and
     messages, ``noise_cov`` is a uniform vector of nr*nr numbers (c32, or any other type), row by
@@ -75,8 +77,8 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
     evaluates many candidates per vector. A maximum buffer size on the block makes batches smaller.
 
     With backend "cuda" or "auto", start() compiles the GPU code, which takes seconds, or half a
-    minute for the largest searches; so does a new value of ``num_passes`` or ``k``, and the first
-    ``noise_cov`` if the block starts without one. With "auto",
+    minute for the largest searches; so does a new value of ``num_passes``, ``k`` or ``max_nodes``,
+    and the first ``noise_cov`` if the block starts without one. With "auto",
     start() then times a batch on the CPU and on the GPU, and logs which one it chooses. A GPU
     failure in a running flowgraph is logged once; the CPU then detects the current vectors and all
     later ones, until the flowgraph starts again. While the block runs on a GPU, the buffers around
@@ -112,7 +114,7 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
                                     MOST_HARD_INPUTS if det.TAKES_HARD else 0)
         self._period = integer("symbols_per_channel", symbols_per_channel, 1, 2**20)
         self._set_noise(det.num_rx, noise_var, noise_cov)
-        self._vectors = 0
+        self._vectors = self._truncated = 0
         width = self._period * det.bits_per_vector
         inputs = [(np.complex64, self._period * det.num_rx),
                   (np.complex64, det.num_rx * det.num_tx)]
@@ -148,6 +150,10 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
         """Return the number of vectors since the block was made."""
         return self._vectors
 
+    def truncated(self):
+        """Return the number of truncated searches since the block was made."""
+        return self._truncated
+
     def work(self, input_items, output_items):
         det, out = self._engine, output_items[0]
         items = len(out)
@@ -165,6 +171,7 @@ class detector_block(BackendBlock, Noise, Batched, gr.sync_block):
             det.detect(y, h, prior=prior, out=out.reshape(shape),
                        **self._noise(items, self._period), **hard)
             self._erasures += det.erasures
+            self._truncated += det.truncated
         except Exception as error:
             out[...] = 0
             self._fail(n, "vectors", error)
@@ -218,8 +225,10 @@ def _live_methods(parameter):
 
 def _make(detector):
     live = [p for p in detector.PARAMETERS if p.live]
+    totals = detector_block.TOTALS + (("truncated",) if MAX_NODES.name in (p.name for p in live)
+                                      else ())
     return type(f"{detector.name}_detector", (detector_block,), {
-        "DETECTOR": detector, "__signature__": _signature(detector),
+        "DETECTOR": detector, "__signature__": _signature(detector), "TOTALS": totals,
         "CONTROLS": (*detector_block.CONTROLS, *(p.name for p in live)),
         **{method.__name__: method for p in live for method in _live_methods(p)},
         "__module__": __name__,

@@ -139,12 +139,12 @@ class DecoderProgram:
             with stream:
                 self._launch(part.stop - part.start, iterations, at["llr"], at["out"],
                              None if messages is None else messages[part], at["found"],
-                             at["taken"], at["erased"])
+                             at["taken"], at["counts"])
 
         if self._pipeline is None:
             self._pipeline = HostPipeline([self.device], self._at_once)
         results = {"out": out, "found": found, "taken": taken}
-        erased = self._pipeline.run(HostBatch(
+        counts = self._pipeline.run(HostBatch(
             n, [HostArray("llr", llr)], [HostArray(*item) for item in results.items()], launch,
             threads))
-        return found, taken, erased
+        return found, taken, int(counts[0])

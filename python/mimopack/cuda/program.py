@@ -25,7 +25,7 @@ THREADS_WANTED = 512
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
-_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 3Q")
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 4Q")
 
 # The kernel and its handle; the floats in a thread's arena, and whether it is in global memory; the
 # number of blocks that a multiprocessor runs at a time; the number of threads that take a vector if
@@ -101,15 +101,16 @@ class Program:
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
-               out, int8_scale, hard, erased, stream):
+               out, int8_scale, hard, erased, truncated, stream):
         """Launch the kernel on a stream of this GPU, which must be the current one.
 
         Args:
             variant: :class:`Variant`, which selects the kernel.
             n: number of vectors; each group of per_channel vectors shares a matrix.
-            y, h, noise_var, noise_cov, prior, out, hard, erased: addresses on the GPU, 0 for an
-                absent array. Addresses of complex numbers and of LLRs are multiples of 16. The
-                kernel adds the number of erased vectors to erased, a uint64.
+            y, h, noise_var, noise_cov, prior, out, hard, erased, truncated: addresses on the GPU, 0
+                for an absent array. Addresses of complex numbers and of LLRs are multiples of 16.
+                The kernel adds the number of erased vectors to erased, and of truncated searches to
+                truncated, both uint64.
             common_noise_var: noise_var of all vectors, if the array is absent.
             int8_scale: number of int8 steps for an LLR of 1.
             stream: CuPy stream.
@@ -132,7 +133,7 @@ class Program:
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, noise_cov, prior, out, int8_scale, hard,
-            scratch.ptr if scratch else 0, erased)
+            scratch.ptr if scratch else 0, erased, truncated)
         cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
                                         0, stream.ptr, address(self._arguments), 0)
 
@@ -171,7 +172,7 @@ class Program:
         A noise_var that applies to all vectors is on the host.
 
         Returns:
-            A ``Count`` of the erased vectors.
+            A ``Count`` of the erased vectors, and one of truncated searches (0 without max_nodes).
         """
         y, h, noise_var, prior, out, int8_scale, _, hard, _, noise_cov = batch
         module = cupy()
@@ -180,6 +181,7 @@ class Program:
                 hard = module.ascontiguousarray(module.moveaxis(hard, 0, 1))
             stream = module.cuda.get_current_stream()
             erased = Count(stream)
+            truncated = Count(stream) if "max_nodes" in self._plan["options"] else 0
             n = len(y)
             if n:
                 common = not is_device_array(noise_var)
@@ -193,10 +195,11 @@ class Program:
                 self.launch(
                     Variant.of(batch), n, batch.per_channel, y_at, h_at, noise_at,
                     float(noise_var[0]) if common else 0, covariance_at, prior_at, out_at,
-                    int8_scale, hard_at, erased.ptr, stream)
+                    int8_scale, hard_at, erased.ptr,
+                    truncated.ptr if truncated else 0, stream)
                 if target is not out:
                     out[...] = target
-        return erased
+        return erased, truncated
 
 
 @lru_cache
@@ -246,12 +249,15 @@ class CudaBackend:
         """Run a ``DetectBatch``.
 
         Returns:
-            The number of erased vectors. For GPU arrays it is an object whose int() waits for the
-            GPU.
+            The number of erased vectors, and of those with truncated searches. For GPU arrays they
+            are objects whose int() waits for the GPU.
         """
         if is_device_array(batch.y):
             return self.programs[batch.y.device.id].detect(batch)
-        return self._pipeline.run(self._host_batch(batch)) if batch.n else 0
+        if not batch.n:
+            return 0, 0
+        erased, truncated = self._pipeline.run(self._host_batch(batch))
+        return int(erased), int(truncated)
 
     def _host_batch(self, batch):
         y, h, noise_var, prior, out, int8_scale, threads, hard, _, noise_cov = batch
@@ -280,7 +286,8 @@ class CudaBackend:
                 variant, n, min(n, per_channel), at["y"], at["h"], at.get("noise_var", 0),
                 common_noise_var,
                 common_covariance[gpu].data.ptr if common_covariance else at.get("noise_cov", 0),
-                at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0), at["erased"],
+                at.get("prior", 0), at["out"], int8_scale, at.get("hard", 0), at["counts"],
+                at["counts"] + 8,
                 stream)
 
         return HostBatch(batch.n, inputs, [HostArray("out", out)], launch, threads, per_channel)

@@ -23,6 +23,9 @@ LEAST_PINNED_BYTES = 2**16
 # Number of parts in progress per GPU: one on its way to the GPU, one in processing, one on its way
 # back.
 SLOTS = 3
+# Bytes of a launch's counts, uint64 of 0 to which the kernel adds: erased items, and vectors whose
+# search ended by max_nodes.
+COUNTS_BYTES = 16
 # Largest number of threads that copy between pageable and pinned memory, and the bytes per thread
 # from which on they save time.
 COPY_THREADS = 8
@@ -59,8 +62,7 @@ class HostBatch:
         inputs, outputs: lists of :class:`HostArray`.
         launch: a function that queues the work for a part. Its arguments are the index of the GPU
             within the pipeline, the slice of items, {name of an array: address on the GPU}, and the
-            CuPy stream. The addresses also contain "erased", a uint64 of 0 to which the kernel adds
-            the number of erased items.
+            CuPy stream. The addresses also contain "counts", see COUNTS_BYTES.
         threads: number of CPU threads that copy between pageable and pinned memory; 0 takes all
             cores.
         per_channel: number of items that share a matrix.
@@ -88,9 +90,8 @@ class HostBatch:
 class _Layout:
     """The places of a batch's arrays in the memory of a slot.
 
-    The memory begins with the inputs that are copied to the GPU together, followed by the number of
-    erased items and the results that are copied back together. Arrays that are copied directly come
-    last.
+    The memory begins with the inputs that are copied to the GPU together, followed by the counts
+    and the results that are copied back together. Arrays that are copied directly come last.
 
     Args:
         batch: :class:`HostBatch`.
@@ -107,7 +108,7 @@ class _Layout:
         self.staged, self.read = _split(batch.inputs)
         self.collected, self.written = _split(batch.outputs)
         self._add(self.staged, part)
-        self._put("erased", 8)
+        self._put("counts", COUNTS_BYTES)
         self._add(self.collected, part)
         self.back = self.size
         self._add((*self.read, *self.written), part)
@@ -150,7 +151,7 @@ class HostPipeline:
         directly; the batch's threads copy the others.
 
         Returns:
-            The number of erased items.
+            (2,) the sums of the counts of all launches, see COUNTS_BYTES.
         """
         with current(self._devices[0]):    # otherwise CUDA would initialise GPU 0 too
             try:
@@ -175,15 +176,15 @@ class HostPipeline:
         for slots, share in zip(self._slots, shares, strict=True):
             for slot in slots[:len(share)]:
                 slot.make_room(layout.size)
-        erased = 0
+        counts = np.zeros(COUNTS_BYTES // 8, np.uint64)
         turns = [*zip_longest(*shares), *[[None] * count] * self._streams]
         for turn, together in enumerate(turns):
             for gpu, part in enumerate(together):
                 slot = self._slots[gpu][turn % self._streams]
-                erased += slot.finish()
+                counts += slot.finish()
                 if part:
                     slot.send(batch, layout, gpu, part)
-        return erased
+        return counts
 
     def release(self):
         """Free memory; the next batch allocates it again."""
@@ -207,7 +208,7 @@ class _Slot:
         """Queue a part: copy it to the GPU, process it, copy the results back."""
         runtime, stream = cupy().cuda.runtime, self.stream.ptr
         to_gpu, to_host = runtime.memcpyHostToDevice, runtime.memcpyDeviceToHost
-        here, first = address(self._here), layout.places["erased"]
+        here, first = address(self._here), layout.places["counts"]
         with current(self._device):
             at = {name: self._there.ptr + place for name, place in layout.places.items()}
             for array in layout.staged:
@@ -217,9 +218,9 @@ class _Slot:
             for array in layout.read:
                 rows = array.part(*part)
                 runtime.memcpyAsync(at[array.name], address(rows), len(rows), to_gpu, stream)
-            runtime.memsetAsync(at["erased"], 0, 8, stream)
+            runtime.memsetAsync(at["counts"], 0, COUNTS_BYTES, stream)
             batch.launch(gpu, part[0], at, self.stream)
-            runtime.memcpyAsync(here + first, at["erased"], layout.back - first, to_host, stream)
+            runtime.memcpyAsync(here + first, at["counts"], layout.back - first, to_host, stream)
             for array in layout.written:
                 rows = array.part(*part)
                 runtime.memcpyAsync(address(rows), at[array.name], len(rows), to_host, stream)
@@ -231,14 +232,14 @@ class _Slot:
         return self._here[place:place + len(array.part(*part))]
 
     def finish(self):
-        """Wait for the part, copy its results to their arrays and return the number of erasures."""
+        """Wait for the part, copy its results to their arrays and return its counts."""
         if self._part is None:
-            return 0
+            return np.uint64(0)
         (batch, layout, part), self._part = self._part, None
         self.stream.synchronize()
         for array in layout.collected:
             copy(array.part(*part), self._place(layout, array, part), batch.threads)
-        return int(self._here[layout.places["erased"]:][:8].view(np.uint64)[0])
+        return self._here[layout.places["counts"]:][:COUNTS_BYTES].view(np.uint64)
 
     def release(self):
         """Free the slot's memory; no part may be in progress."""

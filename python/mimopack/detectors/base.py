@@ -26,12 +26,15 @@ class Detector(DetectorSettings):
     of received vectors.
 
     A detector is not thread-safe. The parameters that may change (``num_passes`` of ``NWay``, ``k``
-    of ``KBest``) are attributes that can be set between two calls of ``detect``.
+    of ``KBest``, ``max_nodes`` of tree searches) are attributes that can be set between two calls
+    of ``detect``.
 
     Attributes:
         erasures: number of vectors that the last ``detect`` could not detect because of a NaN or
             Inf, a noise_var that is not positive, or an H whose rank is deficient, if the detector
             needs full rank (``NEEDS_RANK``). Their LLRs are 0.
+        truncated: number of vectors of the last ``detect`` whose search ended because of
+            ``max_nodes``.
         device: index of the GPU, or a tuple of indices if several GPUs share each batch of host
             arrays.
         backend, last_backend, on_gpu_failure: see ``backends.BackendChoice``.
@@ -47,7 +50,7 @@ class Detector(DetectorSettings):
     """
 
     pins_buffers = False
-    _erased = 0
+    _erased = _truncated = 0
     _core = _cuda = None      # the backends: a ``_core.Detector``, a ``CudaBackend``
     _is_outdated = False      # whether the GPU programs are those of earlier parameters
 
@@ -70,6 +73,12 @@ class Detector(DetectorSettings):
         """Number of vectors that the last ``detect`` erased; waits for the GPU if necessary."""
         self._erased = int(self._erased)
         return self._erased
+
+    @property
+    def truncated(self):
+        """Number of vectors whose search ``max_nodes`` ended; waits for the GPU if necessary."""
+        self._truncated = int(self._truncated)
+        return self._truncated
 
     @property
     def erasure_count(self):
@@ -223,7 +232,10 @@ class Detector(DetectorSettings):
     def _on_cpu(self, batch):
         """Run a batch in C++, or in NumPy for backend "reference"; return the erasures."""
         if self.backend != "reference":
-            return self._cpu_backend().detect(*batch)
+            core = self._cpu_backend()
+            erased = core.detect(*batch)
+            self._truncated = core.truncated
+            return erased
         llr, erased = references.run(
             self.reference, batch.y, batch.h, batch.noise_var, self.constellation, batch.prior,
             hard=batch.hard, needs_rank=self.NEEDS_RANK, noise_cov=batch.noise_cov)
@@ -231,7 +243,8 @@ class Detector(DetectorSettings):
 
     def _on_cuda(self, batch):
         """Run a batch on the GPUs; return the erasures, see ``CudaBackend.detect``."""
-        return self._cuda_backend().detect(batch)
+        erased, self._truncated = self._cuda_backend().detect(batch)
+        return erased
 
     def _write(self, batch, llr, erased):
         """Write LLRs to ``batch.out``: extrinsic and int8 if the parameters ask for that.

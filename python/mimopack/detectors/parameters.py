@@ -108,6 +108,13 @@ COMMON = (
               "For int8: number of steps for an LLR of 1."),
 )
 
+# The budget of a tree search.
+MAX_NODES = Parameter(
+    "max_nodes", "Most nodes", None, "int",
+    "Most nodes that the search of a vector visits, 1 to 2^24. A vector whose search ends there "
+    "gets the best result found so far, and counts as truncated. None: no limit.",
+    optional=True, least=1, most=2**24, live=True)
+
 # Additional parameters of detectors with soft output that take a-priori LLRs.
 PRIOR = (
     Parameter("extrinsic", "Extrinsic output", False, "bool",

@@ -3,11 +3,12 @@
 """Soft sphere detector: exact max-log LLRs by tree search."""
 
 import math
+from dataclasses import replace
 
 from ..checks import limit
 from .base import Detector
 from .exhaustive import sliced_candidates
-from .parameters import Parameter
+from .parameters import MAX_NODES, Parameter
 
 
 class SoftSphere(Detector):
@@ -34,7 +35,13 @@ class SoftSphere(Detector):
     million. The number rises with the noise and with the condition number of H. Its only bound is
     O(M^(nt-1)), so the time per vector grows exponentially with the number of layers. From about
     eight layers on, a vector can take hours at low SNR or with nearly dependent columns of H, and a
-    flowgraph stops only after the current work() call. If time is limited, use NWay.
+    flowgraph stops only after the current work() call.
+
+    ``max_nodes`` limits the searches of a vector together; each gets an equal share, and what the
+    one before it has left. LLRs then come from the candidates found so far, in the worst case
+    N-way's. A node counts if the search computes its children. A search ends with the children of
+    its last node, so it may visit up to M - 1 more. Small trees (see above) and backend "reference"
+    have no budget.
     """
 
     name = "softsphere"
@@ -46,6 +53,7 @@ class SoftSphere(Detector):
                   "LLRs are limited to +- this value (relative to the prior, if there is one), "
                   "which makes the search faster. None or infinity: no limit.",
                   optional=True, check=limit),
+        replace(MAX_NODES, in_reference=False),
     )
 
     def _complete(self):

@@ -10,7 +10,7 @@ from .. import reference
 from ..arrays import is_device_array
 from ..cuda.device import cupy
 from .base import Detector
-from .parameters import Parameter
+from .parameters import MAX_NODES, Parameter
 
 ORDERING = Parameter(
     "ordering", "Ordering", "sorted", "enum",
@@ -75,11 +75,24 @@ class _Sphere(Detector):
         self._erased = self._on_cpu(batch._replace(nodes=nodes))
         return nodes
 
+    def _on_cpu(self, batch):
+        self._truncated = 0
+        return super()._on_cpu(batch)
+
+    def reference(self, y, h, noise_var, constellation, prior=None):
+        tree, search = self._search(y, h, noise_var, constellation, prior)
+        self._truncated += search.truncated
+        return 2.0 * tree.bits(search.path) - 1
+
     def _visited(self, y, h, noise_var, constellation, prior=None):
+        return self._search(y, h, noise_var, constellation, prior)[1].visited
+
+    def _search(self, y, h, noise_var, constellation, prior):
+        """Return the tree of one vector and the result of its search, by the NumPy reference."""
         tree = reference.sphere.RealTree(y, h, constellation, noise_var, prior, self.ordering)
         own = {p.name: getattr(self, p.name) for p in self.PARAMETERS
                if p.in_reference and p is not ORDERING}
-        return getattr(reference.sphere, f"{self.name}_search")(tree, **own)[1]
+        return tree, getattr(reference.sphere, f"{self.name}_search")(tree, **own)
 
 
 class SD(_Sphere):
@@ -96,9 +109,10 @@ class SD(_Sphere):
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
-    high SNR. Nothing stops a long search early: from about 8 layers on, a vector can take seconds
-    at low SNR, and a flowgraph stops only after the current work() call. In Python ``count_nodes``
-    returns the number of visited nodes. A node counts as visited when its metric is compared with
+    high SNR. From about 8 layers on, a vector can take seconds at low SNR, and a flowgraph stops
+    only after the current work() call. ``max_nodes`` limits the search; with an infinite radius it
+    still visits the 2 nt nodes of the first leaf. In Python ``count_nodes`` returns the number of
+    visited nodes. A node counts as visited when its metric is compared with
     the radius. With Schnorr-Euchner enumeration, the first child outside the radius counts too; the
     search skips the remaining children of the same node.
     """
@@ -113,6 +127,7 @@ class SD(_Sphere):
                   "Order in which the children of a node are visited. schnorr-euchner: by rising "
                   "metric; visits the fewest nodes. natural: in the order of the symbols, as in "
                   "004 Algorithm 1. Both give the same solution.", ENUMERATIONS),
+        MAX_NODES,
         ORDERING,
     )
 
@@ -128,12 +143,15 @@ class ASD(_Sphere):
 
     A heap holds the open nodes. Its capacity per vector is 2^21 nodes in the cpu backend and 2^13
     in the cuda backend; when it is full, the search starts again depth first. In Python
-    ``count_nodes`` counts all children of each expanded node.
+    ``count_nodes`` counts all children of each expanded node. If ``max_nodes`` does not suffice to
+    expand the node with the smallest metric, the nearest child at each level below completes its
+    path and that of the root, and the better of the two paths is the result; these children do not
+    count.
     """
 
     name = "asd"
     summary = "Automatic sphere decoder, hard maximum likelihood with the fewest expansions"
-    PARAMETERS = (ORDERING,)
+    PARAMETERS = (MAX_NODES, ORDERING)
 
 
 class PSD(_Sphere):
@@ -153,7 +171,9 @@ class PSD(_Sphere):
     of threads of 004 §4.3; otherwise it searches in rounds.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
-    tt takes evaluation n of a round. Levels that are skipped are not counted. If the metrics of two
+    tt takes evaluation n of a round. Levels that are skipped are not counted. ``max_nodes`` limits
+    the sum over all threads, but the search always visits the nodes of its first leaf, those of one
+    round on each level (the sum of ``evaluations``). If the metrics of two
     nodes are equal to float32 precision, the counts may differ from those of backend "reference".
     """
 
@@ -188,6 +208,7 @@ class PSD(_Sphere):
                   "batch of up to 32 MiB.",
                   optional=True, least=1, most=32, in_core=False, in_reference=False,
                   advanced=True),
+        MAX_NODES,
         ORDERING,
     )
 

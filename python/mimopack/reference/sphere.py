@@ -6,9 +6,12 @@ All searches work on the real-valued model of 004 eq. 3 with N = 2 nt levels of 
 constellation must be a square QAM, or BPSK, whose imaginary part is a symbol with the value 0 only.
 They return the ML solution for every channel, or with a-priori LLRs the MAP solution. A node counts
 as *visited* when its metric is evaluated, as in 004 fig. 10.
+
+``max_nodes`` ends a search before it visits more nodes; the path is then the best one found so far.
 """
 
 import heapq
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +20,20 @@ from .axes import axis_logits, grids, real_model, turned
 from .tree import label_bits, spaced
 
 ORDERINGS = ("sorted", "stacked")
+
+
+class Search(NamedTuple):
+    """The result of a search.
+
+    Attributes:
+        path: the path, complete.
+        visited: number of visited nodes; of ``psd_search``, of each thread (tt,).
+        truncated: whether the search ended because of ``max_nodes``.
+    """
+
+    path: tuple
+    visited: Any
+    truncated: bool
 
 
 def sorted_qr_order(h):
@@ -98,27 +115,35 @@ def babai(tree):
     return path, metric
 
 
-def sd_search(tree, radius="infinite", enumeration="schnorr-euchner"):
-    """Search depth-first (004 Algorithm 1); return (path, visited).
+def sd_search(tree, radius="infinite", enumeration="schnorr-euchner", max_nodes=None):
+    """Search depth-first (004 Algorithm 1); return a :class:`Search`.
 
     Algorithm 1 compares each child of an expanded node with the radius, in the order of the PAM
     symbols ("natural"). Schnorr and Euchner visit the children by rising metric. At the first child
     outside the radius, the search then skips the remaining children of the node; this first child
-    still counts as visited. visited is the number of visited nodes.
+    still counts as visited.
 
     Args:
         tree: ``RealTree``.
         radius: initial radius: "infinite", or "zf" for the metric of :func:`babai`.
         enumeration: order of the children, "schnorr-euchner" or "natural".
+        max_nodes: most nodes to visit, or None. With an infinite radius, the search visits at least
+            the N nodes of the first leaf.
     """
     natural = enumeration == "natural"
     best, bound = (None, np.inf) if radius == "infinite" else babai(tree)
-    visited = 0
+    most = max_nodes or np.inf
+    if best is None:
+        most = max(most, tree.size)
+    visited, truncated = 0, False
 
     def descend(path, level, metric):
-        nonlocal best, bound, visited
+        nonlocal best, bound, visited, truncated
         steps = metric + tree.children(path, level)
         for k in range(len(steps)) if natural else np.argsort(steps, kind="stable"):
+            truncated = truncated or visited == most
+            if truncated:
+                return
             visited += 1
             if steps[k] >= bound:
                 if natural:
@@ -130,30 +155,40 @@ def sd_search(tree, radius="infinite", enumeration="schnorr-euchner"):
                 descend((k, *path), level - 1, steps[k])
 
     descend((), tree.size - 1, 0.0)
-    return best, visited
+    return Search(best, visited, truncated)
 
 
-def asd_search(tree):
-    """Search best-first (automatic sphere decoder, [33] of 004); return (path, visited).
+def asd_search(tree, max_nodes=None):
+    """Search best-first (automatic sphere decoder, [33] of 004); return a :class:`Search`.
 
     The search always expands the open node with the smallest metric, which minimises the number of
     expanded nodes. When this node is a leaf, it is the solution. All children of an expanded node
-    count as visited.
+    count as visited. If ``max_nodes`` does not suffice to expand the node, the nearest child at
+    each level below completes its path and that of the root, and the better of the two is taken.
     """
+    def completed(path, metric):
+        while len(path) < tree.size:
+            steps = tree.children(path, tree.size - 1 - len(path))
+            path, metric = (np.argmin(steps), *path), metric + steps.min()
+        return metric, path
+
     visited, serial = 0, 0
     queue = [(0.0, serial, ())]
     while True:
         metric, _, path = heapq.heappop(queue)
         level = tree.size - 1 - len(path)
         if level < 0:
-            return path, visited
+            return Search(path, visited, False)
+        if visited + len(tree.levels[level]) > (max_nodes or np.inf):
+            _, path = min(completed(path, metric), completed((), 0.0), key=lambda end: end[0])
+            return Search(path, visited, True)
         for k, step in enumerate(tree.children(path, level)):
             visited += 1
             serial += 1
             heapq.heappush(queue, (metric + step, serial, (k, *path)))
 
 
-def psd_search(tree, levels, expansions, team_size):
+def psd_search(tree, levels, expansions, team_size, max_nodes=None):
     """Search as the parallel sphere detector, 004 Algorithms 2 and 3.
 
     Each stage keeps its nodes in a sorted buffer and expands them in groups. The number of nodes in
@@ -170,13 +205,15 @@ def psd_search(tree, levels, expansions, team_size):
         expansions: exp_1, exp_2, ..., the number of partial vectors that are expanded at once at
             each of these levels except the last.
         team_size: number of threads tt; thread n mod tt does evaluation n of a round.
+        max_nodes: most nodes that all threads together visit, or None. The search visits at least
+            those of the rounds that lead to the first leaf.
 
     Returns:
-        (path, number of nodes visited by each thread (tt,)).
+        A :class:`Search`.
     """
     bounds = [tree.size + 1, *levels]
     visited = np.zeros(team_size, int)
-    best, bound = None, np.inf
+    best, bound, truncated = None, np.inf, False
 
     def evaluate(parents, stage):
         """Extend the parents down to level bounds[stage]; return a sorted list (metric, path)."""
@@ -189,7 +226,7 @@ def psd_search(tree, levels, expansions, team_size):
         return sorted(nodes)
 
     def traverse(parents, stage):
-        nonlocal best, bound
+        nonlocal best, bound, truncated
         nodes = evaluate(parents, stage)
         if stage == len(levels):
             if nodes[0][0] < bound:
@@ -197,19 +234,25 @@ def psd_search(tree, levels, expansions, team_size):
             return
         together = expansions[stage - 1]
         for first in range(0, len(nodes), together):
-            if nodes[first][0] >= bound:
+            if truncated or nodes[first][0] >= bound:
                 return
-            traverse(nodes[first:first + together], stage + 1)
+            group = nodes[first:first + together]
+            evaluations = len(group) * np.prod(
+                [len(own) for own in tree.levels[bounds[stage + 1] - 1:bounds[stage] - 1]])
+            truncated = best is not None and visited.sum() + evaluations > (max_nodes or np.inf)
+            if truncated:
+                return
+            traverse(group, stage + 1)
 
     traverse([(0.0, ())], 1)
-    return best, visited
+    return Search(best, visited, truncated)
 
 
 def _decided(search):
     """Make a detector from a search: LLRs of +-1 from the bits of the path."""
     def detector(y, h, noise_var, constellation, prior=None, ordering="sorted", **parameters):
         tree = RealTree(y, h, constellation, noise_var, prior, ordering)
-        return 2.0 * tree.bits(search(tree, **parameters)[0]) - 1
+        return 2.0 * tree.bits(search(tree, **parameters).path) - 1
     return detector
 
 
