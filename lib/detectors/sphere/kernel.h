@@ -104,7 +104,7 @@ struct scalar_tree {
 
 struct search_end {
     long long visited; /* number of nodes */
-    bool truncated;             /* the budget has ended the search */
+    bool truncated;    /* the budget has ended the search */
 };
 
 /* Depth-first search (Algorithm 1). It visits the children of a node in the order of the
@@ -212,8 +212,8 @@ struct node_store {
 /* Best-first search: always expand the open node with the smallest metric. The first leaf
  * taken is the solution. All children of an expanded node count as visited. If `budget`
  * nodes do not suffice, the nearest children complete the root and the open node with the
- * smallest metric, and the better of the two paths is taken. If the store is full, the search starts again depth first, which needs no
- * store. */
+ * smallest metric, and the better of the two paths is taken. If the store is full, the
+ * search starts again depth first, which needs no store. */
 template <int WIDTH>
 MP_FN search_end search_best_first(const scalar_tree<WIDTH>& t,
                                    long long budget,
