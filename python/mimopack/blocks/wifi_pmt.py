@@ -12,20 +12,18 @@ import pmt
 from .._runtime import to_pdu, to_pmt_dict, to_python, to_python_dict
 from ..checks import integer, share
 from ..text import rate_in_words
-from ..wifi import formats, headers
+from ..wifi import headers
 from ..wifi.carriers import FFT_20
 from ..wifi.csi import CsiRecord
 from ..wifi.fields import counts, fields_of, of_user, report_with_counts
+from ..wifi.formats import BY_NAME
 from ..wifi.frame import FrameVectors, ReceivedFrame
 from ..wifi.synchroniser import FoundFrame
 from .fec_encoder import pdu_parts
 from .settings import scalar
 
-_FORMATS = {kind.name: kind for kind in (formats.NonHT, formats.HT, formats.VHT)}
-_FORMATS |= dict.fromkeys(("he-su", "he-er-su", "he-mu", "he-tb"), formats.HE)
-_FORMATS["eht-mu"] = formats.EHT
 _FIELD = "format_"    # prefix of the arguments of a format
-_OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in _FORMATS.values()
+_OF_FORMAT = dict.fromkeys(("format", *(_FIELD + field.name for kind in BY_NAME.values()
                                          for field in fields(kind))))
 _RU = _FIELD + "ru"
 _ANNOUNCED = "announced_"    # prefix of the known fields if there is no format
@@ -260,8 +258,8 @@ def _format(values):
     if not all(isinstance(value, (bool, int, float, str))
                for value in (name, *dict(arguments).values())):
         raise ValueError("format: got a wrong type, must be numbers, flags or text")
-    if name not in _FORMATS:
-        raise ValueError(f"format: got an unknown value, allowed are {', '.join(_FORMATS)}")
+    if name not in BY_NAME:
+        raise ValueError(f"format: got an unknown value, allowed are {', '.join(BY_NAME)}")
     return _format_of(name, arguments)
 
 
@@ -271,7 +269,7 @@ def _format_of(name, arguments):
     try:
         if _RU in values:
             values[_RU] = tuple(map(int, values[_RU].split("/")))
-        return _FORMATS[name](**{key.removeprefix(_FIELD): value for key, value in values.items()})
+        return BY_NAME[name](**{key.removeprefix(_FIELD): value for key, value in values.items()})
     except (AttributeError, TypeError) as error:
         raise ValueError(f"format: {error}") from error
 

@@ -11,13 +11,14 @@ from .. import wifi
 from .._runtime import to_python
 from ..checks import choice, flag, integer, number
 from ..wifi import he_tables, mac
+from ..wifi.formats import BY_NAME
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
 from .settings import Controlled, setting
 from .wifi_pmt import moment, moment_to_pmt
 
-FORMATS = ("non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb", "eht-mu")
+FORMATS = tuple(BY_NAME)
 _FRAME = pmt.intern("frame")
 _TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")

@@ -104,7 +104,7 @@ def parse_u_sig(bits, l_sig):
         error = Unsupported(f"802.11be (EHT) with bandwidth {bandwidth} (reserved)")
     else:
         announced |= {"format": "eht-tb" if uplink and not kind else "eht-mu",
-                 "bandwidth_mhz": _BANDWIDTHS[bandwidth]}
+                      "bandwidth_mhz": _BANDWIDTHS[bandwidth]}
         error = _unsupported(kind, uplink, bits, announced["bandwidth_mhz"])
     if error:
         error.announced = announced

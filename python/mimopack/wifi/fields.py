@@ -14,6 +14,7 @@ from math import isfinite
 from operator import attrgetter
 
 from ..checks import LARGEST, choice, flag, integer, number
+from .formats import BY_NAME, EHT, HE
 from .formats.non_ht import RATES
 
 DLT = 105    # LINKTYPE_IEEE802_11: an MPDU without a radio header
@@ -100,8 +101,9 @@ class Field:
 
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _NAN = float("nan")
-_HE = ("he-su", "he-er-su", "he-mu", "he-tb")
-_NEW = (*_HE, "eht-mu")
+_HE = HE.NAMES
+_NEW = (*_HE, *EHT.NAMES)
+_FORMATS = (*BY_NAME, "eht-tb")    # the last one is recognised, but not received
 FIELDS = (
     Field("start", int, "first sample of the short training field",
           "report pdu csi play tag", column=("i8", 0), known=True),
@@ -110,8 +112,8 @@ FIELDS = (
     Field("num_samples", int, "samples in the frame", "report tag", least=1, known=True),
     Field("sample_rate", float, "samples per second", "tag", known=True),
     Field("format", str, "null if the signal fields were not read",
-          "report pdu csi annotation play announced", of="format", column=("S8", ""),
-          choices=("non-ht", "ht", "vht", *_NEW, "eht-tb")),
+          "report pdu csi annotation play announced", of="format",
+          column=(f"S{max(map(len, _FORMATS))}", ""), choices=_FORMATS),
     Field("mcs", int, "MCS index; for a non-HT frame the rate in Mbit/s",
           "report pdu csi annotation play announced user", of="format", column=("i4", -1), least=0,
           most=127),

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from ..checks import choice, integer, number
 from .fields import ENCODINGS, fields_of
+from .formats import HE
 from .formats.non_ht import RATES
 from .frame import ReceivedFrame
 from .mac import FCS
@@ -32,7 +33,6 @@ _FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
 _ANTENNA, _MCS, _AMPDU, _VHT, _HE, _HE_MU = 11, 19, 20, 21, 23, 24
 _ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2, _HE_MU: 2}
-_HE_FORMATS = ("he-su", "he-er-su", "he-mu", "he-tb")    # in the order of the HE field
 _HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
 _HE_LTFS = {1: 1, 2: 2, 4: 3}
 _HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
@@ -51,7 +51,7 @@ def check_pdu(info):
         if name in info:
             field.check(info[name])
     name = info.get("format")
-    he = name in _HE_FORMATS
+    he = name in HE.NAMES
     missing = [key for key in (_HE_NEEDED if he else _NEEDED) if key not in info]
     if name is not None and missing:
         raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
@@ -135,7 +135,7 @@ def radiotap(info, dbm_full_scale=0.0):
         main[_MCS] = _mcs(info)
     elif name == "vht":
         main[_VHT] = _vht(info)
-    elif name in _HE_FORMATS:
+    elif name in HE.NAMES:
         main[_HE] = _he(info)
         if name == "he-mu":
             main[_HE_MU] = _he_mu(info)
@@ -205,8 +205,8 @@ def _he(info):
     def flags(**bits):
         return sum(bit for name, bit in bits.items() if info.get(name))
 
-    alone = info["format"] in _HE_FORMATS[:2]    # others may have more HE-LTFs
-    first = _HE_FORMATS.index(info["format"]) | 0x42E0 | known(
+    alone = info["format"] in HE.NAMES[:2]    # others may have more HE-LTFs
+    first = HE.NAMES.index(info["format"]) | 0x42E0 | known(
         bss_color=0x0004, uplink=0x0010, extra_symbol=0x0100, spatial_reuse=0x0400, doppler=0x8000)
     second = 0x0002 | 0x0004 * alone | known(beamformed=0x0010, txop=0x0040, midamble=0x0080)
     third = (info.get("bss_color", 0) | info["mcs"] << 8 | (info["coding"] == "ldpc") << 13

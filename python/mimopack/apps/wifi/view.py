@@ -25,9 +25,6 @@ _LOSSES_INTERVAL = 1.0    # seconds between two computations of the loss of line
 _BUSY = 0.1    # maximum share of the time spent on drawing
 _COMPARED = 10    # number of frames to average the loss over
 _LOSS_SCALE = 10.0    # loss in dB at a full bar
-_NAMES = {"non-ht": "non-HT", "ht": "HT", "vht": "VHT", "he-su": "HE SU",
-          "he-er-su": "HE ER SU", "he-mu": "HE MU", "he-tb": "HE TB", "eht-mu": "EHT MU",
-          "eht-tb": "EHT TB", "unknown": "unknown"}
 
 
 class View:
@@ -197,7 +194,8 @@ def _kind(kind):
         return "unknown"
     if name == "non-ht":
         return f"non-HT {mcs:g} Mbit/s"
-    return f"{_NAMES[name]} MCS {mcs}" + ("" if name == "ht" else f" x{streams}")
+    words = name.upper().replace("-", " ")
+    return f"{words} MCS {mcs}" + ("" if name == "ht" else f" x{streams}")
 
 
 def _user(frame):

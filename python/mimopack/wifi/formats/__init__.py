@@ -11,5 +11,9 @@ from .joint import Joint, JointHE
 from .non_ht import NonHT
 from .vht import VHT
 
-__all__ = ["EHT", "HE", "HEMU", "HT", "VHT", "FrameFormat", "Joint", "JointHE", "NonHT",
-           "Unsupported"]
+__all__ = ["BY_NAME", "EHT", "HE", "HEMU", "HT", "VHT", "FrameFormat", "Joint", "JointHE",
+           "NonHT", "Unsupported"]
+
+# Classes of received frames. The part of an HE MU frame for one user is an HE frame.
+BY_NAME = {kind.name: kind for kind in (NonHT, HT, VHT)}
+BY_NAME |= dict.fromkeys(HE.NAMES, HE) | dict.fromkeys(EHT.NAMES, EHT)

@@ -24,7 +24,7 @@ TRAINING = {"he-su": ((1, 0.8), (2, 0.8), (2, 1.6), (4, 3.2), (4, 0.8)),
             "he-mu": ((4, 0.8), (2, 0.8), (2, 1.6), (4, 3.2)),
             "he-tb": ((1, 1.6), (2, 1.6), (4, 3.2)),
             "eht-mu": ((2, 0.8), (2, 1.6), (4, 0.8), (4, 3.2))}
-NAMES = ("he-su", "he-er-su", "he-mu", "he-tb")
+NAMES = ("he-su", "he-er-su", "he-mu", "he-tb")    # a radiotap header numbers them so
 NO_TXOP = 127    # field TXOP without information about the duration
 # Samples at 20 MS/s before and after the signal fields.
 _NON_HT_PART = training.L_STF + training.L_LTF + 2 * training.SYMBOL
