@@ -18,11 +18,28 @@ def test_two_halves_tell_what_is_announced_of_frames_that_are_not_received():
                        [data_mpdu(50)])])
     _, whole = receive(samples)
     (info,), (message,) = whole["frames"].values(), whole["frames"].messages()
-    assert (info["format"], info["short_gi"]) == ("vht", True)
-    assert info["problem"] == "several users (group 5)"
+    assert (info["format"], info["short_gi"]) == ("vht-mu", True)
+    assert info["problem"] == "several users, none of which has streams"
     *_, ports = two_halves(samples)
     assert list(map(pmt.serialize_str, ports["frames"].messages())) \
         == [pmt.serialize_str(message)]
+
+
+@pytest.mark.quick
+def test_two_halves_receive_vht_frames_for_several_users():
+    f, psdus = wifi.pack_users(
+        lambda lengths: wifi.VHTMU.of_lengths([{"mcs": 4}, {"mcs": 2, "coding": "ldpc"}], lengths),
+        [[data_mpdu(40)], [data_mpdu(50)]])
+    rng = np.random.default_rng(1)
+    noise = 1e-3 * rng.standard_normal((2, 2, f.num_samples + 800))
+    samples = np.pad(wifi.Transmitter(2).frame(f, psdus), ((0, 0), (400, 400)))
+    samples = (0.1 * samples + noise[0] + 1j * noise[1]).astype(np.complex64)
+    _, whole = receive(samples)
+    *_, ports = two_halves(samples)
+    assert len(ports["out"].pdus()) == 2
+    for name in ("out", "frames", "csi"):
+        assert list(map(pmt.serialize_str, ports[name].messages())) \
+            == list(map(pmt.serialize_str, whole[name].messages())), name
 
 
 @pytest.mark.quick

@@ -100,6 +100,18 @@ def test_he_mu_frames_of_the_block_are_those_of_arrays():
     assert np.array_equal(samples, np.concatenate(wanted, axis=1))
 
 
+def test_vht_mu_frames_of_the_block_are_those_of_arrays():
+    users = [{"mcs": 5}, {"mcs": 3, "coding": "ldpc", "user_position": 2}]
+    a, b = (data_mpdu(n, n) for n in (60, 61))
+    lengths = np.array([len(mpdu) - 4 for mpdu in (a, b)])
+    source, samples, _ = bursts(
+        [pdu(a[:-4] + b[:-4], ampdu=lengths), pdu(a[:-4])], num_tx=2, format="vht-mu", users=users,
+        short_gi=True, gap=0, backoff_db=0.0, scrambler_seed=5, clip=False)
+    assert (source.frames(), source.refused()) == (1, 1)
+    f, psdus = wifi.pack_users(lambda n: wifi.VHTMU.of_lengths(users, n, short_gi=True), [[a], [b]])
+    assert np.array_equal(samples, wifi.Transmitter(2).frame(f, psdus, 5))
+
+
 @pytest.mark.parametrize(("backoff_db", "clips"), [(3.0, True), (14.0, False)])
 def test_samples_beyond_full_scale_are_clipped_and_counted(backoff_db, clips):
     settings = {"num_tx": 2, "format": "ht", "mcs": 15, "gap": 0, "scrambler_seed": 5}

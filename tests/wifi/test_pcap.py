@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from gnuradio.mimopack.wifi.formats import HE, HT, VHT, NonHT
+from gnuradio.mimopack.wifi.formats import HE, HT, VHT, VHTMU, NonHT
 from gnuradio.mimopack.wifi.pcap import PcapWriter, radiotap
 from gnuradio.mimopack.wifi.pdu import of_format
 from tshark import numbers, tshark
@@ -172,6 +172,17 @@ def test_users_have_their_own_headers(tmp_path):
     path = written(tmp_path, both, received(VHT(1, 5), start=50_000))
     rows = numbers(path, "radiotap.he.data_3.data_mcs", "radiotap.ampdu.reference")
     assert rows == [[1, 0], [1, 0], [7, 1], [7, 1], [None, 2]]
+
+
+def test_users_of_a_vht_frame_have_their_place_in_the_group(tmp_path):
+    f = VHTMU.of_lengths([{"mcs": 5}, {"mcs": 3, "num_streams": 2, "coding": "ldpc",
+                                       "user_position": 2}], [100, 100], group_id=9)
+    users = [received(user, [mpdu_bytes(i)]) for i, user in enumerate(f.users)]
+    both = replace(users[0], users=tuple(users), mpdus=users[0].mpdus + users[1].mpdus)
+    path = written(tmp_path, both)
+    rows = numbers(path, *(f"radiotap.vht.{name}.{i}" for i in (0, 2)
+                           for name in ("nss", "mcs", "coding")), "radiotap.vht.gid")
+    assert rows == [[1, 5, 0, None, None, None, 9], [None, None, None, 2, 3, 1, 9]]
 
 
 @pytest.mark.parametrize("fmt", [HT(7, 400, aggregated=True), VHT(5, 20)])

@@ -122,9 +122,9 @@ class wifi_receiver(sample_block):
             gr-ieee802-11.
         ``frames``: a dictionary for each frame whose signal fields were read, decoded or not. It
             has the keys of ``wifi.ReceivedFrame.facts``, num_mpdus and num_mpdus_ok. If the frame
-            was not decoded, ``problem`` says why. An HE MU frame, or the answers to a Trigger
-            frame, also have ``users``: a vector with a dictionary for each user (sta_id, ru, mcs,
-            num_streams, coding, dcm, num_mpdus, num_mpdus_ok).
+            was not decoded, ``problem`` says why. A VHT MU or HE MU frame, or the answers to a
+            Trigger frame, also have ``users``: a vector with a dictionary for each user (sta_id,
+            ru, mcs, num_streams, coding, dcm, user_position, num_mpdus, num_mpdus_ok).
         ``csi``: a PDU for each frame, or each of its users, with channel matrices. The dictionary
             has the keys of ``wifi.csi.CsiRecord`` except the matrices, and num_rx,
             num_space_time_streams, coding, detector and the arguments of the format's class, as in

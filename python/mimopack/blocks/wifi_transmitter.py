@@ -30,7 +30,8 @@ _DEFAULTS = {
     "ht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
            "aggregated": False, "greenfield": False},
     "vht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
-            "num_streams": 1}}
+            "num_streams": 1},
+    "vht-mu": {"bandwidth_mhz": 20, "short_gi": False}}
 _HE = {"bandwidth_mhz": 20, "gi_us": 0.8, "ltf": 2, "stbc": 0, "midamble": 0, "bss_color": 0,
        "uplink": False, "txop": 127}
 _DEFAULTS["he-mu"] = _HE
@@ -67,8 +68,8 @@ class wifi_transmitter(Controlled, message_source):
             gr-ieee802-11.
         ampdu: an s32vector with the length of each of several MPDUs in bytes. The u8vector then
             holds these MPDUs one after another. They form an A-MPDU.
-        user: an s32vector with the number of the user of each MPDU, from 0, in an HE MU frame.
-            Without it, each user gets one MPDU, in the order of ``users``.
+        user: an s32vector with the number of the user of each MPDU, from 0, in a VHT or
+            HE MU frame. Without it, each user gets one MPDU, in the order of ``users``.
         crc_included: whether the MPDUs end with their FCS, in place of ``fcs``.
         scrambler_seed: scrambler seed of this frame.
         tx_time: a tuple of whole seconds and a fraction. It becomes a tag of that name.
@@ -91,7 +92,7 @@ class wifi_transmitter(Controlled, message_source):
 
     Args:
         num_tx: number of transmit antennas, 1..8.
-        format: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
+        format: "non-ht", "ht", "vht", "vht-mu", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
         mcs: rate in Mbit/s (non-HT: 6, 9, 12, 18, 24, 36, 48, 54), MCS 0..76 (HT), 0..9 (VHT),
             0..11 (HE), or 0..13 and 15 (EHT).
         num_streams: number of spatial streams of VHT, HE and EHT, 1..4; in the other formats, the
@@ -121,8 +122,9 @@ class wifi_transmitter(Controlled, message_source):
             ignored by formats without them.
         ru: resource unit of HE ER SU and HE TB frames as (size, index); None takes the one that
             fills the channel.
-        users: users of HE MU frames, a list of dictionaries, see ``wifi.HEMU.of_lengths``. They
-            have mcs, num_streams, coding and dcm of their own.
+        users: users of VHT MU and HE MU frames, a list of dictionaries, see
+            ``wifi.VHTMU.of_lengths`` and ``wifi.HEMU.of_lengths``. They have mcs, num_streams,
+            coding and, in HE, dcm of their own.
 
     Raises:
         ValueError: an argument is not as above, or the settings do not make a valid frame.
@@ -201,12 +203,12 @@ class wifi_transmitter(Controlled, message_source):
         """Return (format, PSDU) for MPDUs that include their FCS.
 
         Without MPDUs, it is a frame without data. ``user`` has the number of the user of each MPDU
-        in an HE MU frame.
+        in a VHT or HE MU frame.
         """
         name = settings["format"]
         own = {key: settings[key] for key in _DEFAULTS[name]}
-        if name == "he-mu":
-            f, psdu = self._frame_of_users(own, mpdus, user)
+        if name in ("vht-mu", "he-mu"):
+            f, psdu = self._frame_of_users(name, own, mpdus, user)
             self._transmitter.check(f)
             return f, psdu
         if name.startswith("he"):
@@ -226,18 +228,19 @@ class wifi_transmitter(Controlled, message_source):
         self._transmitter.check(f)
         return f, psdu
 
-    def _frame_of_users(self, own, mpdus, user):
+    def _frame_of_users(self, name, own, mpdus, user):
         count = len(self._users)
         if not count:
-            raise ValueError("users: got none, an HE MU frame has one or more")
+            raise ValueError("users: got none, a frame for several users has one or more")
         user = range(len(mpdus)) if user is None else user
         parts = [[mpdu for mpdu, number in zip(mpdus, user, strict=True) if number == i]
                  for i in range(count)]
         if not all(parts) or not set(user) <= set(range(count)):
             raise ValueError(f"user: got MPDUs of users {sorted(set(user))}, must be one or more "
                              f"of each of {count} users")
+        kind = wifi.HEMU if name == "he-mu" else wifi.VHTMU
         return wifi.pack_users(
-            lambda lengths: wifi.HEMU.of_lengths(self._users, lengths, **own), parts)
+            lambda lengths: kind.of_lengths(self._users, lengths, **own), parts)
 
     def _accept(self, message):
         self._send(*self._read(message))

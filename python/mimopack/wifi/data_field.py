@@ -146,7 +146,7 @@ class DataField:
         bits = np.zeros(f.num_scrambled, np.uint8)
         payload = np.unpackbits(np.frombuffer(psdu, np.uint8), bitorder="little")
         bits[SERVICE:SERVICE + payload.size] = payload
-        if f.name == "vht":
+        if f.name in ("vht", "vht-mu"):
             bits[8:SERVICE] = crc8(vht_sig_b(f))
         coded, = self.code(scramble(bits, scrambler_seed, f.scrambler)[None])
         if self.filled is not None:

@@ -22,7 +22,7 @@ from .data_field import (
     with_sent_length,
 )
 from .demodulator import Demodulator
-from .formats import VHT, Joint, NonHT
+from .formats import Joint, NonHT
 from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame, of_users
 from .iterations import Iterations
@@ -482,7 +482,7 @@ class FrameDecoder:
         report.evm_db, report.detector, report.problem = evm, setup.label, setup.refusal
         if payload is not None:
             _fill(report, payload)
-        if isinstance(f, VHT):
+        if f.name == "vht":
             report.format = (with_length(f, sig_b) if payload is None
                              else with_sent_length(f, payload[3], sig_b))
 

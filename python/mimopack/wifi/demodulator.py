@@ -204,7 +204,8 @@ class Demodulator:
         if self._sums:
             shared = np.isin(np.arange(self._ltf_k.size), at_pilots).astype(np.uint8)
         order, copies = np.empty(0, int), 1
-        if isinstance(f, VHT):
+        alone = f.name == "vht"    # the VHT-SIG-B of several users needs joint detection
+        if alone:
             order, copies = signal_fields.sig_b_order(f)
         return {
             "sides": axes_of(f, streams),
@@ -213,10 +214,10 @@ class Demodulator:
             "midamble": f.midamble or 0, "midamble_period": f.midamble_period,
             "greenfield": self._greenfield, "smoothing": self._smoothing,
             "short_gi": f.guard < training.GUARD, "share": share,
-            "signal_b": f.signal_b_start + training.GUARD - _LTF if isinstance(f, VHT) else -1,
+            "signal_b": f.signal_b_start + training.GUARD - _LTF if alone else -1,
             "signal_b_copies": copies, "signal_b_order": np.ascontiguousarray(order),
             "signal_b_signs": he_tables.ltf_mapping(f.num_ltf)[:streams, 0].real.astype(
-                np.float32) if isinstance(f, VHT) else np.zeros(0, np.float32),
+                np.float32) if alone else np.zeros(0, np.float32),
             "legacy_bins": self._legacy_bins, "ltf_bins": bins, "sounded_place": sounded,
             "bins": (centre * f.density + plan.used) % self._fft, "k": plan.used,
             "band_k": centre * f.density + plan.used, "trained_place": self._in_ltf,

@@ -102,6 +102,7 @@ class Field:
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 _NAN = float("nan")
 _HE = HE.NAMES
+_VHT = ("vht", "vht-mu")
 _NEW = (*_HE, *EHT.NAMES)
 _FORMATS = (*BY_NAME, "eht-tb")    # the last one is recognised, but not received
 FIELDS = (
@@ -151,18 +152,20 @@ FIELDS = (
     Field("length", int, "bytes of the PSDU", "report csi annotation play announced", of="format",
           column=("i8", -1), least=0),
     Field("aggregated", bool, "whether the PSDU is an A-MPDU; null for non-HT",
-          "report annotation", of="format", formats=("ht", "vht", *_NEW)),
+          "report annotation", of="format", formats=("ht", *_VHT, *_NEW)),
     Field("greenfield", bool,
           "whether the non-HT part of the preamble is missing; null except for HT",
           "report pdu", of="format", formats=("ht",)),
     Field("beamformed", bool, "whether the streams are beamformed; null except for VHT, HE, EHT",
-          "report pdu", of="format", formats=("vht", *_NEW)),
-    Field("group_id", int, "field of VHT-SIG-A; null except for VHT", "report pdu", of="format",
-          formats=("vht",), least=0, most=63),
+          "report pdu", of="format", formats=(*_VHT, *_NEW)),
+    Field("group_id", int, "field of VHT-SIG-A; null except for VHT", "report pdu announced",
+          of="format", formats=_VHT, least=0, most=63),
+    Field("user_position", int, "place of the user in the group of a VHT frame for several users",
+          "pdu user", of="format", formats=("vht-mu",), least=0, most=3),
     Field("partial_aid", int, "field of VHT-SIG-A; null except for VHT", "report pdu",
           of="format", formats=("vht",), least=0, most=511),
     Field("extra_symbol", bool, "whether LDPC coding added a symbol, or a part of one; only for "
-          "VHT, HE and EHT", "pdu", of="format", formats=("vht", *_NEW)),
+          "VHT, HE and EHT", "pdu", of="format", formats=(*_VHT, *_NEW)),
     Field("sta_id", int, "number of the station that receives this EHT frame or this part of an HE "
           "MU frame, or that sends this HE TB frame", "pdu csi user", of="format",
           column=("i4", -1), formats=("he-mu", "he-tb", "eht-mu"), least=0, most=2047),

@@ -11,12 +11,13 @@ from .. import _core
 from . import carriers, signal_fields, training
 from .eht_signal import OneUser, parse_u_sig
 from .fields import fields_of, format_values
-from .formats import FrameFormat, NonHT, Unsupported
+from .formats import VHTMU, FrameFormat, NonHT, Unsupported
 from .he_trigger import Answer
 from .he_users import SeveralUsers
 from .interleaving import bit_order
 from .signal_fields import LSig, SignalError
 from .smoothing import smoother
+from .vht_users import SeveralVHTUsers
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
 
@@ -171,6 +172,8 @@ def _legacy(kind, l_sig, signal, bandwidth, trigger):
         # Both symbols of an HT-SIG are rotated (QBPSK), but only the second one of a VHT-SIG-A.
         if kind & _KINDS["second_turned"]:
             return _high_throughput(lambda: signal_fields.parse_ht_sig(signal), l_sig, bandwidth)
+        if signal_fields.is_for_several_users(signal):
+            return _several_vht_users(signal, l_sig, bandwidth)
         return _high_throughput(lambda: signal_fields.parse_vht_sig_a(signal, l_sig), l_sig,
                                 bandwidth)
     if kind & _KINDS["repeated"]:
@@ -196,6 +199,20 @@ def _high_throughput(parse, l_sig, bandwidth):
         return Announced(None, f"{found.name.upper()}-SIG and L-SIG disagree about the length",
                          length, _fields(found))
     return Announced(found, "", found.num_samples, {})
+
+
+def _several_vht_users(bits, l_sig, bandwidth):
+    """Return the fields of a VHT frame for several users, whose VHT-SIG-B is read later."""
+    found = _high_throughput(
+        lambda: VHTMU.of(signal_fields.parse_vht_sig_a_of_users(bits, l_sig)), l_sig,
+        bandwidth)
+    if found.format is None:
+        return found
+    several = SeveralVHTUsers(found.format.users)
+    f = several.common
+    told = {"format": f.name, "bandwidth_mhz": f.bandwidth_mhz, "short_gi": f.short_gi,
+            "group_id": f.group_id}
+    return Announced(None, "VHT frame for several users", found.num_samples, told, several)
 
 
 def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):

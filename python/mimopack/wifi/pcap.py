@@ -33,6 +33,7 @@ _FIELDS = {field.pdu or field.name: field for field in fields_of("pdu")}
 _TSFT, _FLAGS, _RATE, _CHANNEL, _SIGNAL, _NOISE = 0, 1, 2, 3, 5, 6
 _ANTENNA, _MCS, _AMPDU, _VHT, _HE, _HE_MU = 11, 19, 20, 21, 23, 24
 _ALIGNMENT = {_TSFT: 8, _CHANNEL: 2, _AMPDU: 4, _VHT: 2, _HE: 2, _HE_MU: 2}
+_VHT_FORMATS = ("vht", "vht-mu")
 _HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
 _HE_LTFS = {1: 1, 2: 2, 4: 3}
 _HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
@@ -70,8 +71,8 @@ def check_pdu(info):
             raise ValueError(f"ru_allocation: got {info['ru_allocation']!r}, must be up to 8 "
                              "numbers of 0 to 255")
     elif name is not None:
-        integer("mcs", info["mcs"], 0, 15 if name == "vht" else 127)
-        integer("stbc", info["stbc"], 0, 4 if name == "vht" else 3)
+        integer("mcs", info["mcs"], 0, 15 if name in _VHT_FORMATS else 127)
+        integer("stbc", info["stbc"], 0, 4 if name in _VHT_FORMATS else 3)
         choice("bandwidth_mhz", _nominal(info), (20, 40) if name == "ht" else tuple(_BANDWIDTHS))
     if info.get("bandwidth_mhz", 20) <= 0:
         raise ValueError(f"bandwidth_mhz: got {info['bandwidth_mhz']}, must be above 0")
@@ -97,7 +98,8 @@ def radiotap(info, dbm_full_scale=0.0):
             (which includes 6 GHz, as in Linux), and half or quarter rate in 10 or 5 MHz channels.
         Antenna signal and antenna noise: in dBm, of the antenna with the strongest signal.
         Antenna: number of the antenna, if there is only one.
-        MCS, VHT or HE: for HT, VHT or HE frames.
+        MCS, VHT or HE: for HT, VHT or HE frames. In VHT frames for several users, the MPDUs of
+            each user have records of their own, with the user's MCS at its place in the group.
         HE-MU: for HE MU frames, what their HE-SIG-B says for all users. The MPDUs of each user have
             records of their own, with the user's HE field. Field HE-MU-other-user is never
             written: Wireshark takes a header with it for malformed.
@@ -133,7 +135,7 @@ def radiotap(info, dbm_full_scale=0.0):
         main[_RATE] = bytes([math.ceil(2 * mcs * clock_rate)])
     elif name == "ht":
         main[_MCS] = _mcs(info)
-    elif name == "vht":
+    elif name in _VHT_FORMATS:
         main[_VHT] = _vht(info)
     elif name in HE.NAMES:
         main[_HE] = _he(info)
@@ -192,9 +194,11 @@ def _vht(info):
         known |= bit * (name in info)
     flags = (bool(info["stbc"]) | info["short_gi"] << 2 | info.get("extra_symbol", False) << 4
              | info.get("beamformed", False) << 5)
-    return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[_nominal(info)],
-                       info["mcs"] << 4 | info["num_streams"], 0, 0, 0, info["coding"] == "ldpc",
-                       info.get("group_id", 0), info.get("partial_aid", 0))
+    place, users = info.get("user_position", 0), [0] * 4
+    users[place] = info["mcs"] << 4 | info["num_streams"]
+    return struct.pack("<HBB4BBBH", known, flags, _BANDWIDTHS[_nominal(info)], *users,
+                       (info["coding"] == "ldpc") << place, info.get("group_id", 0),
+                       info.get("partial_aid", 0))
 
 
 def _he(info):

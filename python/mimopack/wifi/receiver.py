@@ -18,6 +18,7 @@ from .he_users import SeveralUsers, users_of
 from .iterations import FEEDBACK_SCALE
 from .stage_timer import StageTimer
 from .synchroniser import Synchroniser
+from .vht_users import SeveralVHTUsers, vht_users_of
 from .workers import WorkerPool
 
 DEFAULT_DETECTOR = "nway"
@@ -307,7 +308,8 @@ class Receiver:
         self._timer.end("synchronisation")
         job = _Job(list(found), [], [], {})
         for index, one in enumerate(found):
-            if isinstance(one.several, SeveralUsers) and not one.truncated:
+            if (isinstance(one.several, SeveralUsers | SeveralVHTUsers)
+                    and not one.truncated):
                 self._divide(job, index, one)
         job.reports.extend([None] * len(job.found))
         able = []
@@ -325,7 +327,10 @@ class Receiver:
     def _divide(self, job, index, one):
         """Add the parts of a frame of several users to a job, as frames of their own."""
         try:
-            users, reason = users_of(one, self._sync.scale)
+            if isinstance(one.several, SeveralVHTUsers):
+                users, reason = vht_users_of(one, self._decoder)
+            else:
+                users, reason = users_of(one, self._sync.scale)
         except Exception as error:
             self._decoder.failure(one, error)    # logs it
             users, reason = [], f"{FAILED}{type(error).__name__}"

@@ -17,17 +17,20 @@ from ..coding import ConvolutionalCode
 from .bits import bits_of as _bits
 from .bits import crc8
 from .bits import number_of as _number
-from .formats import HE, HT, VHT, JointHE, Unsupported
+from .formats import HE, HT, VHT, VHTMU, JointHE, Unsupported
 from .formats.base import TAIL
 from .formats.he import DCM_MCS, TRAINING
 from .formats.non_ht import MAX_LENGTH, RATES
+from .formats.vht_mu import MOST_USERS, VHTUser
 from .he_tables import RU
 from .interleaving import bit_order
 
-# VHT-SIG-B by bandwidth: length bits, reserved bits (ones), copies, and the contents of an NDP.
+# VHT-SIG-B of one user by bandwidth: length bits, reserved bits (ones), copies, and the contents of
+# an NDP. Of several users, it has four bits of the MCS behind the length, and no reserved bits.
 _SIG_B = {20: (17, 3, 1, "00000111010001000010"),
           40: (19, 2, 2, "101001011010001000011"),
           80: (21, 2, 4, "01010011001011111110010")}
+_SIG_B_MCS = 4
 _RATE_OF = {bits: rate for rate, (bits, _, _) in RATES.items()}
 
 
@@ -111,14 +114,78 @@ def parse_ht_sig(bits, greenfield=False):
 
 
 def vht_sig_a(frame_format):
-    """Return the VHT-SIG-A of a :class:`VHT` frame for one user: uint8 (48,) (Table 21-12)."""
+    """Return the VHT-SIG-A of a :class:`VHT` or :class:`VHTMU` frame: uint8 (48,) (Table 21-12)."""
     f = frame_format
+    if isinstance(f, VHTMU):
+        return _vht_sig_a_of_users(f)
     head = np.concatenate([
         _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, bool(f.stbc)], _bits(f.group_id, 6),
         _bits(f.num_space_time_streams - 1, 3), _bits(f.partial_aid, 9), [0, 1],
         [f.short_gi, f.short_gi and f.num_symbols % 10 == 9, f.coding == "ldpc", f.extra_symbol],
         _bits(f.mcs, 4), [f.beamformed, 1]]).astype(np.uint8)
     return np.concatenate([head, crc8(head), np.zeros(TAIL, np.uint8)])
+
+
+def _vht_sig_a_of_users(f):
+    streams, ldpc = [0] * MOST_USERS, [1] * MOST_USERS    # no user: 1 is reserved
+    for user in f.users:
+        streams[user.user_position] = user.num_streams
+        ldpc[user.user_position] = user.coding == "ldpc"
+    head = np.concatenate([
+        _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, 0], _bits(f.group_id, 6),
+        *[_bits(count, 3) for count in streams], [0, 1],
+        [f.short_gi, f.short_gi and f.num_symbols % 10 == 9, ldpc[0], f.extra_symbol], ldpc[1:],
+        [1, 1, 1]]).astype(np.uint8)
+    return np.concatenate([head, crc8(head), np.zeros(TAIL, np.uint8)])
+
+
+def is_for_several_users(bits):
+    """Return whether a VHT-SIG-A, whose CRC may be wrong, names a group of users."""
+    return _number(bits[4:10]) not in (0, 63)
+
+
+def parse_vht_sig_a_of_users(bits, l_sig):
+    """Return the parts of the users announced by a VHT-SIG-A and by the L-SIG.
+
+    Args:
+        bits: uint8 (48,), a VHT-SIG-A that :func:`is_for_several_users`.
+        l_sig: :class:`LSig`.
+
+    Returns:
+        tuple of ``formats.vht_mu.VHTUser``, with MCS 0: the VHT-SIG-B has the MCS.
+
+    Raises:
+        SignalError: the CRC is wrong, or the fields disagree about the length.
+        Unsupported: the frame is not received.
+    """
+    _check("VHT-SIG-A CRC", bits, 34)
+    told = {"bandwidth_mhz": (20, 40, 80, 160)[_number(bits[:2])], "short_gi": bool(bits[24]),
+            "group_id": _number(bits[4:10])}
+    with _announcing("vht-mu", told):
+        if told["bandwidth_mhz"] == 160:
+            raise Unsupported("160 MHz")
+        streams = [_number(bits[10 + 3 * i:13 + 3 * i]) for i in range(MOST_USERS)]
+        if max(streams) > 4:
+            raise Unsupported(f"a user with {max(streams)} space-time streams (reserved)")
+        if not any(streams):
+            raise Unsupported("several users, none of which has streams")
+        users = tuple(VHTUser(
+            0, 0, count, coding="ldpc" if bits[26 if i == 0 else 27 + i] else "bcc",
+            extra_symbol=bool(bits[27]), beamformed=True, first_stream=sum(streams[:i]),
+            all_streams=sum(streams), user_position=i, **told)
+            for i, count in enumerate(streams) if count)
+    symbols = _vht_symbols(users[0], bits, l_sig)
+    return tuple(replace(user, num_symbols=symbols) for user in users)
+
+
+def _vht_symbols(f, bits, l_sig):
+    """Return the number of symbols of a VHT frame, from its VHT-SIG-A and L-SIG."""
+    symbols = max(0, (400 + l_sig.duration - f.data_start) // f.symbol)
+    if f.short_gi and bits[25]:
+        symbols -= 1
+    if symbols < 0 or symbols % f.symbols_per_code_block:
+        raise SignalError("VHT-SIG-A and L-SIG disagree about the length")
+    return symbols
 
 
 def parse_vht_sig_a(bits, l_sig):
@@ -128,13 +195,10 @@ def parse_vht_sig_a(bits, l_sig):
 
     Raises:
         SignalError: the CRC is wrong, or the fields disagree about the length.
-        Unsupported: the frame is for several users or 160 MHz wide, or :class:`VHT` refuses it.
+        Unsupported: the frame is 160 MHz wide, or :class:`VHT` refuses it.
     """
     _check("VHT-SIG-A CRC", bits, 34)
     group, bandwidth = _number(bits[4:10]), (20, 40, 80, 160)[_number(bits[:2])]
-    if group not in (0, 63):    # a multi-user frame has other fields
-        with _announcing("vht", {"bandwidth_mhz": bandwidth, "short_gi": bool(bits[24])}):
-            raise Unsupported(f"several users (group {group})")
     space_time = _number(bits[10:13]) + 1
     stbc = space_time // 2 if bits[3] else 0
     announced = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
@@ -149,11 +213,7 @@ def parse_vht_sig_a(bits, l_sig):
         fields = {**announced, "group_id": group, "partial_aid": _number(bits[13:22]),
                   "beamformed": bool(bits[32])}
         probe = VHT(num_symbols=0, **fields)
-    symbols = max(0, (400 + l_sig.duration - probe.data_start) // probe.symbol)
-    if probe.short_gi and bits[25]:
-        symbols -= 1
-    if symbols < 0 or symbols % probe.symbols_per_code_block:
-        raise SignalError("VHT-SIG-A and L-SIG disagree about the length")
+    symbols = _vht_symbols(probe, bits, l_sig)
     return VHT(num_symbols=symbols, extra_symbol=bool(bits[27]), **fields)
 
 
@@ -240,8 +300,15 @@ def vht_sig_b(frame_format):
     length, reserved, _, ndp = _SIG_B[f.bandwidth_mhz]
     if not f.num_symbols:
         return np.array(list(ndp), np.uint8)
-    return np.concatenate([_bits(-(-(f.apep_length or f.length) // 4), length),
-                           np.ones(reserved, np.uint8)])
+    last = np.ones(reserved, np.uint8)
+    if isinstance(f, VHTUser):
+        length, last = length + reserved - _SIG_B_MCS, _bits(f.mcs, _SIG_B_MCS)
+    return np.concatenate([_bits(-(-(f.apep_length or f.length) // 4), length), last])
+
+
+def parse_vht_sig_b_of_user(bits):
+    """Return {"mcs", "apep_length"} of a VHT-SIG-B without its tail, of one of several users."""
+    return {"mcs": _number(bits[-_SIG_B_MCS:]), "apep_length": 4 * _number(bits[:-_SIG_B_MCS])}
 
 
 def num_sig_b_bits(bandwidth_mhz):

@@ -7,7 +7,7 @@ import numpy as np
 from ..checks import integer, rate_choice
 from . import carriers, eht_signal, he_signal_b, he_tables, mac, signal_fields, training
 from .data_field import DataFields
-from .formats import EHT, HE, HEMU, VHT, NonHT
+from .formats import EHT, HE, HEMU, VHT, VHTMU, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 8
@@ -260,13 +260,14 @@ class Transmitter:
         """Return HT-LTFs or VHT-LTFs first..last-1."""
         bandwidth, streams = f.bandwidth_mhz, f.num_space_time_streams
         plan = carriers.high_throughput(bandwidth)
-        mapping = training.LTF_MAPPING[:streams, first:last].T
+        signs = he_tables.ltf_mapping(f.num_ltf) if isinstance(f, VHT) else training.LTF_MAPPING
+        mapping = signs[:streams, first:last].T
         values = (training.long_training(bandwidth)[None, :, None]
                   * mapping[:, None, :]).astype(complex)
         if isinstance(f, VHT):    # matrix R: pilots are equal for all streams (21-46)
             values[:, plan.pilot_index] = (
                 training.long_training(bandwidth)[plan.pilot_index][None, :, None]
-                * training.LTF_MAPPING[0, first:last][:, None, None])
+                * signs[0, first:last][:, None, None])
         return self._symbols(self._from_streams(values, plan.used, f), plan.used, training.GUARD)
 
     def _stream_short_training(self, f, samples):
@@ -293,9 +294,12 @@ class Transmitter:
 
     def _signal_b(self, f):
         plan, streams = f.plan, f.num_space_time_streams
-        points = np.zeros((1, plan.used.size, streams))
-        data = 2.0 * signal_fields.encode_sig_b(f) - 1
-        points[0, plan.data_index] = data[:, None] * training.LTF_MAPPING[:streams, 0]
+        points = np.zeros((1, plan.used.size, streams), complex)
+        parts = zip(f.users, f.slices, strict=True) if isinstance(f, VHTMU) else [(f, slice(None))]
+        for user, own in parts:
+            data = 2.0 * signal_fields.encode_sig_b(user) - 1
+            points[0, plan.data_index, own] = data[:, None]
+        points *= he_tables.ltf_mapping(f.num_ltf)[:streams, 0]
         points[0, plan.pilot_index] = training.vht_pilots(f.bandwidth_mhz, 3, 0, 1).T
         return self._symbols(self._from_streams(points, plan.used, f), plan.used, training.GUARD)
 
@@ -447,18 +451,21 @@ class Transmitter:
         return np.sqrt(4 / one.ltf) * self._he_symbols(f, values, one.guard, ltf=one.ltf)
 
     def _he_data(self, f, psdus, seeds):
-        values = []
-        for user, psdu, seed in zip(f.users, psdus, seeds, strict=True):
-            bits = self._fields.of(user).encode(psdu, seed)
-            values.append(known_points(user, bits[None], np.arange(bits.shape[1]))[0]
-                          .transpose(1, 2, 0))
+        values = list(map(self._points, f.users, psdus, seeds))
         return self._he_symbols(f, values, f.users[0].guard)
 
+    def _points(self, f, psdu, scrambler_seed):
+        """Return the points of a user's data symbols: (symbols, subcarriers, streams)."""
+        bits = self._fields.of(f).encode(psdu, scrambler_seed)
+        return known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)
+
     def _data(self, f, psdu, scrambler_seed):
-        field = self._fields.of(f)
         plan = f.plan
-        bits = field.encode(psdu, scrambler_seed)
-        values = known_points(f, bits[None], np.arange(bits.shape[1]))[0].transpose(1, 2, 0)
+        if isinstance(f, VHTMU):
+            seeds = np.broadcast_to(scrambler_seed, len(f.users)).tolist()
+            values = np.concatenate(list(map(self._points, f.users, psdu, seeds)), axis=2)
+        else:
+            values = self._points(f, psdu, scrambler_seed)
         if isinstance(f, NonHT):
             return self._symbols(self._per_antenna(values[..., 0], plan.used, f),
                                  plan.used, f.guard)

@@ -402,6 +402,19 @@ def test_an_error_in_the_middle_keeps_what_was_decoded(simulated, tmp_path, monk
     assert len(json.loads((tmp_path / "f.json").read_text())) == 5
 
 
+def test_users_of_a_vht_frame_have_lines_of_their_own(tmp_path):
+    users = [{"mcs": 3}, {"mcs": 5, "user_position": 2}]
+    f, psdus = wifi.pack_users(lambda lengths: wifi.VHTMU.of_lengths(users, lengths, group_id=9),
+                               [[data_mpdu(60, i)] for i in range(2)])
+    sent = np.pad(0.1 * wifi.Transmitter(2).frame(f, psdus), ((0, 0), (500, 900)))
+    noise = 0.001 * np.random.default_rng(1).standard_normal(sent.shape)
+    path = recording.write(tmp_path / "vht", (sent + noise).astype(np.complex64), 20e6)
+    line, *of_users = [line for line in _wifi(path).output.splitlines() if "VHT MU" in line][:3]
+    assert "VHT MU 20 MHz, 2 users" in line and "FCS 2/2 ok" in line
+    for line, place, mcs in zip(of_users, (0, 2), (3, 5), strict=True):
+        assert re.search(f"user {place} of group 9 +VHT MU MCS {mcs}, 1 stream.*FCS ok", line), line
+
+
 def test_users_have_lines_and_channel_matrices_of_their_own(tmp_path):
     users = [{"sta_id": 17, "ru": (106, 1), "mcs": 3}, {"sta_id": 2000, "ru": (106, 2), "mcs": 5}]
     f, psdus = wifi.pack_users(

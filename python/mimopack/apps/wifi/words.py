@@ -121,8 +121,13 @@ def frame_line(frame, colours=True, condition=False):
 
 def _user_line(user, colours):
     outcome = _outcome(user, click.style if colours else _plain)
-    return (f"{'':15}station {user.format.sta_id:<9d} {format_words(user)} "
-            f"{user.format.length:>6} bytes  {outcome}")
+    f = user.format
+    if f.name == "vht-mu":
+        name = f"user {f.user_position} of group {f.group_id}"
+    else:
+        name = f"station {f.sta_id}"
+    return (f"{'':15}{name:<17} {format_words(user)} "
+            f"{f.length:>6} bytes  {outcome}")
 
 
 def _plain(text, fg):

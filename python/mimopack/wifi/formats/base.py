@@ -60,7 +60,7 @@ class FrameFormat:
     short training field. Multiply durations and positions by 2 at 40 MS/s, and by 4 at 80 MS/s.
 
     Attributes of every format:
-        name: "non-ht", "ht", "vht", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
+        name: "non-ht", "ht", "vht", "vht-mu", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
         bandwidth_mhz: bandwidth of the channel in MHz: 20, 40, 80 or 160; 20 also for the narrow
             channels of 802.11p.
         mcs: modulation and coding scheme; for a non-HT frame the rate in Mbit/s.
