@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import _core, detectors, recording, wifi
+from gnuradio.mimopack import _core, constellation, detectors, recording, wifi
 from gnuradio.mimopack.wifi import HE, HEMU, Receiver, mac, signal_fields
-from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.he_signal_b import allocation, ru_of
 from gnuradio.mimopack.wifi.he_tables import RU
 from gnuradio.mimopack.wifi.he_trigger import triggers_in
@@ -239,19 +238,35 @@ def test_signal_field_of_others(bits, problem):
 
 @pytest.mark.parametrize("mcs", [0, 1, 3, 4])
 @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
-def test_copies_of_dual_carrier_modulation(mcs, coding):
-    """LLRs of both copies add up, whatever the order of the copy's bits."""
-    f = HE.of_length(mcs, 60, dcm=True, coding=coding)
-    field = DataField(f)
-    shape = 1, f.num_symbols, field.order.size
-    coded = np.random.default_rng(mcs).integers(0, 2, shape, np.uint8)
-    sent = coded[..., field.source].reshape(1, f.num_symbols, f.num_points, -1)
+@pytest.mark.parametrize("streams", [1, 2])
+def test_copies_of_dual_carrier_modulation(mcs, coding, streams):
+    """Combined LLRs are the max-log LLRs of both received points together."""
+    f = HE.of_length(mcs, 60, streams, dcm=True, coding=coding)
+    layer = constellation.get(f.stream_constellations[0])
+    labels = np.arange(len(layer.points))
+    bits = labels[:, None] >> np.arange(layer.bits_per_symbol)[::-1] & 1
     place, sign = dual_carriers_of(f)
-    again = np.empty_like(sent)
-    again[..., place] = sent ^ (sign < 0)
-    llr = 2.0 * np.concatenate([sent, again], axis=2).transpose(0, 2, 1, 3) - 1
-    found = copies_combined(llr.astype(np.float32), f)
-    np.testing.assert_array_equal(found, 2 * (2.0 * sent.transpose(0, 2, 1, 3) - 1))
+    place, sign = place[:layer.bits_per_symbol], sign[:, :layer.bits_per_symbol]
+    again = np.empty((f.num_points, *bits.shape), int)
+    again[..., place] = bits ^ (sign[:, None] < 0)
+    again = again @ (1 << np.arange(layer.bits_per_symbol)[::-1])
+    rng = np.random.default_rng(mcs)
+    shape = f.num_points, f.num_symbols, streams, 2
+    received = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))[..., None]
+    weight = rng.uniform(0.1, 10, shape)[..., None]
+    sent = np.stack([np.broadcast_to(layer.points, again.shape), layer.points[again]], axis=1)
+    distance = weight * np.abs(received - sent[:, None, None])**2
+
+    def llrs(metric, bits):
+        return np.stack([metric[..., bit == 0].min(axis=-1) - metric[..., bit == 1].min(axis=-1)
+                         for bit in bits.T], axis=-1)
+
+    # The metrics of a copy, in the order of its own labels.
+    second = np.take_along_axis(distance[..., 1, :], np.argsort(again)[:, None, None], axis=-1)
+    copies = np.concatenate([llrs(distance[..., 0, :], bits), llrs(second, bits)])
+    found = copies_combined(copies.reshape(1, 2 * f.num_points, f.num_symbols, -1), f)
+    expected = llrs(distance.sum(axis=-2), bits).reshape(found.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
 USERS = {

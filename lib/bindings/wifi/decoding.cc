@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bindings/wifi/decoding.h"
+#include <cmath>
 #include <cstring>
 
 namespace mimopack {
@@ -321,20 +322,61 @@ void arrangement::unpair(const float* llr,
                 }
 }
 
-std::int64_t arrangement::add_copies(float* llr,
-                                     std::int64_t carriers,
-                                     std::int64_t symbols) const
+namespace {
+
+/* Log-likelihoods of the four levels of an axis of 16-QAM: outer and inner level of each
+ * sign, up to a constant. Max-log LLRs of its bits (sign, inner level) tell them: with
+ * levels x = +-1, +-3, an estimate z and a weight w, they are -w (z - x)^2. */
+struct axis_levels {
+    float value[2][2]; /* [positive][inner] */
+
+    explicit axis_levels(const float* llr)
+    {
+        /* 8 w, which LLRs of several streams together may make negative, and 2 w z */
+        const float gap =
+            std::max(0.0f, std::abs(llr[0]) + llr[1] + std::min(llr[1], 0.0f));
+        const float slope = std::copysign((gap - llr[1]) / 2, llr[0]);
+        for (int positive = 0; positive < 2; ++positive) {
+            const float one = positive ? slope : -slope;
+            value[positive][0] = 3 * one - gap;
+            value[positive][1] = one;
+        }
+    }
+};
+
+/* Max-log LLRs of the bits of an axis that is sent twice, the second time with its bits
+ * exchanged */
+void joint_axis(const float* first, const float* second, float* to)
+{
+    const axis_levels one(first), two(second);
+    float sum[2][2];
+    for (int a = 0; a < 2; ++a)
+        for (int b = 0; b < 2; ++b)
+            sum[a][b] = one.value[a][b] + two.value[b][a];
+    to[0] = std::max(sum[1][0], sum[1][1]) - std::max(sum[0][0], sum[0][1]);
+    to[1] = std::max(sum[0][1], sum[1][1]) - std::max(sum[0][0], sum[1][0]);
+}
+
+} // namespace
+
+std::int64_t arrangement::combine_copies(const float* llr,
+                                         std::int64_t carriers,
+                                         std::int64_t symbols,
+                                         float* to) const
 {
     const std::int64_t all = place.size(), size = carriers / segments / 2;
-    float* to = llr;
     for (std::int64_t s = 0, point = 0; s < segments; ++s)
         for (std::int64_t k = 0; k < size; ++k, ++point) {
             const float* one = llr + (2 * s * size + k) * symbols * all;
             const float* two = one + size * symbols * all;
             const float* signs = sign.data() + point * all;
-            for (std::int64_t t = 0; t < symbols; ++t, one += all, two += all)
-                for (std::int64_t b = 0; b < all; ++b)
-                    *to++ = one[b] + signs[b] * two[place.data()[b]];
+            for (std::int64_t t = 0; t < symbols; ++t, one += all, two += all, to += all)
+                if (bits == 4)
+                    for (std::int64_t b = 0; b < all; b += 2)
+                        joint_axis(one + b, two + b, to + b);
+                else
+                    for (std::int64_t b = 0; b < all; ++b)
+                        to[b] = one[b] + signs[b] * two[place.data()[b]];
         }
     return carriers / 2;
 }
@@ -434,7 +476,17 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("stbc"),
              py::arg("segments"),
              py::arg("place"),
-             py::arg("sign"));
+             py::arg("sign"))
+        .def("combine_copies", [](const arrangement& self, const float_array& llr) {
+            const py::ssize_t n = llr.shape(0), carriers = llr.shape(1);
+            float_array out({ n, carriers / 2, llr.shape(2), llr.shape(3) });
+            for (py::ssize_t i = 0; i < n; ++i)
+                self.combine_copies(llr.data() + i * (llr.size() / n),
+                                    carriers,
+                                    llr.shape(2),
+                                    out.mutable_data() + i * (out.size() / n));
+            return out;
+        });
     m.def(
         "descramble",
         [](const byte_array& bits, /* (frames, at most size) */

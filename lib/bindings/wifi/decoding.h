@@ -140,9 +140,12 @@ struct arrangement {
                 std::int64_t carriers,
                 std::int64_t pairs,
                 float* to) const;
-    /* Add the LLRs of copies (carriers x symbols x bits). Return the number of points. */
-    std::int64_t
-    add_copies(float* llr, std::int64_t carriers, std::int64_t symbols) const;
+    /* Combine the LLRs of copies (carriers x symbols x bits): add them; of 16-QAM, find
+     * the joint max-log LLRs. `to` may be `llr`. Return the number of points. */
+    std::int64_t combine_copies(const float* llr,
+                                std::int64_t carriers,
+                                std::int64_t symbols,
+                                float* to) const;
 };
 
 /* A payload's bits and bytes */

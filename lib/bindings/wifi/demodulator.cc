@@ -606,7 +606,9 @@ private:
         for (std::size_t j = i; j < end; ++j) {
             float* own = llr.data() + (j - i) * of_frame;
             const std::int64_t points =
-                arranged.sign.size() ? arranged.add_copies(own, data, symbols) : data;
+                arranged.sign.size()
+                    ? arranged.combine_copies(own, data, symbols, own)
+                    : data;
             use(d_frames[j],
                 frame_llrs{ own, points, symbols, bits, d_frames[j].last });
         }

@@ -16,8 +16,8 @@ from ..coding.ldpc.standards import wifi as wifi_code
 from . import mac
 from .formats import Joint
 from .formats.base import SERVICE, TAIL
-from .interleaving import bit_order, dual_carriers_of, order_of
-from .points import copies_combined, known_points, to_symbols, with_padding
+from .interleaving import bit_order, order_of
+from .points import arrangement_of, copies_combined, known_points, to_symbols, with_padding
 from .signal_fields import crc8, sig_b_length, vht_sig_b
 
 # Maximum number of iterations of the LDPC decoder.
@@ -383,17 +383,8 @@ def demodulate_and_decode(frame_format, detector):
     f, core = frame_format, getattr(detector, "core", None)
     if core is None or not f.num_symbols or f.plan.copies > 1 or isinstance(f, Joint):
         return {}
-    return {"detector": core, "arranged": _arrangement(f),
+    return {"detector": core, "arranged": arrangement_of(f),
             "decoder": viterbi_decoder(f) if f.coding == "bcc" else _ldpc_decoder(f)}
-
-
-def _arrangement(f):
-    """Return how vectors and LLRs of a format are arranged, ``_core.wifi.Arrangement``."""
-    place, sign = dual_carriers_of(f) if f.dcm else (
-        np.empty(0, int), np.empty((0, 0), np.float32))
-    return _core.wifi.Arrangement(
-        streams=f.num_streams, bits=f.bits_per_carrier, stbc=f.stbc, segments=f.segments,
-        place=place, sign=np.ascontiguousarray(sign))
 
 
 def _ldpc_decoder(f):

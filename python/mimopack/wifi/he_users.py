@@ -11,6 +11,7 @@ from itertools import islice
 
 import numpy as np
 
+from .. import _core
 from .. import constellation as constellations
 from ..coding import ConvolutionalCode
 from ..coding.convolutional import PUNCTURING
@@ -323,6 +324,9 @@ def _demapped(points, strength, mcs, dcm):
     if dcm:
         size = CARRIERS // 2
         place, sign = dual_carriers(size, m)
-        llr = llr[:, :size] + llr[:, size:][..., place] * sign
+        arrangement = _core.wifi.Arrangement(
+            streams=1, bits=m, stbc=0, segments=1, place=place, sign=sign)
+        llr = arrangement.combine_copies(llr.swapaxes(0, 1)[None].astype(np.float32))
+        llr = llr[0].swapaxes(0, 1)
     order = bit_order(llr.shape[1], 1, m)
     return np.take(llr.reshape(len(llr), -1), order, axis=1).ravel().astype(np.float32)

@@ -73,10 +73,22 @@ def sent_again(sent, place, sign):
     return again
 
 
-def copies_combined(llr, frame_format):
-    """Add the LLRs of both copies of each point of dual carrier modulation.
+def arrangement_of(frame_format):
+    """Return how vectors and LLRs of a format are arranged, ``_core.wifi.Arrangement``."""
+    f = frame_format
+    place, sign = dual_carriers_of(f) if f.dcm else (
+        np.empty(0, int), np.empty((0, 0), np.float32))
+    return _core.wifi.Arrangement(
+        streams=f.num_streams, bits=f.bits_per_carrier, stbc=f.stbc, segments=f.segments,
+        place=place, sign=np.ascontiguousarray(sign))
 
-    Of 16-QAM, the bits of an axis count as independent, which loses a little.
+
+def copies_combined(llr, frame_format):
+    """Combine the LLRs of both copies of each point of dual carrier modulation.
+
+    LLRs of BPSK and QPSK add up. The copy of a 16-QAM point has the bits of each axis exchanged, so
+    its LLRs are those of both copies together. They are exact if the LLRs of each copy are max-log
+    LLRs of one stream, or of a linear detector; otherwise they are an approximation.
 
     Args:
         llr: (n, num_data, T, N_SS * m), LLRs of a detector.
@@ -88,11 +100,7 @@ def copies_combined(llr, frame_format):
     f = frame_format
     if not f.dcm:
         return llr
-    n, num_data, symbols, bits = llr.shape
-    place, sign = dual_carriers_of(f)
-    halves = llr.reshape(n, f.segments, 2, num_data // f.segments // 2, symbols, bits)
-    one, two = (halves[:, :, i].reshape(n, num_data // 2, symbols, bits) for i in range(2))
-    return one + two[..., place] * sign[:, None]
+    return arrangement_of(f).combine_copies(np.ascontiguousarray(llr, np.float32))
 
 
 def space_time_blocks(y, channel, num_streams, stbc):
