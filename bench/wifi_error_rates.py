@@ -5,6 +5,7 @@
 
     bench/wifi_error_rates.py sensitivity [--frames 400] [--processes 2] [--output FILE.json]
     bench/wifi_error_rates.py he          [...]
+    bench/wifi_error_rates.py mu-mimo     [...]
     bench/wifi_error_rates.py detectors   [...]
 
 Processes share the cores. Set OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 to keep each process to one.
@@ -28,6 +29,9 @@ The samples of the last two have an offset of 40 kHz.
 
     mmse     the whole receiver with MMSE in place of N-way, for several streams
 
+"mu-mimo" compares MMSE and N-way in the whole receiver for two users of two streams each, who share
+a resource unit of 242 tones, with four antennas. A packet then holds the bytes of both users.
+
 "detectors" compares detectors in the whole receiver. Antennas are uncorrelated, or have a
 correlation of 0.7 between neighbours on both sides.
 
@@ -36,6 +40,7 @@ at a loss of one packet in ten is interpolated on a logarithmic scale.
 """
 
 import argparse
+from itertools import islice
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -45,6 +50,7 @@ from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.text import json_rows
 from gnuradio.mimopack.wifi import (
     HE,
+    HEMU,
     HT,
     VHT,
     NonHT,
@@ -123,8 +129,10 @@ class Link:
         power = 1 / self.antennas if self.kind == "awgn" else 1.0
         noise_var = power * 10 ** (-snr_db / 10)
         for _ in range(count):
-            psdu = self._psdu(rng)
-            sent = np.pad(self._transmitter.frame(self.format, psdu, int(rng.integers(1, 128))),
+            f = self.format
+            psdus = [_psdu(user, rng) for user in (f.users if isinstance(f, HEMU) else (f,))]
+            sent = np.pad(self._transmitter.frame(f, psdus if isinstance(f, HEMU) else psdus[0],
+                                                  int(rng.integers(1, 128))),
                           ((0, 0), (PAD, PAD)))
             start, fft = PAD, 64 * self.scale * self.format.density
             if self.kind == "awgn":
@@ -137,15 +145,15 @@ class Link:
                 response, start = tdl.frequency_response(fft), PAD + tdl.latency
             noise = rng.standard_normal((2, *received.shape)) * np.sqrt(noise_var / 2)
             received += noise[0] + 1j * noise[1]
-            yield psdu, received.astype(np.complex64), start, response, noise_var
+            yield b"".join(psdus), received.astype(np.complex64), start, response, noise_var
 
-    def _psdu(self, rng):
-        f = self.format
-        if f.aggregated:
-            body = rng.bytes(PAYLOAD - 8)
-            return mac.aggregate([body + mac.fcs(body)], f.length)
-        body = rng.bytes(f.length - mac.FCS)
-        return body + mac.fcs(body)
+
+def _psdu(f, rng):
+    if f.aggregated:
+        body = rng.bytes(PAYLOAD - 8)
+        return mac.aggregate([body + mac.fcs(body)], f.length)
+    body = rng.bytes(f.length - mac.FCS)
+    return body + mac.fcs(body)
 
 
 class Known:
@@ -217,14 +225,14 @@ def whole(frames, link, **options):
     turn = np.exp(2j * np.pi * CFO / link.rate * np.arange(stream.shape[1]))
     receiver = Receiver(link.antennas, link.rate, backend="cpu", **options)
     reports = receiver.process((stream * turn).astype(np.complex64)) + receiver.finish()
-    return [frame.psdu for frame in reports]
+    return [b"".join(user.psdu for user in frame.parts) for frame in reports]
 
 
 def lost(link, receivers, snr_db, count):
     """Return the number of packets that each receiver loses, as a dictionary."""
     missed = dict.fromkeys(receivers, 0)
     frames = link.frames(snr_db, count)
-    while batch := [frame for frame, _ in zip(frames, range(BATCH), strict=False)]:
+    while batch := list(islice(frames, BATCH)):
         for name, receive in receivers.items():
             psdus = receive(batch)
             missed[name] += sum(psdu not in psdus for psdu, *_ in batch)
@@ -275,6 +283,18 @@ class _FormatOf:
         return (FORMATS | HE_FORMATS)[self.name][0](length)
 
 
+class _MuMimoOf:
+    """A function from length to the format of two users with two streams each, for "mu-mimo"."""
+
+    def __init__(self, mcs):
+        self.mcs = mcs
+
+    def __call__(self, length):
+        users = [{"sta_id": i + 1, "ru": (242, 1), "mcs": mcs, "num_streams": 2, "coding": "ldpc"}
+                 for i, mcs in enumerate(self.mcs)]
+        return HEMU.of_lengths(users, [length] * 2, ltf=4, gi_us=3.2)
+
+
 class _HtOf:
     """A function from PSDU length to HT format, for "detectors"."""
 
@@ -297,6 +317,17 @@ def he_tasks(count):
             for name, (_, streams, *starts) in HE_FORMATS.items() for kind in ("awgn", "tdl")]
 
 
+def mu_mimo_receivers(link):
+    return {name: (lambda frames, name=name: whole(frames, link, detector=name))
+            for name in ("mmse", "nway")}
+
+
+def mu_mimo_tasks(count):
+    return [({"format": "HE MU", "mcs": f"{mcs[0]} and {mcs[1]}"}, first, count,
+             Link(_MuMimoOf(mcs), 4, "tdl"), mu_mimo_receivers)
+            for mcs, first in (((3, 3), 12), ((7, 7), 20), ((4, 8), 25))]
+
+
 def detector_tasks(count):
     tasks = []
     for antennas, mcs, first in ((2, 11, 8), (3, 19, 9), (4, 27, 10), (2, 13, 14), (4, 29, 16)):
@@ -310,7 +341,8 @@ def detector_tasks(count):
     return tasks
 
 
-TASKS = {"sensitivity": sensitivity_tasks, "he": he_tasks, "detectors": detector_tasks}
+TASKS = {"sensitivity": sensitivity_tasks, "he": he_tasks, "mu-mimo": mu_mimo_tasks,
+         "detectors": detector_tasks}
 
 
 def needed_db(rows):
