@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.text import json_rows
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, mac
+from gnuradio.mimopack.wifi import HE, HT, VHT, NonHT, Receiver, Transmitter, mac
 
 GAP = 16e-6
 CFO = 40e3
@@ -52,6 +52,9 @@ CASES = {
     "HT MCS 27, 500 bytes": Case(lambda n: HT(27, n), 4, 500),
     "HT MCS 31": Case(lambda n: HT(31, n), 4, 4000),
     "VHT MCS 9, 80 MHz": Case(lambda n: VHT.of_length(9, n, 1, 80), 1, 4000, 80e6),
+    "HE MCS 9, BCC": Case(lambda n: HE.of_length(9, n), 1, 4000),
+    "HE MCS 11, LDPC": Case(lambda n: HE.of_length(11, n, coding="ldpc"), 1, 4000),
+    "HE MCS 9, 2 streams, LDPC": Case(lambda n: HE.of_length(9, n, 2, coding="ldpc"), 2, 4000),
 }
 
 

@@ -60,23 +60,48 @@ MP_FN void axis_llrs(const F* metric, F* llr)
     }
 }
 
-/* Compute the max-log LLRs of a symbol of square QAM from its estimate and its prior, or
- * null: 2*WIDTH lanes each. precision: 1 / noise */
+/* Compute the max-log LLRs of a symbol of square QAM from its estimate: 2*WIDTH lanes.
+ * precision: 1 / noise
+ *
+ * Fold the axis at its middle g times: bit g then tells on which side of 0 a level lies.
+ * The nearest level with this bit's other value is the first one beyond 0, and the
+ * nearest with the same value is the nearest of all. */
 template <int WIDTH, class F>
-MP_FN void
-demap_axes(const F* x, F precision, float scale, F* llr, const F* prior = nullptr)
+MP_FN void demap_axes(const F* x, F precision, float scale, F* llr)
+{
+    MP_UNROLL
+    for (int axis = 0; axis < 2; ++axis) {
+        F folded[WIDTH];
+        folded[0] = x[axis];
+        MP_UNROLL
+        for (int g = 1; g < WIDTH; ++g)
+            folded[g] = F(scale * (1 << (WIDTH - g))) - abs(folded[g - 1]);
+        const F nearest = abs(folded[WIDTH - 1]) - F(scale);
+        MP_UNROLL
+        for (int g = 0; g < WIDTH; ++g) {
+            const F other = abs(folded[g]) + F(scale);
+            const F size = (other - nearest) * (other + nearest) * precision;
+            const auto sign = folded[g].as_word() & 0x80000000u;
+            llr[axis * WIDTH + g] = (size.as_word() ^ sign).as_float();
+        }
+    }
+}
+
+/* The same with a prior of 2*WIDTH lanes, or null. */
+template <int WIDTH, class F>
+MP_FN void demap_axes(const F* x, F precision, float scale, F* llr, const F* prior)
 {
     constexpr int side = 1 << WIDTH;
+    if (!prior)
+        return demap_axes<WIDTH>(x, precision, scale, llr);
     MP_UNROLL
     for (int axis = 0; axis < 2; ++axis) {
         F metric[side];
-        if (prior)
-            axis_penalties<WIDTH>(prior + axis * WIDTH, metric);
+        axis_penalties<WIDTH>(prior + axis * WIDTH, metric);
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
             const F e = x[axis] - F(scale * (2 * k - (side - 1)));
-            const F weighted = e * precision;
-            metric[k] = prior ? fma(weighted, e, metric[k]) : weighted * e;
+            metric[k] = fma(e * precision, e, metric[k]);
         }
         axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
     }

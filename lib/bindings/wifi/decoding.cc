@@ -187,39 +187,45 @@ void ldpc_frame_decoder::recover(const frame_llrs& from,
 {
     const std::int64_t coded = d_source.size(), info = d_codes.at(c.length).num_info;
     const std::int64_t whole = from.symbols - d_block;
-    std::vector<std::int64_t> places(coded);
+    const std::int64_t num_sent =
+        c.count * c.length - c.shortened - c.punctured + c.repeated;
+    std::vector<std::int32_t> places(coded);
     for (std::int64_t j = 0; j < coded; ++j) {
         const std::int64_t place = d_source.data()[j];
-        places[j] = place / from.bits * from.symbols * from.bits + place % from.bits;
+        places[j] = static_cast<std::int32_t>(place / from.bits * from.symbols * from.bits +
+                                              place % from.bits);
     }
-    std::int64_t symbol = 0, bit = 0, left = whole > 0 ? d_sent : from.last;
-    const auto next = [&] {
-        while (!left && symbol + 1 < from.symbols) {
-            ++symbol;
-            bit = 0;
-            left = symbol < whole ? d_sent : from.last;
+    scratch<float> in_order(num_sent);
+    float* const sent = in_order.data();
+    std::int64_t given = 0;
+    for (std::int64_t t = 0; t < from.symbols; ++t) {
+        const float* const symbol = from.llr + t * from.bits;
+        const std::int64_t count =
+            std::min(t < whole ? d_sent : from.last, num_sent - given);
+        for (std::int64_t j = 0; j < count; ++j) {
+            const float x = symbol[places[j]];
+            sent[given + j] = std::isfinite(x) ? x : 0.0f;
         }
-        if (!left)
-            return 0.0f;
-        --left;
-        const float x = from.llr[places[bit++] + symbol * from.bits];
-        return std::isfinite(x) ? x : 0.0f;
-    };
+        given += count;
+    }
+    std::fill(sent + given, sent + num_sent, 0.0f);
+    const float* next = sent;
     each_codeword(c, [&](std::int64_t at, auto shortened, auto punctured, auto repeated) {
-        float* word = words + at;
-        std::fill_n(word, c.length, 0.0f);
-        const std::int64_t given = info - shortened,
+        float* const word = words + at;
+        const std::int64_t payload = info - shortened,
                            once = c.length - shortened - punctured;
-        const auto place = [&](std::int64_t i) { return i < given ? i : i + shortened; };
-        bool any = false;
-        for (std::int64_t i = 0; i < once + repeated; ++i) {
-            float& to = word[place(i % once)];
-            to += next();
-            any = any || to != 0;
-        }
+        const float* const end = next + once + repeated;
         /* A codeword whose LLRs are all 0 is an erasure. */
-        if (any)
-            std::fill_n(word + given, shortened, certain);
+        const bool any = std::any_of(next, end, [](float x) { return x != 0; });
+        std::copy_n(next, payload, word);
+        std::fill_n(word + payload, shortened, any ? certain : 0.0f);
+        std::copy_n(next + payload, once - payload, word + info);
+        std::fill_n(word + c.length - punctured, punctured, 0.0f);
+        for (std::int64_t i = 0; i < repeated; ++i) {
+            const std::int64_t bit = i % once;
+            word[bit < payload ? bit : bit + shortened] += next[once + i];
+        }
+        next = end;
     });
 }
 
@@ -258,8 +264,10 @@ void ldpc_frame_decoder::decide(const frame_codewords& c,
 {
     const std::int64_t info = d_codes.at(c.length).num_info;
     each_codeword(c, [&](std::int64_t at, auto shortened, auto, auto) {
+        const float* const word = words + at;
         for (std::int64_t i = 0; i < info - shortened; ++i)
-            *bits++ = words[at + i] > 0;
+            bits[i] = word[i] > 0;
+        bits += info - shortened;
     });
 }
 
