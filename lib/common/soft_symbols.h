@@ -87,21 +87,21 @@ MP_FN void demap_axes(const F* x, F precision, float scale, F* llr)
     }
 }
 
-/* The same with a prior of 2*WIDTH lanes, or null. */
+/* The same with a prior of 2*WIDTH lanes, or null, which gives what a prior of 0 gives. */
 template <int WIDTH, class F>
 MP_FN void demap_axes(const F* x, F precision, float scale, F* llr, const F* prior)
 {
     constexpr int side = 1 << WIDTH;
-    if (!prior)
-        return demap_axes<WIDTH>(x, precision, scale, llr);
     MP_UNROLL
     for (int axis = 0; axis < 2; ++axis) {
         F metric[side];
-        axis_penalties<WIDTH>(prior + axis * WIDTH, metric);
+        if (prior)
+            axis_penalties<WIDTH>(prior + axis * WIDTH, metric);
         MP_UNROLL
         for (int k = 0; k < side; ++k) {
             const F e = x[axis] - F(scale * (2 * k - (side - 1)));
-            metric[k] = fma(e * precision, e, metric[k]);
+            const F weighted = e * precision;
+            metric[k] = prior ? fma(weighted, e, metric[k]) : weighted * e;
         }
         axis_llrs<WIDTH>(metric, llr + axis * WIDTH);
     }
