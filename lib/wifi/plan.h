@@ -46,7 +46,7 @@ struct wifi_metric {
  * search needs this number of samples at a sample rate of `scale` times 20 MS/s. Channels
  * have 52 subcarriers in each 20 MHz. */
 constexpr int wifi_legacy = 52;
-constexpr int wifi_max_parts = 4;
+constexpr int wifi_max_parts = 8;
 constexpr std::int64_t wifi_preamble_samples(int scale) { return 334 * scale; }
 
 /* How a long training field behind a short one is looked for */

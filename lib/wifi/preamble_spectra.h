@@ -242,27 +242,27 @@ private:
         }
     }
 
-    /* Return the parts that hold a frame: all, the better pair, the best one, or none. */
+    /* Return the parts that hold a frame: all, the best half, the best quarter and so on
+     * down to one part, or none. */
     std::int64_t chosen(std::int64_t good, const double* agreement) const
     {
-        const int parts = d_a.parts;
-        if (good == (1 << parts) - 1)
-            return good;
-        std::int64_t best = 0;
-        double most = -infinity;
-        for (int s = 0; parts > 2 && s < parts; s += 2)
-            if ((good >> s & 3) == 3 && agreement[s] + agreement[s + 1] > most) {
-                most = agreement[s] + agreement[s + 1];
-                best = std::int64_t{ 3 } << s;
+        for (int count = d_a.parts; count > 0; count /= 2) {
+            const std::int64_t block = (std::int64_t{ 1 } << count) - 1;
+            std::int64_t best = 0;
+            double most = -infinity;
+            for (int s = 0; s < d_a.parts; s += count) {
+                double sum = 0;
+                for (int i = s; i < s + count; ++i)
+                    sum += agreement[i];
+                if ((good >> s & block) == block && sum > most) {
+                    most = sum;
+                    best = block << s;
+                }
             }
-        if (best)
-            return best;
-        for (int s = 0; s < parts; ++s)
-            if (good >> s & 1 && agreement[s] > most) {
-                most = agreement[s];
-                best = std::int64_t{ 1 } << s;
-            }
-        return best;
+            if (best)
+                return best;
+        }
+        return 0;
     }
 };
 

@@ -30,7 +30,7 @@ ACCEPTED = {
     "aggregated": ("False", "True"),
     "backend": declared.BACKENDS,
     "bad_fcs": ("False", "True"),
-    "bandwidth_mhz": [str(width) for width in wifi.he_tables.BANDWIDTHS],
+    "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
     "clip": ("True", "False"),
     "clock_source": _SOURCES,
     "code": coding.get,

@@ -10,7 +10,7 @@ import pmt
 from .. import wifi
 from .._runtime import to_python
 from ..checks import choice, flag, integer, number
-from ..wifi import he_tables, mac
+from ..wifi import carriers, mac
 from ..wifi.formats import BY_NAME
 from ..wifi.pdu import ENCODINGS
 from .fec_encoder import pdu_parts
@@ -142,7 +142,7 @@ class wifi_transmitter(Controlled, message_source):
         settings = {
             "format": choice("format", format, FORMATS), "mcs": mcs,
             "num_streams": integer("num_streams", num_streams, 1, 4),
-            "bandwidth_mhz": choice("bandwidth_mhz", bandwidth_mhz, he_tables.BANDWIDTHS),
+            "bandwidth_mhz": choice("bandwidth_mhz", bandwidth_mhz, carriers.BANDWIDTHS),
             "short_gi": flag("short_gi", short_gi),
             "coding": choice("coding", coding, ("bcc", "ldpc")), "stbc": stbc,
             "aggregated": flag("aggregated", aggregated),

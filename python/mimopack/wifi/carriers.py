@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 FFT_20 = 64    # FFT size of a 20 MHz channel
-BANDWIDTHS = (20, 40, 80)    # MHz
+BANDWIDTHS = (20, 40, 80, 160)    # MHz
 
 
 @dataclass(frozen=True)

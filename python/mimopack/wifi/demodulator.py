@@ -100,7 +100,7 @@ class Demodulator:
 
     Args:
         frame_format: :class:`formats.FrameFormat`; all frames share its ``kind``.
-        scale: sample rate over 20 MS/s: 1, 2 or 4.
+        scale: sample rate over 20 MS/s: 1, 2, 4 or 8.
         centre: subcarrier index of the channel's centre in the band of the samples, in steps of
             312.5 kHz.
         smoothing: whether to smooth channel estimates at all.

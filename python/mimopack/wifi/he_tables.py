@@ -16,7 +16,6 @@ from . import training
 from .carriers import CarrierPlan
 
 FFT_20 = 256    # FFT size of a 20 MHz channel
-BANDWIDTHS = (20, 40, 80, 160)
 RU_SIZES = (26, 52, 106, 242, 484, 996, 1992)
 # Size of the RU that fills a channel, by bandwidth in MHz.
 WHOLE = {20: 242, 40: 484, 80: 996, 160: 1992}

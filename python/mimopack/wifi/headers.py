@@ -77,7 +77,7 @@ class HeaderReader:
     Source: IEEE 802.11-2020 §17.3.4, §19.3.9.4.3, §21.3.8.3.3, and 802.11ax-2021 §27.3.11.7.
 
     Args:
-        scale: FFT size divided by 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2, 4 or 8.
 
     Attributes:
         samples_needed: number of samples per frame that reading needs at most.

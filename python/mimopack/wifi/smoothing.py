@@ -34,12 +34,32 @@ def _eigenvectors(k, wanted, fft_size, width):
     wanted ones, (wanted, rank).
     """
     spread = max(width, 1) * _STEP_SAMPLES / fft_size
-    values, vectors = np.linalg.eigh(np.sinc(spread * (k[:, None] - k)))
+    # Gauss's quadrature over the delays: sinc(spread (k - l)) = sum_d a_d(k) a_d(l) with few d,
+    # whatever the number of subcarriers.
+    nodes, weights = _quadrature(int(1.7 * spread * np.ptp(k)) // 20 * 20 + 40)
+    middle = (k[0] + k[-1]) / 2
+
+    def amplitudes(carriers):
+        angles = np.pi * spread * np.outer(carriers - middle, nodes)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) * weights
+
+    trained = amplitudes(k)
+    values, turn = np.linalg.eigh(trained.T @ trained)
     keep = values > _LEAST * k.size
-    values, vectors = values[keep], vectors[:, keep]
-    # Nystroem extension: the eigenvectors between and beyond the trained subcarriers.
-    extended = np.sinc(spread * (wanted[:, None] - k)) @ (vectors / values)
-    return values, vectors.T, extended.astype(np.float32, "C")
+    values, turn = values[keep], turn[:, keep] / np.sqrt(values[keep])
+    # The same sums give the eigenvectors between and beyond the trained subcarriers.
+    return values, (trained @ turn).T, (amplitudes(wanted) @ turn).astype(np.float32, "C")
+
+
+@lru_cache
+def _quadrature(size):
+    """Return the positive half of an even number of Gauss-Legendre nodes, and roots of weights.
+
+    The weights are those of both columns, cosines and sines.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(size)
+    half = size // 2
+    return nodes[half:], np.sqrt(np.tile(weights[half:], 2))
 
 
 def _filter(eigenvectors, width, level):

@@ -21,7 +21,7 @@ from .sample_store import SampleStore
 from .whitening import WHITENINGS
 
 MAX_RX = 8
-SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4}
+SAMPLE_RATES = {5e6: 1, 10e6: 1, 20e6: 1, 40e6: 2, 80e6: 4, 160e6: 8}
 
 _BLOCK = 16    # samples at 20 MS/s: one period of the short training field
 # The short training field has ten blocks. A window correlates six blocks with the next ones, so it
@@ -140,7 +140,7 @@ class Synchroniser:
 
     Args:
         num_rx: number of receive antennas, 1..8.
-        sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6 or 80e6.
+        sample_rate: 5e6, 10e6 (802.11p), 20e6, 40e6, 80e6 or 160e6.
         threshold: threshold of the metric, 0.2..0.95.
         whitening, he_trigger: see :class:`receiver.Receiver`.
 
@@ -393,7 +393,7 @@ def acquisition(scale):
     a wide channel is tested in this way. The timing comes from the paths of the channel.
 
     Args:
-        scale: FFT size divided by 64: 1, 2 or 4.
+        scale: FFT size divided by 64: 1, 2, 4 or 8.
 
     Returns:
         Dictionary of arguments of ``_core.wifi.Follower``.

@@ -12,7 +12,7 @@ from .points import known_points
 
 MAX_ANTENNAS = 8
 # Sample rates in samples per second.
-SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in he_tables.BANDWIDTHS)
+SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
 # Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
 _OUTER = (-1, -1, -1, 1)
 # Amplitude of the non-HT training fields of HE frames, epsilon of §27.3.11.3: a subcarrier has the
@@ -39,7 +39,7 @@ class Transmitter:
     Args:
         num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
             RU of an HE MU frame have up to eight together.
-        sample_rate: 20e6, 40e6, 80e6 or 160e6 (HE) samples per second. Frames of narrower channels
+        sample_rate: 20e6, 40e6, 80e6 or 160e6 (HE, non-HT) samples per second. Frames of narrower channels
             lie at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
             a 20 MHz channel in the lower half of 40 MHz.
@@ -72,7 +72,7 @@ class Transmitter:
             raise ValueError("mapping: got an unsupported type, must be an array of complex "
                              "numbers or None") from None
         sizes = sorted({carriers.high_throughput(bandwidth).used.size
-                        for bandwidth in carriers.BANDWIDTHS if bandwidth <= self._mhz}
+                        for bandwidth in VHT.BANDWIDTHS if bandwidth <= self._mhz}
                        | {size for bandwidth, size in he_tables.WHOLE.items()
                           if bandwidth <= self._mhz})
         if (matrix.ndim not in (2, 3) or matrix.shape[-2] != self.num_tx

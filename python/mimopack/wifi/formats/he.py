@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ...checks import choice, flag, integer, integer_choice
 from ...coding.ldpc import WifiRateMatching
-from .. import he_tables, training
+from .. import carriers, he_tables, training
 from ..he_tables import RU
 from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
 
@@ -131,7 +131,7 @@ class HE(FrameFormat):
             raise Unsupported(f"{self.name.partition('-')[0].upper()} MCS {self.mcs} (reserved)")
         integer("num_symbols", self.num_symbols, 1, MAX_SYMBOLS)
         integer("num_streams", self.num_streams, 1, 8)
-        integer_choice("bandwidth_mhz", self.bandwidth_mhz, he_tables.BANDWIDTHS)
+        integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
         if (self.ltf, self.gi_us) not in TRAINING[self.name]:
             allowed = ", ".join(f"{ltf}x with {gi}" for ltf, gi in TRAINING[self.name])
             raise ValueError(f"ltf: got {self.ltf} with gi_us {self.gi_us}, allowed in {self.name} "

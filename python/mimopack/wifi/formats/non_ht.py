@@ -24,7 +24,7 @@ class NonHT(FrameFormat):
     Args:
         mcs: data rate in Mbit/s at 20 MHz: 6, 9, 12, 18, 24, 36, 48 or 54.
         length: length of the PSDU in bytes, 1..4095.
-        bandwidth_mhz: 20; 40 or 80 for a duplicate frame, which is repeated in each 20 MHz.
+        bandwidth_mhz: 20; 40, 80 or 160 for a duplicate frame, which is repeated in each 20 MHz.
 
     Raises:
         ValueError: an argument is not as above.

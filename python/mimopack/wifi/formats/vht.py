@@ -57,6 +57,7 @@ class VHT(FrameFormat):
     beamformed: bool = False
     apep_length: int | None = None
 
+    BANDWIDTHS = (20, 40, 80)    # MHz
     name = "vht"
     aggregated = True
     training_start = 640
@@ -68,7 +69,7 @@ class VHT(FrameFormat):
         integer("num_streams", self.num_streams, 1, 8)
         if self.num_streams + integer("stbc", self.stbc, 0, 8) > 4:
             raise Unsupported(f"{self.num_streams + self.stbc} space-time streams")
-        integer_choice("bandwidth_mhz", self.bandwidth_mhz, carriers.BANDWIDTHS)
+        integer_choice("bandwidth_mhz", self.bandwidth_mhz, self.BANDWIDTHS)
         choice("coding", self.coding, ("bcc", "ldpc"))
         choice("stbc", self.stbc, (0, self.num_streams))
         for name in ("short_gi", "extra_symbol", "beamformed"):
