@@ -129,6 +129,7 @@ class Frame:
         psdus: bytes of the PSDU of each user.
         payload, sequence, coded: of the last user, the descrambled bits, the scrambler's sequence,
             and the LLRs of the coded bits of all symbols.
+        occupied: numbers of the 20 MHz subchannels that hold the preamble.
         eht_signals: bits of U-SIG, and of common field and User field of the EHT-SIG.
     """
 
@@ -168,6 +169,9 @@ class Frame:
         for centre in self._subchannels():
             halves = sum(self._spectrum(start, centre + np.array(k)) for start in (192, 256)) / 2
             self.before.append({i: halves[:, n] / sequence[n] * boost for n, i in enumerate(k)})
+        # HE TB frames fill the subchannels of their RU, and a preamble may be punctured.
+        power = [sum(np.sum(np.abs(h)**2) for h in one.values()) for one in self.before]
+        self.occupied = [part for part in range(self.scale) if power[part] > 0.01 * max(power)]
 
     def _symbol(self, part, k):
         """Return matched values of the next symbol at k in a 20 MHz channel: (len(k),)."""
@@ -181,7 +185,7 @@ class Frame:
         outer = (-28, -27, 27, 28)
         metrics, edges = np.zeros(48), np.zeros((self.scale, len(self.samples), 4), complex)
         for _ in range(2):
-            for part in range(self.scale):
+            for part in self.occupied:
                 metrics = metrics + self._symbol(part, data).real
                 y = self._spectrum(self.at + 16, self._subchannels()[part] + np.array(outer))
                 edges[part] += y / np.array([-1, -1, -1, 1]) / 2
@@ -189,7 +193,7 @@ class Frame:
         bits = viterbi(metrics[place_of_bit(48, 1, 16)], (1, 2))
         assert not bits[:18].sum() % 2 and number(bits[:4][::-1]) == 0b1101
         self.length = number(bits[5:17])
-        for part in range(self.scale):
+        for part in self.occupied:
             for n, i in enumerate(outer):
                 self.before[part][i] = edges[part][:, n]
 
@@ -197,7 +201,7 @@ class Frame:
         """27.3.11.7: HE-SIG-A; its repetition tells HE ER SU."""
         data = [i for i in range(-28, 29) if i and abs(i) not in (7, 21)]
         symbols = [sum(self._symbol_at(self.at + 80 * i, part, data)
-                       for part in range(self.scale)) for i in range(4)]
+                       for part in self.occupied) for i in range(4)]
         turned = np.sum(symbols[1].imag**2) > np.sum(symbols[1].real**2)
         place = place_of_bit(52, 1, 13)
         if turned:
@@ -345,8 +349,8 @@ class Frame:
         llr = [[] for _ in range(channels)]
         for i in range(symbols):
             for part in range(channels):
-                y = sum(self._symbol_at(self.at + 80 * i, other, data)
-                        for other in range(part, self.scale, channels)) / (self.scale // channels)
+                y = np.mean([self._symbol_at(self.at + 80 * i, other, data)
+                             for other in self.occupied if other % channels == part], axis=0)
                 y = y * gamma
                 if f["sig_b_dcm"]:
                     copies = dual_choices(name, 26)

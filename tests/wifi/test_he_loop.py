@@ -285,6 +285,8 @@ def test_wide_he_tb(bandwidth, rus, ltf, gi_us):
     found = Frame(sum(through(samples, 2, rng) for samples, _ in frames), trigger,
                   common | {"pe_disambiguity": formats[0].pe_disambiguity},
                   bandwidth_mhz=bandwidth)
+    assert found.occupied == sorted(set().union(
+        *(he_signal_b.subchannels_of(bandwidth, f.ru) for f in formats)))
     assert found.psdus == [psdu for _, (psdu,) in frames]
 
 

@@ -107,6 +107,19 @@ def test_wide_he_su(bandwidth, sample_rate):
                     sample_rate=sample_rate))
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("older", [
+    lambda n: wifi.NonHT(24, n, 160), lambda n: wifi.VHT.of_length(7, n, 2, 80),
+    lambda n: wifi.HT(9, n, 40)])
+def test_older_frames_in_160_mhz(older):
+    """Duplicates fill the band; the others lie in its lowest channel."""
+    found, sent = received([(older, MPDUS[:1])] * 2, 2, sample_rate=160e6)
+    assert [(got.problem, [mpdu.data for mpdu in got.mpdus]) for got in found] == [
+        ("", one.mpdus) for one in sent]
+    width = older(100).bandwidth_mhz
+    assert {got.centre_hz for got in found} == {(width - 160) / 2 * 1e6}
+
+
 def test_streams_through_several_paths():
     frames = [(he(5, num_streams=2, ltf=ltf, gi_us=gi_us, coding=coding), MPDUS)
               for ltf, gi_us in TRAINING for coding in ("bcc", "ldpc")] * 2
@@ -358,11 +371,13 @@ def test_wide_he_mu(case, sig_b_mcs, sig_b_dcm, compressed, fields):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("field", [4, 5])
 @pytest.mark.parametrize("punctured, rus", [
     (0, [(242, 2), (484, 2)]), (1, [(52, 1), (106, 2), (242, 3), (26, 34)]),
     (2, [(484, 1), (242, 4)]), (3, [(242, 1), (242, 2), (242, 3)])])
-def test_punctured_he_mu(punctured, rus):
-    """Nothing is sent in one of four subchannels."""
+def test_punctured_he_mu(punctured, rus, field, monkeypatch):
+    """Nothing is sent in one of four subchannels, whichever of them is said to be empty."""
+    monkeypatch.setattr(signal_fields, "_PUNCTURED", field)
     samples, f, mpdus = users_in_air(rus, 1, 1, sample_rate=80e6, bandwidth_mhz=80,
                                      punctured=punctured, ltf=4, gi_us=3.2)
     spectrum = np.fft.fft(samples[:, 400:], 1024)

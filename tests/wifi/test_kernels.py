@@ -175,7 +175,7 @@ def test_direct_current(isa, rng):
     np.testing.assert_allclose(found, np.where(there, mean, 0), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1)])
+@pytest.mark.parametrize("scale, rows", [(1, 1), (1, 3), (2, 2), (4, 1), (8, 1)])
 def test_acquire(isa, rng, scale, rows):
     """Preambles in noise, in all 20 MHz parts, in half of them or in one, and noise alone."""
     fft, n, length = 64 * scale, 12, 334 * scale

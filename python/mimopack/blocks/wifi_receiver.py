@@ -171,8 +171,8 @@ class wifi_receiver(sample_block):
 
     Args:
         num_rx: number of receive antennas, 1..8.
-        sample_rate: 20e6, 40e6, 80e6 or 160e6, which is also the bandwidth of the widest channel received;
-            5e6 or 10e6 for 802.11p.
+        sample_rate: 20e6, 40e6, 80e6 or 160e6, which is also the bandwidth of the widest channel
+            received; 5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: name of the MIMO detector, with parameters if wanted, as in "kbest:k=8"; or
             "auto"; or a class, an object or a function, see ``wifi.Receiver``. With

@@ -38,8 +38,8 @@ class Receiver:
 
     Args:
         num_rx: number of receive antennas, 1..8.
-        sample_rate: 20e6, 40e6, 80e6 or 160e6, which is also the bandwidth of the widest channel received;
-            5e6 or 10e6 for 802.11p.
+        sample_rate: 20e6, 40e6, 80e6 or 160e6, which is also the bandwidth of the widest channel
+            received; 5e6 or 10e6 for 802.11p.
         frequency: centre frequency of the samples in Hz, used only in reports; None if unknown.
         detector: the MIMO detector, one of:
 

@@ -39,8 +39,8 @@ class Transmitter:
     Args:
         num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
             RU of an HE MU frame have up to eight together.
-        sample_rate: 20e6, 40e6, 80e6 or 160e6 (HE, non-HT) samples per second. Frames of narrower channels
-            lie at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
+        sample_rate: 20e6, 40e6, 80e6 or 160e6 samples per second. Frames of narrower channels lie
+            at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
             a 20 MHz channel in the lower half of 40 MHz.
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is

@@ -57,7 +57,8 @@ class FrameFormat:
     """Format of a frame, as its signal fields announce it; base class of NonHT, HT, VHT and HE.
 
     Durations and positions are in samples at 20 MS/s. Positions count from the first sample of the
-    short training field. Multiply durations and positions by 2 at 40 MS/s, and by 4 at 80 MS/s.
+    short training field. Multiply durations and positions by 2 at 40 MS/s, by 4 at 80 MS/s, and
+    by 8 at 160 MS/s.
 
     Attributes of every format:
         name: "non-ht", "ht", "vht", "vht-mu", "he-su", "he-er-su", "he-mu", "he-tb" or "eht-mu".
