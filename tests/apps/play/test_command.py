@@ -166,7 +166,7 @@ class TestRefusals:
         assert "no recording" in self._refused(tmp_path / "nothing", "-o", tmp_path)
         path = recording.write(tmp_path / "r", np.ones((2, 2000)), 25e6)
         said = self._refused(path, "-o", tmp_path)
-        assert "has 25 MS/s, this command supports 5, 10, 20, 40 or 80 MS/s" in said
+        assert "has 25 MS/s, this command supports 5, 10, 20, 40, 80 or 160 MS/s" in said
         for name in ("r.ci16", "r.dat", "r.txt"):
             (tmp_path / name).write_bytes(bytes(4000))
             said = self._refused(tmp_path / name, "-o", tmp_path)
