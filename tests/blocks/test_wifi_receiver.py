@@ -250,7 +250,7 @@ def test_samples_that_are_not_finite_do_no_harm(value):
 
 @pytest.mark.parametrize(("block", "arguments", "said"), [
     ("wifi_receiver", {"num_rx": 9}, "num_rx: got 9"),
-    ("wifi_receiver", {"sample_rate": 25e6}, "got 25 MS/s, allowed are 5, 10, 20, 40, 80 or 160 MS/s"),
+    ("wifi_receiver", {"sample_rate": 25e6}, "got 25 MS/s, allowed are 5, 10, 20, 40, 80 or 160"),
     ("wifi_receiver", {"detector": "best"}, "detector: got 'best'"),
     ("wifi_receiver", {"iterations": 2, "detector": "zf"}, "detector: got 'zf'"),
     ("wifi_receiver", {"bad_fcs": 1}, "bad_fcs: got 1"),

@@ -251,7 +251,8 @@ class TestSilence:
 @pytest.mark.parametrize("arguments, message", [
     ({"threshold": 1.5}, "threshold: got 1.5"), ({"num_rx": 0}, "num_rx: got 0"),
     ({"sample_rate": 25e6}, "sample_rate: got 25 MS/s, allowed are 5, 10, 20, 40, 80 or 160 MS/s$"),
-    ({"sample_rate": 20}, "got 20 samples/s, allowed are 5, 10, 20, 40, 80 or 160 MS/s, such as 20e6")])
+    ({"sample_rate": 20},
+     "got 20 samples/s, allowed are 5, 10, 20, 40, 80 or 160 MS/s, such as 20e6")])
 def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):
         Receiver(**{"num_rx": 1, **arguments})

@@ -246,8 +246,8 @@ def test_other_rates_are_resampled(tmp_path):
     right = recording.write(tmp_path / "right", samples, 25e6)
     assert "read at 20 MS/s (--rate 20e6)" in _wifi(right, "-q").output
     assert CliRunner().invoke(main, ["play", str(right)]).output.endswith(
-        "right.sigmf-meta has 25 MS/s, this command supports 5, 10, 20, 40, 80 or 160 MS/s: resample "
-        "the recording first (docs/recordings.md, Other sample rates)\n")
+        "right.sigmf-meta has 25 MS/s, this command supports 5, 10, 20, 40, 80 or 160 MS/s: "
+        "resample the recording first (docs/recordings.md, Other sample rates)\n")
 
 
 @pytest.mark.quick
@@ -307,8 +307,8 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40, 80 or 160 MS/s. "
-                          "No channel fits into these samples, so no resampling helps."),
+    (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40, 80 or 160 "
+                          "MS/s. No channel fits into these samples, so no resampling helps."),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
     ([], "the sample rate of {path} is unknown: give --rate"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
