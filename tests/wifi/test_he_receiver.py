@@ -544,7 +544,7 @@ def test_frames_of_others():
                                                                    ".sigmf-meta")))
         trigger = facts[0].get("trigger")
         receiver = Receiver(reader.num_channels, reader.sample_rate, reader.frequency,
-                            he_trigger=trigger and trigger | facts[0])
+                            he_trigger=trigger and facts[0] | trigger | {"users": None})
         found = receiver.process(reader.read()) + receiver.finish()
         for one in facts:
             near = [frame for frame in found if abs(frame.start - one["start"]) < 120]
