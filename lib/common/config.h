@@ -79,11 +79,11 @@ constexpr int max_list_option = 32;            /* entries of an option's list */
 constexpr int max_bits_per_symbol = 12;
 constexpr int max_points = 1024; /* of constellations that kernels know point by point */
 
-/* A constellation for kernels: points[label], of which 4096-QAM has only the first. A point of square QAM with Gray labels per
- * axis is scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square
- * QAM compute LLRs in the canonical order: real axis first, Gray bits from the most
- * significant. Label bit b is the canonical bit bit_source[b] with the sign
- * bit_sign[b]. */
+/* Describe a constellation to kernels. points[label] has the first max_points points. A
+ * point of square QAM with Gray labels per axis is
+ * scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square QAM compute
+ * LLRs in the canonical order: real axis first, Gray bits from the most significant.
+ * Label bit b is the canonical bit bit_source[b] with the sign bit_sign[b]. */
 struct grid_layer;
 struct constellation {
     int size;

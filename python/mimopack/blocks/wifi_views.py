@@ -63,8 +63,8 @@ def _show(block, values):
 def _places(dictionary, state, width):
     """Return (places in a view, indices of the subcarriers that stand there).
 
-    A view has a place for each multiple of 312.5 kHz. HE and EHT frames have four subcarriers in
-    this distance, of which one is shown.
+    A view has a place for each multiple of 312.5 kHz. The subcarriers of HE and EHT frames are four
+    times as close; a view shows every fourth.
     """
     f = format_from_pmt(dictionary)
     density = 1 if f is None else f.density

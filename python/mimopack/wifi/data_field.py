@@ -70,7 +70,7 @@ class JointPayload(NamedTuple):
 
     @property
     def complete(self):
-        """Whether all MPDUs of all users are correct."""
+        """True if all MPDUs of all users are correct."""
         return all(payload.complete for payload in self.users)
 
     @property

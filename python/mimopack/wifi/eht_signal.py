@@ -24,7 +24,7 @@ _ONE_USER = 1    # PPDU Type And Compression Mode of a frame for one user, or wi
 
 @dataclass(frozen=True)
 class OneUser:
-    """What the U-SIG of an EHT MU frame for one user says.
+    """Fields of the U-SIG of an EHT MU frame for one user.
 
     Attributes:
         uplink, bss_color, txop: see :class:`EHT`.

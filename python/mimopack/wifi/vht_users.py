@@ -21,10 +21,10 @@ from .signal_fields import num_sig_b_bits, parse_vht_sig_b_of_user, sig_b_order
 
 @dataclass(frozen=True)
 class SeveralVHTUsers:
-    """What the VHT-SIG-A of a VHT frame for several users says.
+    """Fields of the VHT-SIG-A of a VHT frame for several users.
 
     Attributes:
-        users: tuple of :class:`VHTUser`, of which MCS and length are not known yet.
+        users: tuple of :class:`VHTUser`; the VHT-SIG-B gives their MCS and length later.
     """
 
     users: tuple

@@ -333,7 +333,7 @@ class HE(FrameFormat):
 
     @cached_property
     def needs_extra_symbol(self):
-        """Whether LDPC coding of this number of symbols asks for an extra segment."""
+        """Return whether LDPC coding of these symbols needs an extra segment."""
         return self._matching(None).extended
 
     @cached_property

@@ -81,7 +81,7 @@ class VHTUser(VHT):
 
     @cached_property
     def needs_extra_symbol(self):
-        """Whether LDPC coding of this number of symbols asks for an extra symbol."""
+        """Return whether LDPC coding of these symbols needs an extra symbol."""
         return self.coding == "ldpc" and self._matching(None).extended
 
     def initial_symbols(self, apep_length):
