@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""5G NR's shared channels: configurations, reference signals, transport blocks, transmitters."""
+
+from .config import Carrier, Dmrs, Mcs, Ptrs, PuschConfig, load_users
+from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
+from .resources import Resources, dmrs_positions, resources
+
+__all__ = ["Carrier", "Dmrs", "Mcs", "Ptrs", "PuschConfig", "Resources", "dmrs_positions",
+           "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols", "load_users", "port_weights",
+           "ptrs_symbols", "resources"]

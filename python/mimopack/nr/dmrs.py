@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Demodulation and phase-tracking reference signals: TS 38.211 §6.4.1.1, §6.4.1.2, §7.4.1.1."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks import integer
+from ..coding.scrambler import gold_sequence
+from .low_papr import pusch_low_papr_sequence
+from .resources import ptrs_port, resources
+
+
+@dataclass(frozen=True)
+class PortWeights:
+    """How a DMRS port differs from others: TS 38.211 tables 6.4.1.1.3-1 and 6.4.1.1.3-2.
+
+    Attributes:
+        cdm_group: the CDM group; its ports share resource elements.
+        delta: Delta, offset of the group's first subcarrier.
+        w_f: w_f(k') of the two subcarriers that are despread together.
+        w_t: w_t(l') of the two symbols with double symbols.
+    """
+
+    cdm_group: int
+    delta: int
+    w_f: tuple
+    w_t: tuple
+
+
+def port_weights(config_type, port):
+    """Return the :class:`PortWeights` of a DMRS port.
+
+    Args:
+        config_type: 1 or 2.
+        port: 0 to 7 with type 1, 0 to 11 with type 2 (PDSCH: the port's number less 1000).
+    """
+    groups = config_type + 1
+    integer("port", port, 0, 4 * groups - 1)
+    group = port // 2 % groups
+    return PortWeights(group, group * config_type, (1, -1 if port % 2 else 1),
+                       (1, -1 if port >= 2 * groups else 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSymbols:
+    """Reference symbols of a port in a slot.
+
+    Attributes:
+        symbols: (D,) int, symbols of the slot.
+        subcarriers: (K,) int, subcarriers of the grid.
+        values: (D, K) complex64, what is sent there, with the signal's amplitude.
+    """
+
+    symbols: np.ndarray
+    subcarriers: np.ndarray
+    values: np.ndarray
+
+
+def dmrs_subcarriers(config, port):
+    """Return the subcarriers of the grid with DMRS of a port: int (K,).
+
+    Neighbours in the result, two by two, are k' = 0 and 1: with the same channel, they tell the two
+    ports of a CDM group apart.
+    """
+    delta = port_weights(config.dmrs.config_type, port).delta
+    if config.dmrs.config_type == 1:
+        places = np.arange(0, config.num_subcarriers, 2)                        # 4 n + 2 k'
+    else:
+        places = np.arange(0, config.num_subcarriers, 6)[:, None] + [0, 1]      # 6 n + k'
+    return config.first_subcarrier + delta + places.ravel()
+
+
+def dmrs_sequence(config, slot, symbol):
+    """Return r(2n + k'), the DMRS sequence of a symbol on the allocated PRBs, before weights.
+
+    Without transform precoding, the sequence is QPSK from a Gold sequence (TS 38.211 §6.4.1.1.1.1,
+    §7.4.1.1.1), counted from CRB 0. With transform precoding, it is a sequence of low peak power
+    (§6.4.1.1.1.2), counted from the first allocated subcarrier.
+
+    Args:
+        config: :class:`PuschConfig`.
+        slot: number of the slot in its frame.
+        symbol: number of the symbol in the slot.
+
+    Returns:
+        complex128 (6 * num_prb,) with DMRS type 1, (4 * num_prb,) with type 2.
+    """
+    slot = integer("slot", slot, 0, config.carrier.slots_per_frame - 1)
+    per_prb = {1: 6, 2: 4}[config.dmrs.config_type]
+    if getattr(config, "transform_precoding", False):
+        return pusch_low_papr_sequence(config, slot, symbol)
+    identity, choice = config.dmrs_n_id, config.dmrs.n_scid
+    count = config.carrier.symbols_per_slot * slot + symbol + 1
+    c_init = (2**17 * count * (2 * identity + 1) + 2 * identity + choice) % 2**31
+    first, length = per_prb * config.first_crb, per_prb * config.num_prb
+    bits = gold_sequence(c_init, 2 * (first + length))[2 * first:]
+    return qpsk(bits)
+
+
+def qpsk(bits):
+    """Map pairs of bits c to (1 - 2 c(2n) + j (1 - 2 c(2n + 1))) / sqrt(2)."""
+    signs = 1.0 - 2.0 * bits
+    return (signs[0::2] + 1j * signs[1::2]) / np.sqrt(2)
+
+
+def dmrs_symbols(config, slot, port):
+    """Return the DMRS of a port in a slot, before precoding.
+
+    Args:
+        config: :class:`PuschConfig`.
+        slot: number of the slot in its frame.
+        port: the DMRS port.
+
+    Returns:
+        :class:`ReferenceSymbols`. ``values`` contain the amplitude of the DMRS relative to data.
+    """
+    weights, places = port_weights(config.dmrs.config_type, port), resources(config)
+    base = np.stack([dmrs_sequence(config, slot, int(symbol)) for symbol in places.dmrs_symbols])
+    values = (base * np.tile(weights.w_f, base.shape[1] // 2)
+              * np.array(weights.w_t)[places.dmrs_places, None] * config.dmrs.beta)
+    return ReferenceSymbols(places.dmrs_symbols, dmrs_subcarriers(config, port),
+                            values.astype(np.complex64))
+
+
+def ptrs_symbols(config, slot):
+    """Return the PT-RS in a slot, before precoding: TS 38.211 §6.4.1.2.1.1, §7.4.1.2.1.
+
+    All symbols repeat the sequence of the first DMRS symbol, on the layer of the signal's port.
+
+    Args:
+        config: :class:`PuschConfig` with ``ptrs``.
+        slot: number of the slot in its frame.
+
+    Returns:
+        :class:`ReferenceSymbols`.
+    """
+    places, port = resources(config), ptrs_port(config)
+    base = dmrs_sequence(config, slot, int(places.dmrs_symbols[0]))
+    index = np.searchsorted(dmrs_subcarriers(config, port), places.ptrs_subcarriers)
+    row = base[index] * 10 ** (config.ptrs.epre_ratio_db / 20)
+    return ReferenceSymbols(places.ptrs_symbols, places.ptrs_subcarriers,
+                            np.tile(row, (len(places.ptrs_symbols), 1)).astype(np.complex64))
