@@ -5,7 +5,9 @@
 from .config import Carrier, Dmrs, Mcs, Ptrs, PuschConfig, load_users
 from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
 from .resources import Resources, dmrs_positions, resources
+from .transport import Codeword, DecodedBlocks, TransportCoder, codeword
 
-__all__ = ["Carrier", "Dmrs", "Mcs", "Ptrs", "PuschConfig", "Resources", "dmrs_positions",
-           "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols", "load_users", "port_weights",
-           "ptrs_symbols", "resources"]
+__all__ = ["Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ptrs", "PuschConfig",
+           "Resources", "TransportCoder", "codeword", "dmrs_positions", "dmrs_sequence",
+           "dmrs_subcarriers", "dmrs_symbols", "load_users", "port_weights", "ptrs_symbols",
+           "resources"]

@@ -96,6 +96,15 @@ class TestRateMatching:
         assert pruned.code.num_checks < whole.code.num_checks
         np.testing.assert_allclose(*posterior, rtol=1e-4, atol=1e-4)
 
+    def test_blocks_of_different_sizes_share_a_code(self):
+        bits = random_bits(3, 800)
+        long, short = (ldpc.NrRateMatching(800, e, 1, 0, 2, prune=1400) for e in (1400, 1200))
+        alone = ldpc.NrRateMatching(800, 1200, 1, 0, 2)
+        np.testing.assert_array_equal(long.code.shifts, short.code.shifts)
+        assert alone.code.num_bits < short.code.num_bits
+        np.testing.assert_array_equal(short.match(encoded(short, bits)),
+                                      alone.match(encoded(alone, bits)))
+
     def test_choice_of_the_base_graph(self):
         # §7.2.2: a small block, a medium block up to rate 0.67, or a low rate
         for bits, rate, graph in ((292, 0.9, 2), (293, 0.68, 1), (3824, 0.67, 2), (3825, 0.67, 1),
@@ -117,7 +126,7 @@ class TestRateMatching:
         ((100, 200, None, 4), "redundancy_version: got 4, allowed are 0, 1, 2, 3"),
         ((100, 200, None, 0, 3), "bits_per_symbol: got 3, allowed are 1, 2, 4, 6, 8, 10"),
         ((100, 200, None, 0, 2, 7), "buffer_bits: got 7, allowed are 144 to"),
-        ((100, 200, None, 0, 2, None, 1), "prune: got 1, must be True or False")])
+        ((100, 200, None, 0, 2, None, 1), "prune: got 1, allowed are 200 to")])
     def test_bad_arguments(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             ldpc.NrRateMatching(*arguments)

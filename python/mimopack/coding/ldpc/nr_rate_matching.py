@@ -5,7 +5,7 @@
 import numpy as np
 
 from ...arrays import array_module
-from ...checks import choice, flag, integer
+from ...checks import choice, integer
 from ..selection import Selection
 from .parity_checks import Prototype
 from .standards import NR_BASE_GRAPHS, NR_LIFTING_SIZES, nr
@@ -82,7 +82,8 @@ class NrRateMatching(Selection):
             (§5.4.2.1); None for the full size.
         prune: whether ``code`` leaves out block columns of parity bits that are not sent. The check
             of each such column is left out too, because it gives no information. Decoding at high
-            rates is then faster.
+            rates is then faster. An integer of at least coded_bits prunes as if this number of bits
+            were sent, so that code blocks of different sizes have the same code.
 
     Attributes:
         code: :class:`Prototype`, with the information bits first.
@@ -119,7 +120,9 @@ class NrRateMatching(Selection):
         places = punctured + np.roll(np.arange(buffer), -begin)
         ring = places[(places < info_bits) | (places >= whole.num_info)]
         self.code = whole
-        if flag("prune", prune):
+        if not isinstance(prune, (bool, np.bool_)):
+            ring = self._prune(ring, integer("prune", prune, coded_bits, 2**24))
+        elif prune:
             ring = self._prune(ring, coded_bits)
         # §5.4.2.2: written in rows of coded_bits / depth, read by columns.
         sent = np.resize(ring, coded_bits).reshape(depth, -1).T.ravel()

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Transport blocks to scrambled codewords and back: TS 38.212 §6.2, §7.2, TS 38.211 §6.3.1.1."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ..arrays import Constant, array_module, leading_shape, native, packed
+from ..checks import choice
+from ..coding import NrSegmentation, gold_sequence
+from ..coding.ldpc import LdpcDecoder, LdpcEncoder, NrRateMatching, nr_base_graph
+from .config import REDUNDANCY_VERSIONS, SUBCARRIERS_PER_PRB
+from .mcs import transport_block_size
+from .resources import resources
+
+MOST_ELEMENTS = 156    # per PRB, in the size of a transport block: TS 38.214 §5.1.3.2
+# TS 38.212 table 5.4.2.1-1: PRBs that limited buffer rate matching counts with
+_LBRM_PRBS = (32, 66, 107, 135, 162, 217, 273)
+_LBRM_RATE = 948 / 1024
+
+
+@dataclass(frozen=True)
+class Codeword:
+    """A codeword of a shared channel: a transport block and how it is coded.
+
+    Attributes:
+        tb_size: A, number of bits in the transport block, without CRC.
+        num_coded_bits: G, number of bits sent.
+        num_layers: number of layers that carry the codeword.
+        modulation_order: Q_m.
+        target_coderate: R.
+        rv: redundancy version.
+        base_graph: 1 or 2: TS 38.212 §6.2.2, §7.2.2.
+        buffer_bits: N_ref of limited buffer rate matching; None without.
+        c_init: initial state of the scrambler: TS 38.211 §6.3.1.1, §7.3.1.1.
+    """
+
+    tb_size: int
+    num_coded_bits: int
+    num_layers: int
+    modulation_order: int
+    target_coderate: float
+    rv: int
+    base_graph: int
+    buffer_bits: int | None
+    c_init: int
+
+
+@lru_cache
+def codeword(config):
+    """Return the :class:`Codeword` of a :class:`PuschConfig`."""
+    layers, order, rate = config.num_layers, config.modulation_order, config.target_coderate
+    tb_size = transport_block_size(_counted_elements(config), order, rate, layers)
+    graph = nr_base_graph(tb_size, rate)
+    buffer = None
+    if config.lbrm:
+        buffer = lbrm_buffer(config, tb_size, graph, config.mcs.table, config.max_layers)
+    return Codeword(tb_size, resources(config).num_data * layers * order, layers, order, rate,
+                    config.rv, graph, buffer, config.n_rnti * 2**15 + config.n_id)
+
+
+def _counted_elements(config):
+    """Return N_RE, the resource elements that count: TS 38.214 §5.1.3.2 step 1, §6.1.4.2."""
+    per_group = {1: 6, 2: 4}[config.dmrs.config_type]
+    dmrs = (len(resources(config).dmrs_symbols) * per_group
+            * config.dmrs.num_cdm_groups_without_data)
+    per_prb = SUBCARRIERS_PER_PRB * config.symbol_allocation[1] - dmrs - config.xoh
+    return min(MOST_ELEMENTS, per_prb) * config.num_prb
+
+
+def lbrm_buffer(config, tb_size, base_graph, table, layers):
+    """Return N_ref: TS 38.212 §5.4.2.1.
+
+    Args:
+        config: the configuration, whose bandwidth part is taken for the largest one.
+        tb_size, base_graph: those of the transport block.
+        table: the MCS table; table 2 has 256-QAM.
+        layers: the largest number of layers of a transport block.
+    """
+    prbs = next((count for count in _LBRM_PRBS if count >= config.n_size_bwp), _LBRM_PRBS[-1])
+    size = transport_block_size(MOST_ELEMENTS * prbs, 8 if table == 2 else 6, _LBRM_RATE, layers)
+    blocks = NrSegmentation(tb_size, base_graph).num_blocks
+    return size * 3 // (2 * blocks)    # R_LBRM = 2/3
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedBlocks:
+    """Transport blocks that :meth:`TransportCoder.decode` found.
+
+    Attributes:
+        bits: (..., tb_size) uint8, the first bit sent first; decisions also where the CRC is wrong.
+        crc_ok: (...) bool, whether the CRC of the transport block is correct.
+        block_crc_ok: (..., C) bool, the same for each of its code blocks.
+        soft: (..., C, N) float32, the combined LLRs of all code blocks before decoding, for the
+            next transmission of the block.
+        posterior: (..., num_coded_bits) float32, a-posteriori LLRs of the bits sent, if asked for.
+    """
+
+    bits: np.ndarray
+    crc_ok: np.ndarray
+    block_crc_ok: np.ndarray
+    soft: np.ndarray
+    posterior: np.ndarray | None = None
+
+
+class TransportCoder:
+    """Encoder and decoder of transport blocks of one size, in batches.
+
+    Encoding attaches CRCs, segments the block, encodes with LDPC, matches the rate, concatenates
+    the code blocks and scrambles. All code blocks of a batch go through one call of the encoder or
+    the decoder.
+
+        coder = TransportCoder(codeword(config))
+        sent = coder.encode(bits)                  # (slots, num_coded_bits)
+        blocks = coder.decode(llr)                 # LLRs in the same order
+
+    HARQ: a coder for several redundancy versions combines the soft bits of earlier transmissions.
+
+        coder = TransportCoder(codeword(config), versions=(0, 2))
+        first = coder.decode(llr)
+        second = coder.decode(other_llr, rv=2, soft=first.soft)
+
+    Args:
+        codeword: :class:`Codeword`.
+        versions: the redundancy versions to send or combine; None for the codeword's own. With one
+            version, the code leaves out parity bits that it does not send, and decoding is faster.
+        iterations, algorithm, backend, device, threads: see :class:`coding.ldpc.LdpcDecoder`.
+
+    Attributes:
+        codeword: see above.
+        num_blocks: C, number of code blocks.
+        decoder: the :class:`coding.ldpc.LdpcDecoder` of code blocks.
+
+    A coder is not thread-safe.
+    """
+
+    def __init__(self, codeword, versions=None, iterations=20, algorithm="offset", backend="auto",
+                 device=0, threads=0):
+        self.codeword = codeword
+        versions = (codeword.rv,) if versions is None else tuple(versions)
+        for version in versions:
+            choice("versions", version, REDUNDANCY_VERSIONS)
+        self._segmentation = NrSegmentation(codeword.tb_size, codeword.base_graph)
+        self.num_blocks = self._segmentation.num_blocks
+        sizes = self._segmentation.coded_bits(codeword.num_coded_bits, codeword.modulation_order,
+                                              codeword.num_layers)
+        # {version: [(matching, number of code blocks)]}: the last blocks may send more bits.
+        prune = max(sizes) if len(versions) == 1 else False
+        self._matchings = {
+            version: [(self._matching(size, version, prune), sizes.count(size))
+                      for size in sorted(set(sizes))] for version in versions}
+        self._code = self._matchings[versions[0]][0][0].code
+        self._encoder = None
+        self.decoder = LdpcDecoder(self._code, iterations=iterations, algorithm=algorithm,
+                                   backend=backend, device=device, threads=threads)
+        sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
+        self._scrambling, self._signs = sequence, Constant(np.float32(1) - 2 * sequence)
+
+    def _matching(self, size, version, prune):
+        return NrRateMatching(self._segmentation.block_bits[0], size, self.codeword.base_graph,
+                              version, self.codeword.modulation_order, self.codeword.buffer_bits,
+                              prune)
+
+    def encode(self, bits, rv=None):
+        """Encode transport blocks.
+
+        Args:
+            bits: (..., tb_size), 0 or 1.
+            rv: redundancy version; None for the codeword's.
+
+        Returns:
+            (..., num_coded_bits) uint8, scrambled.
+        """
+        bits = np.asarray(bits)
+        shape = leading_shape("bits", bits, self.codeword.tb_size)
+        rows = np.ascontiguousarray(bits.reshape(-1, self.codeword.tb_size), np.uint8)
+        blocks = np.stack(self._segmentation.segment(rows), axis=1)
+        if self._encoder is None:
+            self._encoder = LdpcEncoder(self._code)
+        matchings = self._of_version(rv)
+        words = self._encoder.encode(
+            matchings[0][0].with_filler(blocks.reshape(-1, blocks.shape[-1])))
+        sent = self._match(matchings, words.reshape(len(rows), self.num_blocks, -1))
+        return (sent ^ self._scrambling).reshape(*shape, -1)
+
+    def decode(self, llr, rv=None, soft=None, posterior=False):
+        """Decode LLRs to transport blocks.
+
+        Args:
+            llr: (..., num_coded_bits) floating-point, ln P(1)/P(0), scrambled as they were sent:
+                an array on the host, or on the decoder's GPU.
+            rv: redundancy version of these LLRs; None for the codeword's.
+            soft: ``soft`` of the earlier transmissions' :class:`DecodedBlocks`, to be combined;
+                None for a first transmission.
+            posterior: whether to compute ``posterior``.
+
+        Returns:
+            :class:`DecodedBlocks`. ``soft`` and ``posterior`` are on llr's device, the rest is on
+            the host.
+        """
+        llr = native("llr", llr)
+        xp = array_module(llr)
+        shape = leading_shape("llr", llr, self.codeword.num_coded_bits)
+        rows = packed("llr", llr, "f", np.float32).reshape(-1, self.codeword.num_coded_bits)
+        signs, matchings = self._signs.beside(llr), self._of_version(rv)
+        words = self._recover(matchings, rows * signs)
+        if soft is not None:
+            words += native("soft", soft).reshape(words.shape)
+        flat = words.reshape(-1, words.shape[-1])
+        if posterior:
+            decoded = self.decoder.decode(flat)
+            sent = self._match(matchings, decoded.reshape(words.shape)) * signs
+            posterior, decided = sent.reshape(*shape, -1), (decoded > 0).view(np.uint8)
+        else:
+            posterior, decided = None, self.decoder.decide(flat)
+        decided = decided[:, :self._segmentation.block_bits[0]]
+        if xp is not np:
+            decided = xp.asnumpy(decided)
+        blocks = decided.reshape(len(rows), self.num_blocks, -1)
+        bits, crc_ok, block_crc_ok = self._segmentation.join(
+            [blocks[:, r] for r in range(self.num_blocks)])
+        return DecodedBlocks(bits.reshape(*shape, -1), crc_ok.reshape(shape),
+                             block_crc_ok.reshape(*shape, -1), words.reshape(
+                                 *shape, *words.shape[1:]), posterior)
+
+    def _of_version(self, rv):
+        rv = self.codeword.rv if rv is None else rv
+        return self._matchings[choice("rv", rv, tuple(self._matchings))]
+
+    def _match(self, matchings, words):
+        """Select the bits sent, (n, num_coded_bits), from code blocks (n, C, N)."""
+        parts, first = [], 0
+        xp = array_module(words)
+        for matching, count in matchings:
+            part = xp.ascontiguousarray(words[:, first:first + count])
+            parts.append(matching.match(part.reshape(-1, part.shape[-1])).reshape(len(words), -1))
+            first += count
+        return xp.concatenate(parts, axis=1)
+
+    def _recover(self, matchings, llr):
+        """Compute the LLRs of code blocks, (n, C, N), from the LLRs of the bits sent."""
+        parts, first = [], 0
+        xp = array_module(llr)
+        for matching, count in matchings:
+            size = count * matching.coded_bits
+            part = xp.ascontiguousarray(llr[:, first:first + size])
+            parts.append(matching.recover(part.reshape(-1, matching.coded_bits)).reshape(
+                len(llr), count, -1))
+            first += size
+        return xp.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
