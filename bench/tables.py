@@ -21,7 +21,7 @@ import re
 import sys
 from pathlib import Path
 
-from gnuradio.mimopack.apps.bench.table import Table, markdown, thread_count
+from gnuradio.mimopack.apps.bench.table import Table, markdown, number, percent, thread_count
 from suites import tables as of_suites
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,7 +77,31 @@ def noise_cov(results):
          for row in results["results"]])]
 
 
-OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link, "noise_cov": noise_cov}
+def node_counts(results):
+    """Return the mean number of nodes that a thread visits, at the SNRs that 004's text names."""
+    rows = {}
+    for row in results["results"]:
+        if row["snr_db"] in (5, 20):
+            setting = row["num_tx"], row["constellation"], row["snr_db"]
+            rows.setdefault(setting, {})[row["search"]] = row
+
+    def nodes(row):
+        mean, error = row["nodes_per_thread"], row["nodes_per_thread_std_error"]
+        return f"{number(mean)} ± {number(2 * error)}"
+
+    def line(antennas, constellation, snr, found):
+        saved = 1 - found["PSD"]["nodes_per_thread"] / found["ASD"]["nodes_per_thread"]
+        return [f"{antennas}x{antennas}", of_suites.NAMES[constellation], f"{snr:g}",
+                *(nodes(found[name]) for name in ("SD", "SD, default", "ASD", "PSD")),
+                str(found["PSD"]["threads"]), percent(saved)]
+
+    return [Table(["antennas", "constellation", "SNR, dB", "SD, as Algorithm 1", "SD, our default",
+                   "ASD", "PSD, one thread", "threads of PSD", "saved over ASD, %"],
+                  [line(*setting, found) for setting, found in rows.items()])]
+
+
+OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link, "noise_cov": noise_cov,
+          "node_counts": node_counts}
 
 
 def render(kind, name):

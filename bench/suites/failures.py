@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Report failed measurements with their reasons, without stopping the others."""
 
+from functools import partial
+
 
 def reason(error):
     """Describe an exception in one line."""
@@ -43,3 +45,22 @@ def missing_row(case, why):
     """Return the row of the JSON file for a case that could not be measured."""
     return {"label": case.label, "constellation": case.setting.points.name,
             "num_tx": case.setting.num_tx, "num_rx": case.setting.num_rx, "reason": why}
+
+
+def runs_of(timed):
+    return [run for _, *runs in timed for run in runs]
+
+
+def rows_of(timed, make):
+    """Return the rows that make(*key, *runs) returns for each (key, *runs), and the missing ones.
+
+    A key starts with the case.
+    """
+    rows, missing = [], []
+    for key, *runs in timed:
+        row, why = attempt(partial(make, *key, *runs), *runs)
+        if row:
+            rows.append(row)
+        else:
+            missing.append(missing_row(key[0], why))
+    return {"results": rows, "missing": missing}

@@ -11,12 +11,19 @@ from functools import cached_property
 import numpy as np
 from gnuradio.mimopack.apps.bench.detector import DetectorRun
 from gnuradio.mimopack.apps.bench.measuring import Run
-from gnuradio.mimopack.cuda.device import cupy
+from gnuradio.mimopack.cuda.device import cupy, pinned_empty
 
 from .failures import Fragile
+from .sweeps import CallRun
 
 PILOT_VECTORS = 2**14    # fewer would leave multiprocessors idle
 LONG_SECONDS = 0.1       # duration of a long call
+ROOMS = {"pinned": pinned_empty, "ordinary": np.empty}
+
+
+def speed(case, n, seconds):
+    return {"seconds": seconds, "vectors": n, "vectors_per_s": n / seconds,
+            "mbit_per_s": n / seconds * case.setting.bits_per_vector / 1e6}
 
 
 class QueuedRun(Run):
@@ -144,7 +151,7 @@ class GraphRun(DeviceRun):
     This gives the time of the kernels alone if a call takes longer in Python than on the GPU.
     """
 
-    repeats = 100
+    repeats, first_calls = 100, 3
 
     def __init__(self, detector, data):
         super().__init__(detector, data)
@@ -155,11 +162,51 @@ class GraphRun(DeviceRun):
     def queue(self, n):
         if self._graph is None:
             with cupy().cuda.using_allocator(self._pool.malloc):
-                for _ in range(3):    # compile, and fill the pool with the memory of the calls
-                    super().queue(n)
+                # compile, and fill the pool with the memory of the calls
+                self._queue_calls(self.first_calls, n)
                 self.stream.synchronize()
                 self.stream.begin_capture()
-                for _ in range(self.repeats):
-                    super().queue(n)
+                self._queue_calls(self.repeats, n)
                 self._graph = self.stream.end_capture()
         self._graph.launch(self.stream)
+
+    def _queue_calls(self, count, n):
+        for _ in range(count):
+            super().queue(n)
+
+
+class ChannelsRun(GraphRun):
+    """Time a call for each channel matrix, on streams that take turns, in a CUDA graph."""
+
+    def __init__(self, detector, data, streams):
+        super().__init__(detector, data)
+        self.least = self.most = self.period
+        self.repeats, self.first_calls = data.host.vectors // self.period, 3 * streams
+        self._streams = [cupy().cuda.Stream(non_blocking=True) for _ in range(streams)]
+
+    def _queue_calls(self, count, n):
+        y, h, llr = self.data.y, self.data.h, self.data.llr    # made before the streams begin
+        begin = self.stream.record()
+        for stream in self._streams:
+            stream.wait_event(begin)
+        for i in range(count):
+            channel = i % self.repeats
+            of_channel = slice(channel * n, (channel + 1) * n)
+            with self._streams[i % len(self._streams)]:
+                self.detector.detect(y[of_channel], h[channel:channel + 1],
+                                     self.data.setting.noise_var, out=llr[of_channel])
+        for stream in self._streams:
+            self.stream.wait_event(stream.record())
+
+
+class HostRun(Fragile, CallRun):
+    """Time calls of a given size on host arrays, one by one."""
+
+
+class WaitingRun(HostRun):
+    """Time calls of a given size on GPU arrays; each call waits for its end."""
+
+    def _detect(self, n):
+        llr = super()._detect(n)
+        _ = self.detector.erasures    # waits for the end of the call
+        return llr

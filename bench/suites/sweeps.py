@@ -57,22 +57,24 @@ class GrowingRun(DetectorRun):
         self.least = self.step = 16 * detector.threads
 
 
+def antennas_cases(options):
+    """Return the cases of figures 3 and 4 of 000: SFSD and FPFSD with nt = nr antennas."""
+    return [Case(name, {}, Setting(antennas, antennas, constellation))
+            for name in ANTENNAS_DETECTORS for constellation in ("qpsk", "qam16", "qam64")
+            for antennas in options.antennas or ANTENNAS]
+
+
 def run_antennas(options, store):
-    """Measure SFSD and FPFSD over the number of antennas, nt = nr, as figures 3 and 4 of 000.
+    """Measure SFSD and FPFSD over the number of antennas, as figures 3 and 4 of 000.
 
     The gain is relative to one thread of the oldest instruction set that is compiled. 000 times
     10000 vectors; a round takes fewer vectors here if they are too slow.
     """
     isa = options.isas[0]
-    pairs = []
-    for name in ANTENNAS_DETECTORS:
-        for constellation in ("qpsk", "qam16", "qam64"):
-            for antennas in options.antennas or ANTENNAS:
-                case = Case(name, {}, Setting(antennas, antennas, constellation))
-                data = store.get(case.setting)
-                pairs.append((case, *(
-                    GrowingRun(case.create(threads=threads, isa=build, backend="cpu"), data)
-                    for threads, build in ((options.threads, isa), (1, OLDEST)))))
+    pairs = [(case, *(GrowingRun(case.create(threads=threads, isa=build, backend="cpu"),
+                                 store.get(case.setting))
+                      for threads, build in ((options.threads, isa), (1, OLDEST))))
+             for case in antennas_cases(options)]
     measure([run for _, *both in pairs for run in both], options)
     return {"results": [
         {"detector": case.detector, "constellation": case.setting.constellation,

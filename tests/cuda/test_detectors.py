@@ -10,6 +10,7 @@ from detector_blocks import make, play
 from fake_cuda import let_gpu_win
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.cuda import device, program, source, transfer
+from gnuradio.mimopack.detectors.sphere import TABLE_5
 from gpu_forms import FORMS
 from simulated import problem
 
@@ -86,6 +87,19 @@ def test_budget(name, num_tx, points):
         assert gpu.truncated == truncated[-1] and gpu.erasures == 0
     assert_agree(llr, cpu.detect(y, h, noise_var), ties=1 + TIES * n)
     assert errors[0] > errors[1] >= errors[2] and truncated[0] >= truncated[1] >= truncated[2] == 0
+
+
+@pytest.mark.parametrize("num_tx, side", TABLE_5)
+def test_table_5_of_004(num_tx, side):
+    """With a channel for 600 vectors as in 004, and with a-priori LLRs, which need the rounds."""
+    n, points = 9000, f"qam{side**2}" if side > 2 else "qpsk"
+    y, h, noise_var, bits = problem(n, num_tx, num_tx, points, 8, 600)
+    cpu, gpu = (detectors.PSD(num_tx, num_tx, points, preset="table5", backend=backend)
+                for backend in ("cpu", "cuda"))
+    for known in (None, random_prior(bits)):
+        assert_agree(gpu.detect(y, h, noise_var, known), cpu.detect(y, h, noise_var, known),
+                     ties=1 + TIES * n)
+    assert gpu.erasures == 0
 
 
 @pytest.mark.parametrize("name, num_tx, num_rx, points, own", [

@@ -98,8 +98,8 @@ _suite = heading("Suites")
         help="Folder of the suites. They are Python code, which this command runs. Default: "
              "bench/suites of the source tree whose .venv this command belongs to.")
 @_suite("--antennas", multiple=True, type=click.IntRange(1, 16), metavar="N",
-        help="Suite antennas: measure only with N transmit and N receive antennas; may be given "
-             "several times. Without a suite, use --num-tx and --num-rx.")
+        help="Suites antennas and gpu-antennas: measure only with N transmit and N receive "
+             "antennas; may be given several times. Without a suite, use --num-tx and --num-rx.")
 @_suite("--peers", type=click.Path(exists=True, file_okay=False),
         help="Folder bench/peers of the source tree: also time IT++ (suites cpu and codes) and "
              "Sionna (suites cpu, gpu and gpu-arrays).")
