@@ -306,57 +306,59 @@ def gpu_exact(results):
 
 def gpu_antennas(results):
     """Return speed-ups over one thread of the baseline, with a table for each detector."""
-    rows = {(row["detector"], row["num_tx"], row["constellation"]): row["speedup"]
-            for row in results["results"]}
-    names, sizes, constellations = (list(dict.fromkeys(column))
-                                    for column in zip(*rows, strict=True))
-    threads = results["results"][0]["threads"]
-    places = (thread_count(threads), "GPU, host memory", "GPU")
-    return [Table([f"{name}: antennas on each side",
-                   *(f"{NAMES[constellation]}: {place}" for constellation in constellations
-                     for place in places)],
-                  [[str(size), *(number(speedup) for constellation in constellations
-                                 for speedup in rows[name, size, constellation])]
-                   for size in sizes]) for name in names]
+    names = list(dict.fromkeys(row["detector"] for row in results["results"]))
+    return [_gpu_antennas(name, [row for row in results["results"] if row["detector"] == name])
+            for name in names]
 
 
-def _antennas(row):
-    return f"{row['num_tx']}x{row['num_tx']}"
+def _gpu_antennas(name, rows):
+    places = (thread_count(rows[0]["threads"]), "GPU, host memory", "GPU")
+    sizes, constellations = (list(dict.fromkeys(row[key] for row in rows))
+                             for key in ("num_tx", "constellation"))
+    speedups = {(row["num_tx"], row["constellation"]): row["speedup"] for row in rows}
+    missing = [None] * len(places)
+    return Table([f"{name}: antennas on each side",
+                  *(f"{NAMES[constellation]}: {place}" for constellation in constellations
+                    for place in places)],
+                 [[str(size), *(number(speedup) for constellation in constellations
+                                for speedup in speedups.get((size, constellation), missing))]
+                  for size in sizes])
 
 
 def gpu_psd(results):
     """Compare table 5 of 004, and its speed with 32 streams, with ours, in Mbit/s."""
-    rows = [row for row in results["results"] if row["snr_db"] == 20]
-    counts = list(rows[0]["streams"])
-
     def over(rate, paper):
         return f"{number(rate)} ({number(rate / paper)})" if paper else number(rate)
 
     lines = []
-    for row in rows:
-        alone, streams = row["paper_mbit_per_s"]
-        papers = {"1": alone, "32": streams}
-        lines.append([_antennas(row), NAMES[row["constellation"]], number(alone),
-                      number(streams) if streams else "",
-                      *(over(rate, papers.get(count)) for count, rate in row["streams"].items()),
-                      over(row["mbit_per_s"], alone), number(row["cpu_mbit_per_s"])])
+    for row in results["results"]:
+        if row["snr_db"] == 20:
+            alone, most = row["paper_mbit_per_s"]
+            first, *middle, last = row["streams"].values()
+            lines.append([_antennas(row), NAMES[row["constellation"]], number(alone),
+                          number(most) if most else "", over(first, alone), *map(number, middle),
+                          over(last, most), over(row["mbit_per_s"], alone),
+                          number(row["cpu_mbit_per_s"])])
     return [Table(["antennas", "constellation", "004: table 5", "004: 32 streams",
-                   "ours: 1 stream (over table 5)", *(f"{count} streams" for count in counts[1:-1]),
-                   f"{counts[-1]} streams (over 004)", "one launch (over table 5)",
-                   thread_count(rows[0]["threads"])], lines)]
+                   "ours: 1 stream (over table 5)", "2 streams", "4 streams", "8 streams",
+                   "16 streams", "32 streams (over 004's)", "one launch (over table 5)",
+                   f"CPU, {thread_count(results['threads'])}"], lines)]
 
 
 def gpu_psd_snrs(results):
-    """Return the speed with one stream and with the most streams over SNR (figure 9 of 004)."""
-    sizes = {(_antennas(row), row["constellation"]): {} for row in results["results"]}
-    for row in results["results"]:
-        sizes[_antennas(row), row["constellation"]][row["snr_db"]] = [*row["streams"].values()]
-    counts = list(results["results"][0]["streams"])
-    return [Table(["SNR, dB", *(f"{antennas} {NAMES[name]}: {counts[0]}, {counts[-1]} streams"
+    """Return the speed with one stream and with 32 over SNR (figure 9 of 004)."""
+    rates = {(_antennas(row), row["constellation"], row["snr_db"]):
+             f"{number(row['streams']['1'])}, {number(row['streams']['32'])}"
+             for row in results["results"]}
+    sizes = list(dict.fromkeys(key[:2] for key in rates))
+    return [Table(["SNR, dB", *(f"{antennas} {NAMES[name]}: 1, 32 streams"
                                 for antennas, name in sizes)],
-                  [[f"{snr:g}", *(f"{number(rates[snr][0])}, {number(rates[snr][-1])}"
-                                  for rates in sizes.values())]
-                   for snr in next(iter(sizes.values()))])]
+                  [[f"{snr:g}", *(rates.get((*size, snr), "-") for size in sizes)]
+                   for snr in dict.fromkeys(key[2] for key in rates)])]
+
+
+def _antennas(row):
+    return f"{row['num_tx']}x{row['num_tx']}"
 
 
 def gpu_link(results):

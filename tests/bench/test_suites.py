@@ -119,7 +119,8 @@ def test_suites_run_on_a_gpu(name, tmp_path):
     output = tmp_path / "bench.json"
     result = CliRunner().invoke(bench_command, [
         "--suite", name, "--suites", str(BENCH / "suites"), "--vectors", "28000",
-        "--seconds", "0.01", "--rounds", "1", "--output", str(output)], catch_exceptions=False)
+        "--seconds", "0.01", "--rounds", "1", "--output", str(output),
+        *(("--antennas", "4") if name == "gpu-antennas" else ())], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     written = json.loads(output.read_text())
     assert written.get("missing", []) == [] and written["machine"]["gpu"]["name"] in result.output
