@@ -4,10 +4,11 @@
 """Compare the speed of two builds: suites of `mimopack bench`, by turns in one run.
 
     bench/compare_builds.py COMMIT=FOLDER COMMIT=FOLDER [--suite cpu] [--suite codes] [--turns 3]
-        [--output FILE.json] [-- OPTIONS OF mimopack bench]
+        [--output FILE.json] [-- OPTIONS]
 
 The first build is the old one. FOLDER goes into PYTHONPATH and contains gnuradio/mimopack, as does
-build/python of a checkout. COMMIT is the name of the build in the results.
+build/python of a checkout. COMMIT is the name of the build in the results. OPTIONS are those of
+`mimopack bench`. The suite "wifi" is bench/wifi.py with its own options and variables.
 
 In each turn, every suite runs once with each build, in processes of their own. The figure of a row
 is the median of the turns. Its time ratio is the time of the new build over that of the old one;
@@ -30,10 +31,10 @@ from gnuradio.mimopack.text import json_rows
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')"
 # What a row of a suite is, in contrast to what it measured.
-KEYS = ("label", "where", "detector", "code", "decoder", "parameters", "constellation", "num_tx",
-        "num_rx", "symbols_per_channel", "prior", "backend", "isa", "threads", "iterations",
-        "ebn0_db", "precision", "early_stop", "algorithm")
-RATES = ("vectors_per_s", "codewords_per_s", "mbit_per_s")
+KEYS = ("label", "case", "where", "detector", "code", "decoder", "parameters", "constellation",
+        "num_tx", "num_rx", "symbols_per_channel", "prior", "backend", "isa", "threads",
+        "iterations", "ebn0_db", "precision", "early_stop", "algorithm")
+RATES = ("vectors_per_s", "codewords_per_s", "mbit_per_s", "samples_per_s")
 
 
 def build(text):
@@ -47,11 +48,13 @@ def build(text):
 
 def run(folder, suite, options):
     """Return the rates of a suite's rows with one build, as {row: rate}."""
+    program = ["-c", COMMAND, "bench", "--suite", suite]
+    if suite == "wifi":
+        program = [str(ROOT / "bench/wifi.py")]
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch) / "rows.json"
         subprocess.run(
-            [sys.executable, "-c", COMMAND, "bench", "--suite", suite, "--output", str(output),
-             *options],
+            [sys.executable, *program, "--output", str(output), *options],
             cwd=ROOT, env=os.environ | {"PYTHONPATH": folder}, check=True,
             stdout=subprocess.DEVNULL)
         results = json.loads(output.read_text(encoding="utf-8"))["results"]
@@ -99,7 +102,7 @@ def main():
     print(f"{len(ratios)} rows; time of the new build over the old one: median "
           f"{np.median(ratios):.3f}, smallest {ratios.min():.3f}, largest {ratios.max():.3f}")
     for row in sorted(results, key=lambda row: -row["time_ratio"])[:10]:
-        name = row.get("label") or row.get("code") or row.get("detector")
+        name = next(row[key] for key in ("label", "case", "code", "detector") if row.get(key))
         print(f"  {row['time_ratio']:.3f} (spread {row['old_spread']:.2f}) {row['suite']} {name} "
               f"{row.get('constellation', '')} {row.get('num_tx', '')}")
     if arguments.output:

@@ -42,8 +42,9 @@ _EARLIER = 16
 # From this distance (samples at 20 MS/s) on, windows hold only the long training field of a
 # preamble.
 _SKIP = training.L_STF + 80
-# Samples per search, doubled at higher sample rates. Frames found together are decoded in batches.
-_SLICE = 1 << 18
+# Bytes of samples per search: the cache holds them, and the copies of them in the store. Frames
+# found together are decoded in batches.
+_SLICE_BYTES = 1 << 22
 # Maximum number of nested frames at a time.
 _MOST_INSIDE = 8
 
@@ -263,7 +264,7 @@ class Synchroniser:
         row, one = samples.strides
         if samples.dtype != np.complex64 or one != samples.itemsize or row % samples.itemsize:
             samples = samples.astype(np.complex64, "C")
-        size = _SLICE * min(2, self.scale)
+        size = _SLICE_BYTES // (self.num_rx * samples.itemsize)
         if samples.shape[1] <= size:
             return [self._searched(samples)]
         return [self._searched(samples[:, begin:begin + size])
