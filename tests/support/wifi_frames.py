@@ -64,7 +64,7 @@ VHT_FRAMES = [
     VHT(0, 10), VHT(9, 10, num_streams=2, bandwidth_mhz=80, short_gi=True),
     VHT(4, 10, num_streams=4, bandwidth_mhz=40, coding="ldpc", group_id=63, partial_aid=511),
     VHT(3, 10, num_streams=2, stbc=2), VHT(8, 10, stbc=1, coding="ldpc", extra_symbol=True),
-    VHT(7, 10, num_streams=3, beamformed=True, partial_aid=256)]
+    VHT(7, 10, num_streams=3, beamformed=True, partial_aid=256), VHT(9, 10, bandwidth_mhz=160)]
 HE_FRAMES = [
     HE(0, 10), HE(11, 10, 2, gi_us=1.6, coding="ldpc", extra_symbol=True, bss_color=37, txop=5),
     HE(3, 12, ltf=4, gi_us=3.2, dcm=True, uplink=True, spatial_reuse=9, beamformed=True),

@@ -45,7 +45,7 @@ def ht_formats():
 def vht_formats():
     """Yield the VHT formats of the standard: each MCS, bandwidth and number of streams."""
     for streams in (1, 2, 3, 4):
-        for bandwidth in (20, 40, 80):
+        for bandwidth in (20, 40, 80, 160):
             for mcs in range(10):
                 for ldpc in (False, True):
                     fields = {"num_streams": streams, "bandwidth_mhz": bandwidth,
@@ -90,7 +90,7 @@ def check(received, sent):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("bandwidth, streams", [(20, 1), (20, 4), (40, 2), (80, 3)])
+@pytest.mark.parametrize("bandwidth, streams", [(20, 1), (20, 4), (40, 2), (80, 3), (160, 2)])
 def test_a_frame_of_each_format(bandwidth, streams):
     """Modulations, codes and spatial streams; all MCS follow below."""
     frames = [(lambda n: NonHT(24, n, bandwidth), ONE),
@@ -102,7 +102,7 @@ def test_a_frame_of_each_format(bandwidth, streams):
     check(*receive(frames, 4, bandwidth * 1e6))
 
 
-@pytest.mark.parametrize("bandwidth", [20, 40, 80])
+@pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
 def test_non_ht(bandwidth):
     frames = [(lambda n, rate=rate: NonHT(rate, n, bandwidth), ONE) for rate in RATES]
     check(*receive(frames, 1, bandwidth * 1e6))
@@ -135,7 +135,7 @@ def test_ht(streams):
 
 
 @pytest.mark.parametrize("streams", [1, 2, 3, 4])
-@pytest.mark.parametrize("bandwidth", [20, 40, 80])
+@pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
 def test_vht(streams, bandwidth):
     formats = [(mcs, fields) for mcs, fields in vht_formats()
                if (fields["num_streams"], fields["bandwidth_mhz"]) == (streams, bandwidth)]

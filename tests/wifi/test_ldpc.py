@@ -127,7 +127,7 @@ class TestLdpc:
                 assert f.num_symbols == block * found[2]
 
     @pytest.mark.parametrize("stbc", [False, True])
-    @pytest.mark.parametrize("bandwidth", [20, 40, 80])
+    @pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
     def test_vht_symbols(self, bandwidth, stbc):
         """§21.3.10.5.4: N_SYM,init, and whether the code adds a symbol."""
         block, more = 2 if stbc else 1, set()

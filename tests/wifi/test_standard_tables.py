@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tables and examples of IEEE 802.11-2020 clauses 9, 17, 19 and 21."""
 
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -23,7 +24,7 @@ POLARITY = """
     1 1 -1 1 -1 -1 -1 1 -1 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 1 1 -1 -1 1 -1 1 -1 1 1 -1 -1 -1 1 1 -1
     -1 -1 -1 1 -1 -1 1 -1 1 1 1 1 -1 1 -1 1 -1 1 -1 -1 -1 -1 -1 1 -1 1 1 -1 1 -1 1 1 1 -1 -1 1 -1 -1
     -1 1 1 1 -1 -1 -1 -1 -1 -1 -1"""
-# §19.3.9.4.6 and §21.3.8.3.5: k = -28 ... 28, -58 ... 58, -122 ... 122.
+# §19.3.9.4.6 and §21.3.8.3.5: k = -28 ... 28, -58 ... 58, -122 ... 122, -250 ... 250.
 LONG_TRAINING = {
     20: "++++--++-+-++++++--++-+-++++0+--++-+-+-----++--+-+-++++--",
     40: "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++" "---+000-++-"
@@ -32,15 +33,18 @@ LONG_TRAINING = {
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++" "+-+-000+--+"
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++" "---++-+-++-"
         "++--++-+-++++++--++-+-+++++" "+--++-+-+-----++--+-+-++++"}
+LONG_TRAINING[160] = LONG_TRAINING[80] + 11 * "0" + LONG_TRAINING[80]
 # Tables 19-19 and 19-20, one row per space-time stream.
 HT_PILOTS = {20: {1: ["+++-"], 2: ["++--", "+--+"], 3: ["++--", "+-+-", "-++-"],
                   4: ["+++-", "++-+", "+-++", "-+++"]},
              40: {1: ["+++--+"], 2: ["++----", "+++-++"], 3: ["++----", "+++-++", "+-+--+"],
                   4: ["++----", "+++-++", "+-+--+", "-+++-+"]}}
 # §21.3.10.10.
-VHT_PILOTS = {20: "+++-", 40: "+++--+", 80: "+++--+++"}
+VHT_PILOTS = {20: "+++-", 40: "+++--+", 80: "+++--+++", 160: "+++--++++++--+++"}
 PILOT_CARRIERS = {20: [-21, -7, 7, 21], 40: [-53, -25, -11, 11, 25, 53],
-                  80: [-103, -75, -39, -11, 11, 39, 75, 103]}
+                  80: [-103, -75, -39, -11, 11, 39, 75, 103],
+                  160: [-231, -203, -167, -139, -117, -89, -53, -25,
+                        25, 53, 89, 117, 139, 167, 203, 231]}
 # (19-27).
 P = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 1]])
 
@@ -76,11 +80,11 @@ def shifted(samples_at_20, k):
 
 
 class TestCarriersAndTraining:
-    @pytest.mark.parametrize("bandwidth", [20, 40, 80])
+    @pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
     def test_long_training(self, bandwidth):
         sequence = signs(LONG_TRAINING[bandwidth])
         edge = len(sequence) // 2
-        assert len(sequence) == {20: 57, 40: 117, 80: 245}[bandwidth]
+        assert len(sequence) == {20: 57, 40: 117, 80: 245, 160: 501}[bandwidth]
         k = np.flatnonzero(sequence) - edge
         np.testing.assert_array_equal(carriers.high_throughput(bandwidth).used, k)
         np.testing.assert_array_equal(training.long_training(bandwidth), sequence[k + edge])
@@ -92,6 +96,8 @@ class TestCarriersAndTraining:
         np.testing.assert_array_equal(carriers.rotation(20, k), np.ones(256))
         np.testing.assert_array_equal(carriers.rotation(40, k[64:-64]), [1] * 64 + [1j] * 64)
         np.testing.assert_array_equal(carriers.rotation(80, k), [1] * 64 + [-1] * 192)
+        np.testing.assert_array_equal(carriers.rotation(160, np.arange(-256, 256)),
+                                      2 * ([1] * 64 + [-1] * 192))
 
     def test_polarity(self):
         expected = np.array(POLARITY.split(), float)
@@ -108,13 +114,15 @@ class TestCarriersAndTraining:
         for n in range(7):
             np.testing.assert_array_equal(found[n].T, polarity[n + 3] * np.roll(base, -n, axis=1))
 
-    @pytest.mark.parametrize("bandwidth", [20, 40, 80])
+    @pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
     def test_vht_pilots(self, bandwidth):
         f = VHT(0, 9, 2, bandwidth)
         found = f.pilots(9)
         polarity = np.array(POLARITY.split(), float)
         for n in range(9):
-            expected = polarity[n + 4] * np.roll(signs(VHT_PILOTS[bandwidth]), -n)
+            expected = signs(VHT_PILOTS[bandwidth])
+            for part in np.split(expected, max(1, bandwidth // 80)):    # each 80 MHz turns its own
+                part[:] = polarity[n + 4] * np.roll(part, -n)
             np.testing.assert_array_equal(found[n], np.stack([expected, expected], axis=1))
 
     def test_cyclic_shifts(self):
@@ -174,7 +182,8 @@ class TestSignalFields:
         (VHT(4, 18, 1, 40, short_gi=True, stbc=1), "10 1 1 000000 100 000000000 0 1",
          "1 0 0 0 0010 0 1"),
         (VHT(7, 9, 4, 20, coding="ldpc", extra_symbol=True), "00 1 0 000000 110 000000000 0 1",
-         "0 0 1 1 1110 0 1")])
+         "0 0 1 1 1110 0 1"),
+        (VHT(8, 5, 2, 160), "11 1 0 000000 100 000000000 0 1", "0 0 0 0 0001 0 1")])
     def test_vht_sig_a_layout(self, f, first, second):
         head = bits(first + second)
         expected = np.concatenate([head, remainder_crc(head), np.zeros(6, np.uint8)])
@@ -183,7 +192,7 @@ class TestSignalFields:
 
     @pytest.mark.parametrize("bandwidth, length, ndp", [
         (20, 17, "00000111010001000010"), (40, 19, "101001011010001000011"),
-        (80, 21, "01010011001011111110010")])
+        (80, 21, "01010011001011111110010"), (160, 21, "01010011001011111110010")])
     def test_vht_sig_b_layout(self, bandwidth, length, ndp):
         """Tables 21-14 and 21-15."""
         f = VHT.of_length(5, 4321, 1, bandwidth)
@@ -192,9 +201,12 @@ class TestSignalFields:
         np.testing.assert_array_equal(fields.vht_sig_b(VHT(5, 0, 1, bandwidth)), bits(ndp))
 
     @pytest.mark.parametrize("bandwidth, copies, coded_bits", [(20, 1, 52), (40, 2, 108),
-                                                               (80, 4, 234)])
+                                                               (80, 4, 234), (160, 4, 234)])
     def test_vht_sig_b_coding(self, bandwidth, copies, coded_bits):
-        """§21.3.8.3.6: bits and tail once, twice, or four times and a 0, by one encoder."""
+        """§21.3.8.3.6: bits and tail once, twice, or four times and a 0, by one encoder.
+
+        At 160 MHz, all that comes twice, and coded bits go in turn to the lower and upper half.
+        """
         f = VHT.of_length(0, 1000, 1, bandwidth)
         message = np.tile(np.append(fields.vht_sig_b(f), np.zeros(6, int)), copies)
         message = np.append(message, np.zeros(coded_bits // 2 - message.size, int))
@@ -204,7 +216,13 @@ class TestSignalFields:
         coded = np.array([[padded[6 + i - np.array(tap)].sum() % 2 for tap in taps]
                           for i in range(message.size)]).ravel()
         sent = fields.encode_sig_b(f)
-        np.testing.assert_array_equal(sent[bit_order(coded_bits, 1, 1)], coded)
+        order = bit_order(coded_bits, 1, 1)
+        if bandwidth == 160:
+            coded = np.tile(coded, 2)
+            np.testing.assert_array_equal(sent[:234][order], coded[0::2])
+            np.testing.assert_array_equal(sent[234:][order], coded[1::2])
+        else:
+            np.testing.assert_array_equal(sent[order], coded)
 
     def test_service_field(self):
         """§21.3.10.3: bits 8 to 15 are the CRC of VHT-SIG-B, c7 first."""
@@ -217,7 +235,8 @@ class TestSignalFields:
         HT(7, 1500), HT(7, 1500, short_gi=True), HT(0, 33, 40), HT(15, 3000, 40, short_gi=True),
         HT(24, 999), HT(8, 100, stbc=1), HT(3, 77, coding="ldpc", short_gi=True),
         VHT.of_length(8, 3000), VHT.of_length(9, 3000, 2, 80, short_gi=True),
-        VHT.of_length(4, 555, 3, 40), VHT(0, 0, 4, 80), VHT.of_length(2, 1000, 4, short_gi=True)])
+        VHT.of_length(4, 555, 3, 40), VHT(0, 0, 4, 80), VHT.of_length(9, 9000, 4, 160),
+        VHT.of_length(2, 1000, 4, short_gi=True)])
     def test_legacy_length(self, f):
         """§21.3.8.2.4: LENGTH from the duration, in steps of 4 us after the L-SIG."""
         interval = T_SHORT_SYMBOL if f.short_gi else T_SYMBOL
@@ -266,11 +285,13 @@ class TestRates:
         with pytest.raises(Unsupported):
             HT(32, 100, 20)
 
-    # Tables 21-30 to 21-53: (bandwidth, streams): N_ES of MCS 0 to 9; "x" is excluded.
+    # Tables 21-30 to 21-57: (bandwidth, streams): N_ES of MCS 0 to 9; "x" is excluded.
     VHT_ENCODERS = {(20, 1): "111111111x", (20, 2): "111111111x", (20, 3): "1111111111",
                     (20, 4): "111111111x", (40, 1): "1111111111", (40, 2): "1111111111",
                     (40, 3): "1111111111", (40, 4): "1111111122", (80, 1): "1111111111",
-                    (80, 2): "1111111222", (80, 3): "111112x223", (80, 4): "1111222333"}
+                    (80, 2): "1111111222", (80, 3): "111112x223", (80, 4): "1111222333",
+                    (160, 1): "1111111222", (160, 2): "1111222333", (160, 3): "111223344x",
+                    (160, 4): "1122344666"}
 
     @pytest.mark.parametrize("bandwidth, streams", VHT_ENCODERS)
     @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
@@ -287,7 +308,8 @@ class TestRates:
         """Rates in data sheets, Mbit/s with the short guard interval."""
         for mcs, streams, bandwidth, rate in [(8, 1, 20, 86.7), (9, 1, 40, 200), (9, 1, 80, 433.3),
                                               (9, 2, 80, 866.7), (9, 3, 80, 1300),
-                                              (9, 4, 80, 1733.3), (9, 3, 20, 288.9)]:
+                                              (9, 4, 80, 1733.3), (9, 3, 20, 288.9),
+                                              (9, 1, 160, 866.7), (9, 4, 160, 3466.7)]:
             f = VHT(mcs, 1, streams, bandwidth, short_gi=True)
             assert f.rate_mbps == pytest.approx(rate, abs=0.05)
 
@@ -340,6 +362,30 @@ class TestSpreading:
             k = np.arange(len(stream))
             place = (k // f.bits_per_carrier * n + i) * f.bits_per_carrier + k % f.bits_per_carrier
             np.testing.assert_array_equal(found[stream], place)
+
+    @pytest.mark.parametrize("f", [VHT(0, 2, 2, 160), VHT(7, 2, 1, 160), VHT(9, 2, 2, 160),
+                                   VHT(8, 2, 3, 160), VHT(7, 2, 4, 160)])
+    @pytest.mark.parametrize("coding, spread", [("bcc", "interleaver"), ("ldpc", "tones")])
+    def test_segment_parser(self, f, coding, spread):
+        """(21-90): s N_ES bits of each stream in turn to the halves, each spread as in 80 MHz."""
+        f = replace(f, coding=coding)
+        s, encoders = max(1, f.bits_per_carrier // 2), f.num_encoders
+        parsed = np.argsort(bit_order(468, f.num_streams, f.bits_per_carrier, encoders,
+                                      spread="none")).reshape(468, f.num_streams, -1)
+        sent = np.argsort(order_of(f)).reshape(468, f.num_streams, -1)
+        assert f.segments == 2
+        together = s * encoders
+        for stream in range(f.num_streams):
+            x = parsed[:, stream].ravel()    # coded bits of the stream parser's output
+            for half in (0, 1):
+                k = np.arange(x.size // 2)
+                y = x[2 * together * (k // together) + half * together + k % together]
+                # The interleaver of a stream among several turns by its number.
+                alone = bit_order(234, f.num_streams, f.bits_per_carrier, spread=spread)
+                where = alone.reshape(-1, f.num_streams, s)[:, stream].ravel()
+                carrier, bit = where // (f.num_streams * f.bits_per_carrier), (
+                    where % f.bits_per_carrier)
+                np.testing.assert_array_equal(sent[234 * half + carrier, stream, bit], y)
 
     @pytest.mark.parametrize("f", [HT(34, 400), HT(57, 400, 40), HT(74, 400, 40)])
     def test_stream_parser_with_unequal_modulation(self, f):

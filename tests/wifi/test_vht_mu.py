@@ -61,7 +61,7 @@ def test_two_users_with_constellations_of_their_own(detector, short_gi):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("bandwidth", [20, 40, 80])
+@pytest.mark.parametrize("bandwidth", [20, 40, 80, 160])
 @pytest.mark.parametrize("coding", ["bcc", "ldpc"])
 @pytest.mark.parametrize("streams, num_rx", [((2, 2), 4), ((1, 1), 3)], ids=str)
 def test_bandwidths(bandwidth, coding, streams, num_rx):
@@ -190,7 +190,7 @@ def test_any_content_of_vht_sig_a_is_bounded():
         else:
             assert 1 <= len(users) <= 4 and sum(user.num_streams for user in users) <= 8
             VHTMU.of(users)
-    assert {"160 MHz", "a user with 5 space-time streams (reserved)"} <= reasons
+    assert "a user with 5 space-time streams (reserved)" in reasons
 
 
 @pytest.mark.quick

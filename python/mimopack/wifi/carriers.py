@@ -66,6 +66,9 @@ _HIGH_THROUGHPUT = {
     20: _plan(20, 28, _LEGACY_PILOTS),
     40: _plan(40, 58, (-53, -25, -11, 11, 25, 53), (-1, 0, 1)),
     80: _plan(80, 122, (-103, -75, -39, -11, 11, 39, 75, 103), (-1, 0, 1)),
+    160: _plan(160, 250, (-231, -203, -167, -139, -117, -89, -53, -25,
+                          25, 53, 89, 117, 139, 167, 203, 231),
+               (-129, -128, -127, *range(-5, 6), 127, 128, 129)),
 }
 
 
@@ -99,7 +102,7 @@ def legacy(bandwidth_mhz=20):
 
 
 def high_throughput(bandwidth_mhz):
-    """Return the plan of HT and VHT symbols: 52, 108, 234 data subcarriers at 20, 40, 80 MHz."""
+    """Return the plan of HT and VHT symbols: 52, 108, 234 or 468 data subcarriers."""
     return _HIGH_THROUGHPUT[bandwidth_mhz]
 
 

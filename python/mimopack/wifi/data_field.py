@@ -342,13 +342,13 @@ class DataFields:
 def viterbi_decoder(frame_format):
     """Return the C++ decoder of the convolutional code of frames; threads may share it."""
     f = frame_format
-    return _viterbi_decoder(f.num_points, f.num_streams, f.stream_bits, f.num_encoders,
+    return _viterbi_decoder(f.num_points, f.num_streams, f.stream_bits, f.num_encoders, f.segments,
                             f.code_rate, f.sent_coded_bits, f.symbols_per_code_block)
 
 
 @lru_cache(maxsize=256)
-def _viterbi_decoder(num_points, num_streams, stream_bits, encoders, rate, sent, block):
-    order = bit_order(num_points, num_streams, stream_bits, encoders)
+def _viterbi_decoder(num_points, num_streams, stream_bits, encoders, segments, rate, sent, block):
+    order = bit_order(num_points, num_streams, stream_bits, encoders, segments=segments)
     return _core.wifi.FrameDecoder(source=order, rate=rate, encoders=encoders, sent=sent,
                                    block=block, largest_mean=LARGEST_MEAN)
 

@@ -297,5 +297,6 @@ def _fields(found):
 def _part_of(found, bandwidth):
     """Explain why a frame is not decoded if its format does not fit the preamble's bandwidth."""
     if found.bandwidth_mhz > bandwidth:
-        return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz} MHz frame"
+        whole = {160: "160 or 80+80"}.get(found.bandwidth_mhz, found.bandwidth_mhz)
+        return f"the samples hold only {bandwidth} MHz of a {whole} MHz frame"
     return f"signal field announces {found.bandwidth_mhz} MHz, but the preamble has {bandwidth} MHz"

@@ -57,8 +57,8 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
             coded bit j of the symbol is bit ``j % share`` of encoder ``j // share``.
         spread: "interleaver" (convolutional code), "tones" (LDPC in VHT and HE) or "none" (LDPC in
             HT).
-        segments: 2 if a segment parser gives s bits of each stream in turn to the lower and to the
-            upper half of the symbol (§21.3.10.7), else 1.
+        segments: 2 if a segment parser gives s * N_ES bits of each stream in turn to the lower and
+            to the upper half of the symbol (§21.3.10.7), else 1.
 
     Returns:
         int64 (coded bits,), read-only. Coded bit j is sent as bit ``order[j]``, with subcarriers
@@ -79,9 +79,10 @@ def bit_order(num_carriers, num_streams, bits, num_encoders=1, spread="interleav
         to = (_interleaved(size, i, num_streams, own) if spread == "interleaver"
               else _tone_mapped(size, own))
         mine = stream == i
-        group, rest = np.divmod(k[mine], s[i])
+        together = s[i] * num_encoders
+        group, rest = np.divmod(k[mine], together)
         segment = group % segments
-        where[mine] = to[group // segments * s[i] + rest] + segment * size * own
+        where[mine] = to[group // segments * together + rest] + segment * size * own
     carrier, bit = np.divmod(where, bits[stream])
     order = carrier * bits.sum() + (np.cumsum(bits) - bits)[stream] + bit
     order.setflags(write=False)

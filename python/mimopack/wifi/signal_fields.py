@@ -17,6 +17,7 @@ from ..coding import ConvolutionalCode
 from .bits import bits_of as _bits
 from .bits import crc8
 from .bits import number_of as _number
+from .carriers import BANDWIDTHS
 from .formats import HE, HT, VHT, VHTMU, JointHE, Unsupported
 from .formats.base import TAIL
 from .formats.he import DCM_MCS, TRAINING
@@ -29,7 +30,8 @@ from .interleaving import bit_order
 # an NDP. Of several users, it has four bits of the MCS behind the length, and no reserved bits.
 _SIG_B = {20: (17, 3, 1, "00000111010001000010"),
           40: (19, 2, 2, "101001011010001000011"),
-          80: (21, 2, 4, "01010011001011111110010")}
+          80: (21, 2, 4, "01010011001011111110010"),
+          160: (21, 2, 8, "01010011001011111110010")}
 _SIG_B_MCS = 4
 _RATE_OF = {bits: rate for rate, (bits, _, _) in RATES.items()}
 
@@ -119,7 +121,7 @@ def vht_sig_a(frame_format):
     if isinstance(f, VHTMU):
         return _vht_sig_a_of_users(f)
     head = np.concatenate([
-        _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, bool(f.stbc)], _bits(f.group_id, 6),
+        _bits(BANDWIDTHS.index(f.bandwidth_mhz), 2), [1, bool(f.stbc)], _bits(f.group_id, 6),
         _bits(f.num_space_time_streams - 1, 3), _bits(f.partial_aid, 9), [0, 1],
         [f.short_gi, f.short_gi and f.num_symbols % 10 == 9, f.coding == "ldpc", f.extra_symbol],
         _bits(f.mcs, 4), [f.beamformed, 1]]).astype(np.uint8)
@@ -132,7 +134,7 @@ def _vht_sig_a_of_users(f):
         streams[user.user_position] = user.num_streams
         ldpc[user.user_position] = user.coding == "ldpc"
     head = np.concatenate([
-        _bits((20, 40, 80).index(f.bandwidth_mhz), 2), [1, 0], _bits(f.group_id, 6),
+        _bits(BANDWIDTHS.index(f.bandwidth_mhz), 2), [1, 0], _bits(f.group_id, 6),
         *[_bits(count, 3) for count in streams], [0, 1],
         [f.short_gi, f.short_gi and f.num_symbols % 10 == 9, ldpc[0], f.extra_symbol], ldpc[1:],
         [1, 1, 1]]).astype(np.uint8)
@@ -159,11 +161,9 @@ def parse_vht_sig_a_of_users(bits, l_sig):
         Unsupported: the frame is not received.
     """
     _check("VHT-SIG-A CRC", bits, 34)
-    told = {"bandwidth_mhz": (20, 40, 80, 160)[_number(bits[:2])], "short_gi": bool(bits[24]),
+    told = {"bandwidth_mhz": BANDWIDTHS[_number(bits[:2])], "short_gi": bool(bits[24]),
             "group_id": _number(bits[4:10])}
     with _announcing("vht-mu", told):
-        if told["bandwidth_mhz"] == 160:
-            raise Unsupported("160 MHz")
         streams = [_number(bits[10 + 3 * i:13 + 3 * i]) for i in range(MOST_USERS)]
         if max(streams) > 4:
             raise Unsupported(f"a user with {max(streams)} space-time streams (reserved)")
@@ -195,18 +195,16 @@ def parse_vht_sig_a(bits, l_sig):
 
     Raises:
         SignalError: the CRC is wrong, or the fields disagree about the length.
-        Unsupported: the frame is 160 MHz wide, or :class:`VHT` refuses it.
+        Unsupported: :class:`VHT` refuses the frame.
     """
     _check("VHT-SIG-A CRC", bits, 34)
-    group, bandwidth = _number(bits[4:10]), (20, 40, 80, 160)[_number(bits[:2])]
+    group, bandwidth = _number(bits[4:10]), BANDWIDTHS[_number(bits[:2])]
     space_time = _number(bits[10:13]) + 1
     stbc = space_time // 2 if bits[3] else 0
     announced = {"mcs": _number(bits[28:32]), "num_streams": space_time - stbc,
                  "bandwidth_mhz": bandwidth, "short_gi": bool(bits[24]),
                  "coding": "ldpc" if bits[26] else "bcc", "stbc": stbc}
     with _announcing("vht", announced):
-        if bandwidth == 160:
-            raise Unsupported("160 MHz")
         if bits[3] and space_time % 2:
             raise Unsupported(f"STBC with {space_time} space-time streams (excluded by the "
                               "standard)")
@@ -238,7 +236,7 @@ def _he_sig_a_of_one_user(f):
     if f.name == "he-er-su":
         bandwidth = int(f.ru.size == 106)
     else:
-        bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+        bandwidth = BANDWIDTHS.index(f.bandwidth_mhz)
     streams = f.num_space_time_streams - 1
     if f.midamble:
         streams = _bits(streams, 2).tolist() + [f.midamble == 20]
@@ -258,7 +256,7 @@ _PUNCTURED = 5
 
 def _he_sig_a_of_users(f):
     one = f.first
-    bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    bandwidth = BANDWIDTHS.index(f.bandwidth_mhz)
     if f.punctured is not None:
         bandwidth = _PUNCTURED
     count = len(f.users) if f.compressed else min(one.num_sig_b, 16)
@@ -275,7 +273,7 @@ def _he_sig_a_of_users(f):
 
 
 def _he_sig_a_of_trigger(f):
-    bandwidth = (20, 40, 80, 160).index(f.bandwidth_mhz)
+    bandwidth = BANDWIDTHS.index(f.bandwidth_mhz)
     return [[0], _bits(f.bss_color, 6), np.tile(_bits(f.spatial_reuse, 4), 4), [1],
             _bits(bandwidth, 2), _bits(f.txop, 7), np.ones(9)]
 
@@ -365,7 +363,7 @@ def parse_he_sig_a(bits, l_sig, extended):
         streams, midamble = _number(bits[23:25]) + 1, 20 if bits[25] else 10
     width, name = _number(bits[19:21]), "he-er-su" if extended else "he-su"
     announced = {"mcs": _number(bits[3:7]), "num_streams": max(1, streams - stbc),
-                 "bandwidth_mhz": 20 if extended else (20, 40, 80, 160)[width], "gi_us": gi_us,
+                 "bandwidth_mhz": 20 if extended else BANDWIDTHS[width], "gi_us": gi_us,
                  "ltf": ltf, "coding": "ldpc" if bits[33] else "bcc", "stbc": int(stbc), "dcm": dcm,
                  "midamble": midamble, "uplink": bool(bits[2]), "bss_color": _number(bits[8:14]),
                  "spatial_reuse": _number(bits[15:19]), "txop": _number(bits[26:33])}
@@ -382,7 +380,7 @@ def parse_he_sig_a(bits, l_sig, extended):
 
 def trigger_based_bandwidth(bits):
     """Return the bandwidth of an HE TB frame's channel in MHz, from its HE-SIG-A."""
-    return (20, 40, 80, 160)[_number(bits[24:26])]
+    return BANDWIDTHS[_number(bits[24:26])]
 
 
 def parse_he_sig_a_of_trigger(bits, l_sig, trigger):
@@ -504,10 +502,13 @@ def sig_b_order(frame_format):
         (order, copies): int64, position at which each coded bit of all copies is sent, and the
         number of copies.
     """
-    copies = _SIG_B[frame_format.bandwidth_mhz][2]
-    coded = 2 * num_sig_b_bits(frame_format.bandwidth_mhz) * copies
-    # At 80 MHz, two positions remain without a coded bit; they send a 0.
-    return bit_order(frame_format.plan.num_data, 1, 1)[:coded], copies
+    f = frame_format
+    copies = _SIG_B[f.bandwidth_mhz][2]
+    order = bit_order(f.plan.num_data, 1, 1, segments=f.segments)
+    # At 80 MHz, two positions remain without a coded bit; they send a 0. At 160 MHz, the bits of
+    # 80 MHz come twice.
+    coded = 2 * num_sig_b_bits(f.bandwidth_mhz) * copies // f.segments
+    return order.reshape(f.segments, -1)[:, :coded].ravel(), copies
 
 
 def encode_sig_b(frame_format):

@@ -29,6 +29,8 @@ _LONG = {
     80: (_LEFT + [1] + _RIGHT + _EDGE + _LEFT + [1] + _RIGHT + [1, -1, 1, -1, 0, 0, 0, 1, -1, -1, 1]
          + _LEFT + [1] + _RIGHT + _EDGE + _LEFT + [1] + _RIGHT),
 }
+# (21-44): the sequence of 80 MHz in both halves.
+_LONG[160] = _LONG[80] + 11 * [0] + _LONG[80]
 # (17-6): values at k = -24, -20 ... 24 without 0, to be multiplied by (1 + j) / sqrt(2).
 _SHORT = dict(zip([-24, -20, -16, -12, -8, -4, 4, 8, 12, 16, 20, 24],
                   [1, -1, 1, -1, -1, 1, -1, -1, 1, 1, 1, 1], strict=True))
@@ -60,6 +62,7 @@ _HT_PILOTS = {
 }
 # (17-24), (21-96) to (21-98): the same for all streams.
 _VHT_PILOTS = {20: [1, 1, 1, -1], 40: [1, 1, 1, -1, -1, 1], 80: [1, 1, 1, -1, -1, 1, 1, 1]}
+_VHT_PILOTS[160] = 2 * _VHT_PILOTS[80]
 _POLARITY = 1.0 - 2.0 * scrambler_sequence(127, 127)
 _POLARITY.setflags(write=False)
 
@@ -144,7 +147,7 @@ def vht_pilots(bandwidth_mhz, first, start, count):
     Source: IEEE 802.11-2020 §21.3.10.10.
 
     Args:
-        bandwidth_mhz: 20, 40 or 80.
+        bandwidth_mhz: 20, 40, 80 or 160.
         first: index of the first symbol in the polarity sequence: 3 for the VHT-SIG-B, 4 for the
             first data symbol.
         start: number of the first symbol, counted from 0. The pilot pattern of each symbol is

@@ -45,8 +45,8 @@ class Transmitter:
             a 20 MHz channel in the lower half of 40 MHz.
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
             (num_tx, N_STS) for the same matrix at all subcarriers, or (subcarriers, num_tx, N_STS)
-            for one matrix per subcarrier of the frame's LTFs, ascending: 56, 114 or 242 subcarriers
-            at 20, 40 or 80 MHz, and in HE frames 242, 484, 996 or 1992 at 20 to 160 MHz. None sends
+            for one matrix per subcarrier of the frame's LTFs, ascending: 56, 114, 242 or 484
+            subcarriers at 20 to 160 MHz, and in HE frames 242, 484, 996 or 1992. None sends
             each space-time stream from its own antenna. Non-HT frames do not use the mapping. With
             one matrix per subcarrier, the format should have ``smoothing=False`` (HT) or
             ``beamformed=True`` (VHT, HE).

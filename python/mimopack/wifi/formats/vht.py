@@ -26,7 +26,7 @@ class VHT(FrameFormat):
         mcs: 0..9.
         num_symbols: number of OFDM data symbols; 0 is a null data packet (NDP), for sounding.
         num_streams: number of spatial streams, 1..4.
-        bandwidth_mhz: 20, 40 or 80.
+        bandwidth_mhz: 20, 40, 80 or 160.
         short_gi: whether data symbols have the short guard interval.
         coding: "bcc" or "ldpc".
         stbc: N_STS - N_SS: 0, or num_streams (1 or 2).
@@ -57,7 +57,7 @@ class VHT(FrameFormat):
     beamformed: bool = False
     apep_length: int | None = None
 
-    BANDWIDTHS = (20, 40, 80)    # MHz
+    BANDWIDTHS = carriers.BANDWIDTHS
     name = "vht"
     aggregated = True
     training_start = 640
@@ -121,11 +121,17 @@ class VHT(FrameFormat):
 
     @cached_property
     def _num_bcc_encoders(self):
+        if (self.bandwidth_mhz, self.num_streams, self.mcs) == (160, 4, 7):
+            return 6    # 5 could not share the coded bits
         return max(1, -(-self.data_bits_per_symbol // _BITS_OF_ENCODER))
 
     @cached_property
+    def segments(self):
+        return 2 if self.bandwidth_mhz == 160 else 1
+
+    @cached_property
     def num_encoders(self):
-        # Tables 21-30 to 21-53.
+        # Tables 21-30 to 21-61.
         return self._num_bcc_encoders if self.coding == "bcc" else 1
 
     @cached_property
