@@ -56,6 +56,9 @@ class PuschTransmitter:
         """Compute the grids of slots before precoding: (n, num_layers, symbols, subcarriers)."""
         config, places = self.config, resources(self.config)
         slots = integers("slots", slots, 1, 0, config.carrier.slots_per_frame - 1)
+        if len(bits) != len(slots):
+            raise ValueError(f"bits: got {len(bits)} transport blocks for {len(slots)} slots, must "
+                             "be as many")
         grids = np.zeros((len(slots), config.num_layers, *places.data_mask.shape), np.complex64)
         grids[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits)
         for grid, slot in zip(grids, map(int, slots), strict=True):

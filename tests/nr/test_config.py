@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of 5G NR: JSON, errors that name the field, sizes of transport blocks."""
+
+import json
+
+import pytest
+from gnuradio.mimopack import nr
+from gnuradio.mimopack.nr.mcs import mcs_entry, transport_block_size
+
+pytestmark = pytest.mark.quick
+
+RECORDED = {
+    "name": "two users", "slot_numbers": [1, 8],
+    "carrier": {"n_cell_id": 430, "subcarrier_spacing_khz": 30, "mu": 1, "n_size_grid": 24,
+                "n_start_grid": 0, "cyclic_prefix": "normal"},
+    "bwp": {"n_size_bwp": 24, "n_start_bwp": 0},
+    "pusch": {"prb_start": 2, "num_prb": 20, "mapping_type": "A", "symbol_allocation": [0, 14],
+              "num_layers": 1, "num_antenna_ports": 1, "transmission_scheme": "non-codebook",
+              "tpmi": None, "transform_precoding": False, "frequency_hopping": "neither", "rv": 0,
+              "lbrm": False, "xoh": 0},
+    "users": [{"n_rnti": 40560, "n_id": 12, "dmrs_ports": [0]},
+              {"n_rnti": 57508, "dmrs_ports": [2], "mcs": {"index": 4}, "dmrs": {"n_scid": 1}}],
+    "dmrs": {"config_type": 1, "type_a_position": 2, "additional_position": 2, "length": 1,
+             "num_cdm_groups_without_data": 2, "n_id": None, "n_scid": 0, "beta_dmrs": 1.414},
+    "mcs": {"table": 1, "index": 15}}
+
+
+def test_users_of_a_recording():
+    first, second = nr.load_users(RECORDED)
+    assert (first.n_rnti, first.n_id, first.dmrs_ports) == (40560, 12, (0,))
+    assert (second.n_rnti, second.n_id, second.dmrs_ports) == (57508, 430, (2,))
+    assert (first.constellation, second.constellation) == ("qam16", "qpsk")
+    assert (first.dmrs.n_scid, second.dmrs.n_scid) == (0, 1)
+    assert first.first_subcarrier == 24 and first.symbol_allocation == (0, 14)
+    assert nr.PuschConfig.from_json(RECORDED, user=1) == second
+
+
+def test_json_comes_back():
+    for config in (*nr.load_users(RECORDED), nr.PuschConfig(
+            ptrs=nr.Ptrs(port=1), num_layers=2, rv=3, lbrm=True, transmission_scheme="codebook",
+            num_antenna_ports=4, tpmi=16, dmrs=nr.Dmrs(n_id=(1, 2)),
+            mcs=nr.Mcs(modulation_order=8, target_coderate_x1024=682.5))):
+        assert nr.PuschConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: nr.Carrier(subcarrier_spacing_khz=20), "subcarrier_spacing_khz: got 20"),
+    (lambda: nr.Carrier(cyclic_prefix="extended"), r"cyclic_prefix: .*table 4\.2-1"),
+    (lambda: nr.Carrier(n_cell_id=1008), "n_cell_id: got 1008, allowed are 0 to 1007"),
+    (lambda: nr.Dmrs(length=2, additional_position=2), r"dmrs\.additional_position: .*6\.4\.1\.1"),
+    (lambda: nr.Dmrs(num_cdm_groups_without_data=3), "dmrs.num_cdm_groups_without_data: got 3"),
+    (lambda: nr.Dmrs(n_id=(1, 2, 3)), "dmrs.n_id: got 3 numbers"),
+    (lambda: nr.Ptrs(time_density=3), "ptrs.time_density: got 3"),
+    (lambda: nr.Mcs(), "mcs.modulation_order: got None"),
+    (lambda: nr.PuschConfig(mcs=nr.Mcs(index=29)), "mcs.index: got 29, allowed are 0 to 28"),
+    (lambda: nr.PuschConfig(mcs=nr.Mcs(index=3, modulation_order=4, target_coderate_x1024=251)),
+     "mcs.index: got 3 with modulation_order = 4 .* table 1 has 2 and 251"),
+    (lambda: nr.PuschConfig(num_layers=5), "num_layers: got 5, allowed are 1 to 4"),
+    (lambda: nr.PuschConfig(num_prb=52), "num_prb: got 52, allowed are 1 to 51"),
+    (lambda: nr.PuschConfig(symbol_allocation=(1, 13)), r"symbol_allocation: .*6\.1\.2\.1-1"),
+    (lambda: nr.PuschConfig(symbol_allocation=(0, 15)), "symbol_allocation: got 15"),
+    (lambda: nr.PuschConfig(symbol_allocation=(4, 12), mapping_type="B"),
+     r"symbol_allocation: got \(4, 12\), must end within the slot's 14 symbols"),
+    (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(0, 4)),
+     "dmrs_ports: got 4, allowed with this DMRS are 0, 1, 2, 3"),
+    (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(1, 1)), "dmrs_ports: .*2 different ports"),
+    (lambda: nr.PuschConfig(num_antenna_ports=2), "num_antenna_ports: got 2, allowed are 1"),
+    (lambda: nr.PuschConfig(num_layers=2, transmission_scheme="codebook", tpmi=3),
+     "tpmi: got 3, allowed are 0 to 2"),
+    (lambda: nr.PuschConfig(num_layers=2, tpmi=1), r"tpmi: got 1, .*6\.3\.1\.5"),
+    (lambda: nr.PuschConfig(num_layers=2, transform_precoding=True), r"num_layers: .*6\.1\.1"),
+    (lambda: nr.PuschConfig(num_prb=7, transform_precoding=True), r"num_prb: .*6\.3\.1\.4"),
+    (lambda: nr.PuschConfig(dmrs=nr.Dmrs(group_hopping=True)), "dmrs.group_hopping"),
+    (lambda: nr.PuschConfig(dmrs=nr.Dmrs(type_a_position=3, additional_position=3)),
+     "dmrs.additional_position: got 3"),
+    (lambda: nr.PuschConfig(dmrs=nr.Dmrs(length=2), dmrs_ports=(4,), ptrs=nr.Ptrs()),
+     r"ptrs: got .*6\.2\.3"),
+    (lambda: nr.load_users({"pusch": {"frequency_hopping": "intraSlot"}}),
+     "frequency_hopping: got 'intraSlot', allowed are neither")])
+def test_an_error_names_the_field(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_modulation_and_rate():
+    """Rows of TS 38.214 tables 5.1.3.1-1 to -3 and 6.1.4.1-1 and -2, the last of each table too."""
+    assert [mcs_entry(1, i) for i in (0, 9, 10, 16, 17, 28)] == [
+        (2, 120), (2, 679), (4, 340), (4, 658), (6, 438), (6, 948)]
+    assert [mcs_entry(2, i) for i in (4, 5, 19, 20, 27)] == [
+        (2, 602), (4, 378), (6, 873), (8, 682.5), (8, 948)]
+    assert [mcs_entry(3, i) for i in (0, 14, 15, 21, 28)] == [
+        (2, 30), (2, 602), (4, 340), (6, 438), (6, 772)]
+    assert [mcs_entry(1, i, True) for i in (0, 2, 10, 17, 27)] == [
+        (2, 120), (2, 193), (4, 340), (6, 466), (6, 948)]
+    assert [mcs_entry(3, i, True) for i in (0, 15, 16, 24, 27)] == [
+        (2, 30), (2, 679), (4, 378), (6, 567), (6, 772)]
+
+
+@pytest.mark.parametrize("elements, order, rate, layers, size", [
+    # By hand, from TS 38.214 §5.1.3.2. N_info = 42.2, n = 3, N' = 40
+    (180, 2, 120 / 1024, 1, 40),
+    # N_info = 3840, n = 6, N' = 64 * round(59.6) = 3840, C = 1, 8 * 483 - 24
+    (1920, 4, 0.5, 1, 3840),
+    # R <= 1/4: N_info = 12701.8, n = 8, N' = 256 * round(49.5) = 12800, C = 4, 32 * 401 - 24
+    (108 * 156, 2, 193 / 1024, 2, 12808),
+    # N_info = 1261670, n = 15, N' = 32768 * round(38.5) = 1277952, C = 152, 1216 * 1051 - 24
+    (273 * 156, 8, 948 / 1024, 4, 1277992)])
+def test_size_of_a_transport_block(elements, order, rate, layers, size):
+    assert transport_block_size(elements, order, rate, layers) == size
