@@ -110,6 +110,19 @@ def _bench():
         {"required": ["suite"], "properties": {"case": False}}]}
 
 
+def _nr():
+    block = _object("a transport block", {
+        "slot": (_COUNT, "number of the slot"),
+        "user": (_COUNT, "index of the user in the configuration"),
+        "crc_ok": (_FLAG, "whether the CRC is correct"),
+        "tb": (_HEX, "the bits, the first bit sent in the most significant place of the first "
+                     "byte, filled up with zeros to whole bytes; also if the CRC is wrong"),
+        "snr_db": (_NUMBER, "power of the user's layers over that of noise and interference, per "
+                            "antenna, in dB"),
+        "detector": (_TEXT, "the detector as the command names it")})
+    return _list(block) | {"description": "the transport blocks, by slot and user"}
+
+
 def _play():
     level = _object("an SNR", {"snr_db": (_NUMBER, "SNR in dB"),
                                "decoded": (_COUNT, "frames decoded"),
@@ -235,6 +248,7 @@ def _wifi():
 
 
 _OUTPUTS = {"bench": ("mimopack bench --output", _bench),
+            "nr": ("mimopack nr --json", _nr),
             "play": ("mimopack play: summary.json", _play),
             "sim": ("mimopack sim --output", _sim),
             "wifi": ("mimopack wifi --json", _wifi)}

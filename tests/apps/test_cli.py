@@ -30,12 +30,12 @@ def test_help_lists_the_commands_without_loading_gnuradio_or_numpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(PACKAGES)}, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("bench", "doctor", "play", "sim", "wifi"):
+    for command in ("bench", "doctor", "nr", "play", "sim", "wifi"):
         assert f"  {command}  " in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", ["bench", "doctor", "play", "sim", "wifi"])
+@pytest.mark.parametrize("command", ["bench", "doctor", "nr", "play", "sim", "wifi"])
 def test_every_command_has_help(command):
     done = run(command, "--help")
     assert done.returncode == 0, done.stderr
@@ -52,11 +52,11 @@ def test_each_command_has_a_manual_page():
 def test_unknown_command_is_refused():
     done = run("detect")
     assert done.returncode == 2
-    assert "No such command 'detect'. The commands are bench, doctor, play, " in done.stderr
+    assert "No such command 'detect'. The commands are bench, doctor, nr, play, " in done.stderr
     assert "No such command 'wfi'. Did you mean 'wifi'?" in run("wfi").stderr
 
 
-HEADED = ["bench", "sim", "wifi"]    # the commands with many options
+HEADED = ["bench", "nr", "sim", "wifi"]    # the commands with many options
 
 
 @pytest.mark.parametrize("name", HEADED)

@@ -26,6 +26,7 @@ from .interrupt import exiting
 _COMMANDS = {
     "bench": ("bench", "bench_command", "Measure the speed of the MIMO detectors."),
     "doctor": ("doctor", "doctor_command", "Check the installation and suggest fixes."),
+    "nr": ("nr", "nr_command", "Decode 5G NR slots of a recording."),
     "play": ("play", "play_command", "Compare detectors on a recording of Wi-Fi frames."),
     "schema": ("schema", "schema_command", "Print the JSON Schema of a command's output."),
     "sim": ("sim", "sim_command", "Simulate bit and frame error rates."),

@@ -14,7 +14,7 @@ from .. import schemas
 def schema_command(name):
     """Print the JSON Schema of a command's output.
 
-    NAME is bench, play, sim or wifi. The schema describes each key of the JSON that this command
-    writes. Programs can validate a file with it.
+    NAME is bench, nr, play, sim or wifi. The schema describes each key of the JSON that this
+    command writes. Programs can validate a file with it.
     """
     click.echo(json.dumps(schemas.load(name), indent=1, ensure_ascii=False))

@@ -6,12 +6,14 @@ from .config import Carrier, Dmrs, Mcs, Ptrs, PuschConfig, load_users
 from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
 from .ofdm import Ofdm
 from .precoding import precoding_matrix, transform_deprecode, transform_precode
+from .receiver import DETECTOR, ITERATIONS, PuschReceiver, TransportBlock
 from .resources import Resources, dmrs_positions, resources
 from .transmitter import PuschTransmitter
 from .transport import Codeword, DecodedBlocks, TransportCoder, codeword
 
-__all__ = ["Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ofdm", "Ptrs", "PuschConfig",
-           "PuschTransmitter", "Resources", "TransportCoder", "codeword", "dmrs_positions",
+__all__ = ["DETECTOR", "ITERATIONS", "Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ofdm",
+           "Ptrs", "PuschConfig", "PuschReceiver", "PuschTransmitter", "Resources",
+           "TransportBlock", "TransportCoder", "codeword", "dmrs_positions",
            "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols", "load_users", "port_weights",
            "precoding_matrix", "ptrs_symbols", "resources", "transform_deprecode",
            "transform_precode"]

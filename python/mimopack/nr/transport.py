@@ -221,6 +221,9 @@ class TransportCoder:
         blocks = decided.reshape(len(rows), self.num_blocks, -1)
         bits, crc_ok, block_crc_ok = self._segmentation.join(
             [blocks[:, r] for r in range(self.num_blocks)])
+        heard = words.any(axis=2)    # LLRs of 0 are decoded to bits of 0, whose CRC is correct
+        heard = heard if xp is np else xp.asnumpy(heard)
+        crc_ok, block_crc_ok = crc_ok & heard.all(axis=1), block_crc_ok & heard
         return DecodedBlocks(bits.reshape(*shape, -1), crc_ok.reshape(shape),
                              block_crc_ok.reshape(*shape, -1), words.reshape(
                                  *shape, *words.shape[1:]), posterior)

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``mimopack nr``: decode the transport blocks of recorded 5G NR slots."""
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+
+from .. import detectors as registry
+from .. import nr, recording
+from ..checks import MOST_THREADS
+from ..detectors.parameters import BACKENDS
+from ..files import replace_file
+from ..text import printable
+from .options import (
+    ALLOW_OUTSIDE,
+    BACKEND,
+    DATATYPE,
+    SPEC,
+    HeadedCommand,
+    OutputFile,
+    detector_spec,
+    heading,
+)
+
+_input = heading("Input")
+_decoding = heading("Detection and decoding")
+_output = heading("Output")
+_TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
+
+
+class _Refusal(click.ClickException):
+    exit_code = 2
+
+
+@click.command("nr", cls=HeadedCommand)
+@click.argument("path", metavar="RECORDING", type=click.Path(exists=True, path_type=Path))
+@_input("--config", "config_path", required=True, metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="What was sent, a JSON object: docs/nr.md.")
+@_input("--slot", type=click.IntRange(0), metavar="N",
+        help="Number of the first slot in its frame. Default: slot_numbers of FILE, or 0.")
+@_input("--start", type=click.IntRange(0), metavar="SAMPLE",
+        help="The sample at which the first slot begins. Default: it is found.")
+@_input("--channels", "--antennas", "channels", type=click.IntRange(1, 256), metavar="N",
+        help="Number of receive antennas in raw samples, which have one sample of each antenna in "
+             "turn. Default: time_domain.num_antennas of FILE, or 1.")
+@_input("--format", "datatype", type=DATATYPE,
+        help="Sample format. Default: from the metadata, or from the ending of the file's name.")
+@_input("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
+@_decoding("-d", "--detector", type=detector_spec(registry.look_up), default=nr.DETECTOR,
+           show_default=True, metavar=SPEC,
+           help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as in "
+                "kbest:k=8.")
+@_decoding("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
+           metavar="NAME", help=f"Where detector and decoder run: {BACKEND}")
+@_decoding("--iterations", type=click.IntRange(1, 100), default=nr.ITERATIONS, show_default=True,
+           metavar="N",
+           help="Maximum number of passes of detection and decoding. Decoded bits improve the "
+                "channel estimate and the detection of the next pass, in slots that the first "
+                "does not decode.")
+@_decoding("--threads", type=click.IntRange(0, MOST_THREADS), default=0, metavar="N",
+           help="Number of CPU threads; 0 uses all cores, and is the default.")
+@_output("--json", "json_path", type=OutputFile(), metavar="FILE",
+         help="Write the transport blocks as a list of JSON objects.")
+@_output("-q", "--quiet", is_flag=True, help="Print no line per transport block.")
+def nr_command(path, config_path, slot, start, channels, datatype, allow_outside, json_path, quiet,
+               **options):
+    """Decode the uplink shared channel (PUSCH) in slots of RECORDING.
+
+    RECORDING is a SigMF recording, a file of raw samples with the antennas interleaved, or a NumPy
+    file NAME.npz with the array grid (slots, antennas, symbols, subcarriers). Samples are those of
+    consecutive slots.
+
+    FILE describes what was sent: carrier, allocation, DMRS, modulation and code rate, users. The
+    users are detected together.
+
+    The command prints a line for each transport block, and a table of the users at the end.
+
+    \b
+    Examples:
+      mimopack nr slots.npz --config slots.json --json blocks.json
+      mimopack nr capture.sigmf-meta --config cell.json --slot 4 --detector kbest:k=32
+
+    The list of --json has an object for each slot and user, with the keys slot, user, crc_ok, tb
+    (the transport block in hex, first bit first, filled up with zeros to whole bytes), snr_db and
+    detector.
+    """
+    try:
+        settings = json.loads(config_path.read_text(encoding="utf-8"))
+        users = nr.load_users(settings)
+    except (OSError, ValueError, TypeError) as error:
+        raise _Refusal(f"--config: {config_path}: {error}") from None
+    try:
+        blocks = _decode(path, settings, users, slot, start, channels, datatype, allow_outside,
+                         options)
+    except (OSError, ValueError, ImportError) as error:
+        raise _Refusal(printable(str(error))) from None
+    if not quiet:
+        for block in blocks:
+            click.echo(f"slot {block.slot:4d}  user {block.user}  "
+                       f"{'CRC ok' if block.crc_ok else 'lost  '}  {len(block.bits)} bits  "
+                       f"SNR {block.snr_db:.1f} dB")
+    _table(blocks)
+    if json_path is not None:
+        with replace_file(json_path) as file:
+            json.dump([_as_json(block) for block in blocks], file, indent=0)
+            file.write("\n")
+
+
+def _decode(path, settings, users, slot, start, channels, datatype, allow_outside, options):
+    """Decode a recording; return its :class:`nr.TransportBlock` objects."""
+    numbers = settings.get("slot_numbers")
+    if path.suffix == ".npz":
+        with np.load(path) as file:
+            if "grid" not in file:
+                raise ValueError(f"{path}: got no array grid, must have one (slots, antennas, "
+                                 "symbols, subcarriers)")
+            grid = file["grid"]
+        if grid.ndim != 4:
+            raise ValueError(f"{path}: got grid of shape {grid.shape}, must be (slots, antennas, "
+                             "symbols, subcarriers)")
+        if slot is not None or numbers is None:
+            numbers = (slot or 0) + np.arange(len(grid))
+        return nr.PuschReceiver(users, grid.shape[1], **options).process(grid, numbers)
+    domain = settings.get("time_domain") or {}
+    reader = recording.open_recording(
+        path, datatype, channels or domain.get("num_antennas"), domain.get("sample_rate_hz"),
+        None, allow_outside)
+    spacing = 1e3 * users[0].carrier.subcarrier_spacing_khz
+    if reader.sample_rate is None:
+        raise ValueError(f"{path}: the sample rate is unknown, must be time_domain.sample_rate_hz "
+                         f"in the file of --config")
+    size = round(reader.sample_rate / spacing)
+    if abs(size * spacing / reader.sample_rate - 1) > _TOLERANCE:
+        raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be a "
+                         f"multiple of the subcarrier spacing, {spacing:g} Hz")
+    first = slot if slot is not None else numbers[0] if numbers else 0
+    receiver = nr.PuschReceiver(users, reader.num_channels, **options)
+    return receiver.process_samples(reader.read(), first, start, size)
+
+
+def _table(blocks):
+    """Print how many transport blocks of each user were decoded."""
+    click.echo("user  decoded  sent  mean SNR / dB")
+    for user in sorted({block.user for block in blocks}):
+        own = [block for block in blocks if block.user == user]
+        click.echo(f"{user:4d}  {sum(block.crc_ok for block in own):7d}  {len(own):4d}  "
+                   f"{np.mean([block.snr_db for block in own]):13.1f}")
+
+
+def _as_json(block):
+    return {"slot": block.slot, "user": block.user, "crc_ok": block.crc_ok,
+            "tb": block.data.hex(), "snr_db": round(block.snr_db, 2), "detector": block.detector}

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The receiver decodes what the transmitter sends through simulated channels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import nr
+
+CARRIER = nr.Carrier(n_cell_id=41, subcarrier_spacing_khz=30, n_size_grid=12)
+
+
+def pusch(**settings):
+    dmrs = nr.Dmrs(**{"additional_position": 1, **settings.pop("dmrs", {})})
+    return nr.PuschConfig(**{"carrier": CARRIER, "n_rnti": 300, "dmrs": dmrs, **settings})
+
+
+def taps(rng, num_rx, ports, subcarriers, delays=(0, 1.3, 3.1), powers=(0.6, 0.3, 0.1)):
+    """Return a channel (subcarriers, nr, ports) of Rayleigh taps at delays in samples of 256."""
+    gains = rng.normal(size=(2, len(delays), num_rx, ports)) * np.sqrt(
+        np.array(powers) / 2)[:, None, None]
+    waves = np.exp(-2j * np.pi / 256 * np.outer(np.arange(subcarriers), delays))
+    return np.einsum("kd,drp->krp", waves, gains[0] + 1j * gains[1])
+
+
+def noisy(rng, grid, noise_var):
+    noise = rng.normal(size=(2, *grid.shape)) * np.sqrt(noise_var / 2)
+    return (grid + noise[0] + 1j * noise[1]).astype(np.complex64)
+
+
+def sent(rng, configs, slots):
+    """Return transport blocks and grids (slots, ports of all users, symbols, subcarriers)."""
+    transmitters = [nr.PuschTransmitter(config) for config in configs]
+    bits = [rng.integers(0, 2, (len(slots), each.tb_size), np.uint8) for each in transmitters]
+    return bits, np.concatenate([each.grids(own, slots) for each, own in zip(
+        transmitters, bits, strict=True)], axis=1)
+
+
+def through(rng, grids, num_rx, noise_var, offset=0.0):
+    """Return received grids; ``offset`` is in cycles per symbol."""
+    received = []
+    for grid in grids:
+        h = taps(rng, num_rx, len(grid), grid.shape[-1])
+        received.append(np.einsum("krp,psk->rsk", h, grid))
+    turn = np.exp(2j * np.pi * offset * np.arange(grids.shape[2]))
+    return noisy(rng, np.array(received) * turn[:, None], noise_var)
+
+
+CASES = {
+    "one layer": [pusch()],
+    "four layers": [pusch(num_layers=4, mcs=nr.Mcs(index=7))],
+    "precoded": [pusch(num_layers=2, transmission_scheme="codebook", num_antenna_ports=4, tpmi=7)],
+    "double symbols, second scrambling identity": [pusch(
+        num_layers=3, dmrs_ports=(0, 4, 6), dmrs={"length": 2, "n_scid": 1, "n_id": (3, 4)})],
+    "type 2, mapping B": [pusch(num_layers=2, mapping_type="B", symbol_allocation=(2, 11), dmrs={
+        "config_type": 2, "num_cdm_groups_without_data": 3})],
+    "data beside DMRS, part of the grid": [pusch(prb_start=3, num_prb=6, dmrs={
+        "num_cdm_groups_without_data": 1, "additional_position": 0})],
+    "two users, QPSK and 64-QAM": [
+        pusch(mcs=nr.Mcs(index=5)),
+        pusch(mcs=nr.Mcs(index=18), dmrs_ports=(1,), n_rnti=301)],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_arrive(name):
+    rng, configs, slots = np.random.default_rng(1), CASES[name], [3, 4, 19]
+    bits, grids = sent(rng, configs, slots)
+    blocks = nr.PuschReceiver(configs, num_rx=4).process(
+        through(rng, grids, 4, 0.003, offset=0.01), slots)
+    assert [(block.slot, block.user) for block in blocks] == [
+        (slot, user) for slot in slots for user in range(len(configs))]
+    for index, block in enumerate(blocks):
+        slot, user = divmod(index, len(configs))
+        assert block.crc_ok
+        assert np.array_equal(block.bits, bits[user][slot])
+        assert 20 < block.snr_db < 35
+        assert np.array_equal(np.unpackbits(np.frombuffer(block.data, np.uint8))[
+            :block.bits.size], block.bits)
+
+
+def test_samples_with_delay_and_carrier_offset():
+    rng, config = np.random.default_rng(2), pusch(num_layers=2)
+    transmitter, ofdm = nr.PuschTransmitter(config), nr.Ofdm(CARRIER)
+    bits = rng.integers(0, 2, (3, transmitter.tb_size), np.uint8)
+    samples = transmitter.samples(bits, slot=5)
+    h = taps(rng, 3, 2, 1)[0]
+    received = np.pad(h @ samples, ((0, 0), (1234, 100)))
+    received *= np.exp(2j * np.pi * 0.08 / ofdm.fft_size * np.arange(received.shape[1]))
+    received = noisy(rng, received, 0.01)
+    receiver = nr.PuschReceiver(config, num_rx=3)
+    for start in (None, 1234, 1230):
+        blocks = receiver.process_samples(received, slot=5, start=start)
+        assert [block.slot for block in blocks] == [5, 6, 7]
+        assert all(block.crc_ok for block in blocks)
+        assert np.array_equal(blocks[2].bits, bits[2])
+
+
+def test_noise_has_no_transport_block():
+    rng = np.random.default_rng(3)
+    grid = noisy(rng, np.zeros((2, 2, 14, 144)), 1.0)
+    assert not any(block.crc_ok for block in nr.PuschReceiver(pusch(), 2).process(grid))
+
+
+def test_bad_arguments_are_named():
+    config = pusch()
+    with pytest.raises(ValueError, match=r"grid: got shape \(1, 2, 14, 100\), must be"):
+        nr.PuschReceiver(config, 2).process(np.zeros((1, 2, 14, 100)))
+    with pytest.raises(ValueError, match="config: user 1 has other resource elements"):
+        nr.PuschReceiver([config, replace(config, num_prb=3, dmrs_ports=(1,))], 2)
+    with pytest.raises(ValueError, match="config: got DMRS ports"):
+        nr.PuschReceiver([config, config], 2)
