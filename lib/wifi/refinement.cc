@@ -313,14 +313,15 @@ private:
     }
 
     /* Draw an antenna's subcarriers that an interferer hits from their neighbours, unless
-     * most are hit. */
+     * most are hit. A channel that is further from this line than the interferer's noise
+     * explains stays: at high SNR, its residual is an error of the earlier estimate. */
     void interpolate(std::int64_t r, float limit, float* channel)
     {
-        std::vector<char> hit(d_s.trained);
+        std::vector<float> hit(d_s.trained); /* noise of these subcarriers, else 0 */
         std::int64_t hits = 0;
         for (std::int64_t k = 0; k < d_s.carriers; ++k)
-            if (d_noise[r * d_s.carriers + k] > limit) {
-                hit[d_s.trained_place[k]] = 1;
+            if (noise(k, r) > limit) {
+                hit[d_s.trained_place[k]] = noise(k, r);
                 ++hits;
             }
         if (!hits || 2 * hits >= d_s.trained)
@@ -329,13 +330,14 @@ private:
         const auto at = [&](std::int64_t c) {
             return channel + 2 * (c * d_s.rows + r) * d_s.streams;
         };
+        std::vector<float> line(2 * d_s.streams);
         for (std::int64_t c = 0, below = -1; c < d_s.trained; ++c) {
-            if (!hit[c]) {
+            if (hit[c] == 0) {
                 below = c;
                 continue;
             }
             std::int64_t above = c;
-            while (above < d_s.trained && hit[above])
+            while (above < d_s.trained && hit[above] != 0)
                 ++above;
             const std::int64_t low = below < 0 ? above : below;
             const std::int64_t high = above < d_s.trained ? above : below;
@@ -345,9 +347,13 @@ private:
                                static_cast<double>(trained_k[c] - trained_k[low]) / span)
                          : 0;
             const float *a = at(low), *b = at(high);
-            float* to = at(c);
-            for (std::int64_t i = 0; i < 2 * d_s.streams; ++i)
-                to[i] = a[i] + share * (b[i] - a[i]);
+            float *to = at(c), distance = 0;
+            for (std::int64_t i = 0; i < 2 * d_s.streams; ++i) {
+                line[i] = a[i] + share * (b[i] - a[i]);
+                distance += (line[i] - to[i]) * (line[i] - to[i]);
+            }
+            if (distance <= static_cast<float>(d_s.streams) * hit[c])
+                std::copy(line.begin(), line.end(), to);
         }
     }
 };

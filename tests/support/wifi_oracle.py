@@ -240,8 +240,8 @@ def refine(received, points, channel, least_squares, in_ltf, turn, k, trained_k,
     cross = cross + weight * least_squares[:, in_ltf]
     estimate = channel.astype(complex)
     estimate[:, in_ltf[estimated]] = (cross @ np.linalg.inv(gram))[:, estimated]
-    hit = np.zeros(channel.shape[:3], bool)
-    hit[:, in_ltf] = (noise > _INTERFERENCE * least).swapaxes(1, 2)
+    hit = np.zeros(channel.shape[:3])
+    hit[:, in_ltf] = np.where(noise > _INTERFERENCE * least, noise, 0).swapaxes(1, 2)
     return (epsilon, phase, received, noise.swapaxes(1, 2), least[..., 0],
             interpolated(estimate, hit, trained_k))
 
@@ -329,18 +329,23 @@ def residual_correlation(residual):
 def interpolated(channel, hit, carriers):
     """Interpolate the channel (n, K, R, N) over the carriers (K,) with interference.
 
-    ``hit`` (n, K, R) says which those are. If at least half of the subcarriers of an antenna have
-    interference, its channel stays as it is.
+    ``hit`` (n, K, R) has their noise, and 0 elsewhere. If at least half of the subcarriers of an
+    antenna have interference, its channel stays as it is, and so does a channel whose distance from
+    the line exceeds the noise.
     """
+    level, hit = hit, hit > 0
     few = hit.any(axis=1) & (2 * hit.sum(axis=1) < hit.shape[1])
     if not few.any():
         return channel
     channel = channel.copy()
     for i, r in zip(*np.nonzero(few), strict=True):
-        here = hit[i, :, r]
-        for s in range(channel.shape[3]):
-            channel[i, here, r, s] = np.interp(carriers[here], carriers[~here],
-                                               channel[i, ~here, r, s])
+        here = np.flatnonzero(hit[i, :, r])
+        free = np.flatnonzero(~hit[i, :, r])
+        line = np.stack([np.interp(carriers[here], carriers[free], own)
+                         for own in channel[i, free, r].T], axis=1)
+        distance = np.sum(np.abs(line - channel[i, here, r])**2, axis=1)
+        near = distance <= channel.shape[3] * level[i, here, r]
+        channel[i, here[near], r] = line[near]
     return channel
 
 

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from gnuradio.mimopack import detectors, recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi import (
+    EHT,
+    HE,
     HT,
     VHT,
     Receiver,
@@ -20,17 +22,23 @@ from gnuradio.mimopack.wifi import (
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.demodulator import Demodulator
 from gnuradio.mimopack.wifi.formats.base import SERVICE
-from wifi_air import air, data_mpdu, multipath
+from wifi_air import air, data_mpdu, multipath, through
 
 MPDUS = [data_mpdu(70, 1), data_mpdu(43, 2), data_mpdu(170, 3)]
 
 
-def stream(format_, psdu, num_rx, snr_db=40, seed=1):
-    """Return samples of num_rx antennas with a frame that has these bytes."""
+def stream(format_, psdu, num_rx, snr_db=40, seed=1, channel=None):
+    """Return samples of num_rx antennas with a frame that has these bytes.
+
+    ``channel`` is a function of ``wifi_air``; None takes an orthogonal matrix.
+    """
     rng = np.random.default_rng(seed)
     sent = Transmitter(format_.num_space_time_streams).frame(format_, psdu)
-    channel = np.linalg.qr(rng.standard_normal((num_rx, num_rx)))[0][:, :len(sent)]
-    samples = np.pad(channel @ sent, ((0, 0), (400, 400)))
+    if channel:
+        taps = channel(num_rx, len(sent), rng)
+    else:
+        taps = np.linalg.qr(rng.standard_normal((num_rx, num_rx)))[0][None, :, :len(sent)]
+    samples = np.pad(through(taps, sent), ((0, 0), (400, 400)))
     noise = rng.standard_normal((2, *samples.shape)) * 10**(-snr_db / 20)
     return (0.1 * (samples + noise[0] + 1j * noise[1])).astype(np.complex64)
 
@@ -139,6 +147,21 @@ class TestUnion:
         for frame in often:
             for mpdu in frame.mpdus:
                 assert frame.psdu[mpdu.offset:mpdu.offset + len(mpdu.data)] == mpdu.data
+
+    @pytest.mark.parametrize("f", [
+        HT(7, 200), HE.of_length(9, 300, ltf=4, gi_us=3.2), EHT.of_length(13, 300, coding="ldpc")],
+        ids=str)
+    def test_right_bytes_without_an_mpdu_stay_at_high_snr(self, f):
+        """Such frames get further passes, which must not see interferers where there are none."""
+        right = 0
+        for seed in range(20):
+            psdu = np.random.default_rng(seed).bytes(f.length)
+            samples = stream(f, psdu, 1, snr_db=70, seed=seed, channel=multipath)
+            (once,), _ = receive(samples, passes=1)
+            (often,), _ = receive(samples)
+            assert once.psdu != psdu or often.psdu == psdu
+            right += often.psdu == psdu
+        assert right >= 18
 
     def test_a_pass_that_goes_wrong_takes_nothing_away(self, monkeypatch):
         """Nor does it change the report of the frame."""

@@ -110,7 +110,8 @@ def test_every_field_of_vht(tmp_path):
         assert row == [
             1, 1, 1, 0, 0, bool(f.stbc), f.short_gi, f.beamformed, [1, f.extra_symbol],
             {20: 0, 40: 1, 80: 4, 160: 11}[f.bandwidth_mhz], f.num_streams,
-            f.num_space_time_streams, f.mcs, f.coding == "ldpc", f.group_id, f.partial_aid, 1, 1, f.short_gi, 0, 0, 1, 8], f
+            f.num_space_time_streams, f.mcs, f.coding == "ldpc", f.group_id,
+            f.partial_aid, 1, 1, f.short_gi, 0, 0, 1, 8], f
     rates = numbers(path, "wlan_radio.data_rate")
     for f, (rate,) in zip(VHT_FRAMES, rates, strict=True):
         assert rate == pytest.approx(f.rate_mbps, abs=0.06), f
