@@ -32,7 +32,7 @@ def test_users_of_a_recording():
     assert (second.n_rnti, second.n_id, second.dmrs_ports) == (57508, 430, (2,))
     assert (first.constellation, second.constellation) == ("qam16", "qpsk")
     assert (first.dmrs.n_scid, second.dmrs.n_scid) == (0, 1)
-    assert first.first_subcarrier == 24 and first.symbol_allocation == (0, 14)
+    assert list(first.prbs) == list(range(2, 22)) and first.symbol_allocation == (0, 14)
     assert nr.PuschConfig.from_json(RECORDED, user=1) == second
 
 
@@ -40,8 +40,10 @@ def test_json_comes_back():
     for config in (*nr.load_users(RECORDED), nr.PuschConfig(
             ptrs=nr.Ptrs(port=1), num_layers=2, rv=3, lbrm=True, transmission_scheme="codebook",
             num_antenna_ports=4, tpmi=16, dmrs=nr.Dmrs(n_id=(1, 2)),
-            mcs=nr.Mcs(modulation_order=8, target_coderate_x1024=682.5))):
-        assert nr.PuschConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+            mcs=nr.Mcs(modulation_order=8, target_coderate_x1024=682.5)), nr.PdschConfig(
+                num_layers=6, second_mcs=nr.Mcs(index=3), dmrs=nr.Dmrs(length=2))):
+        data = json.loads(json.dumps(config.to_json()))
+        assert type(config).from_json(data) == config and nr.load_users(data) == [config]
 
 
 @pytest.mark.parametrize("make, message", [
@@ -76,6 +78,13 @@ def test_json_comes_back():
      "dmrs.additional_position: got 3"),
     (lambda: nr.PuschConfig(dmrs=nr.Dmrs(length=2), dmrs_ports=(4,), ptrs=nr.Ptrs()),
      r"ptrs: got .*6\.2\.3"),
+    (lambda: nr.PdschConfig(num_layers=9), "num_layers: got 9, allowed are 1 to 8"),
+    (lambda: nr.PdschConfig(num_layers=8), "dmrs_ports: got 4, allowed with this DMRS"),
+    (lambda: nr.PdschConfig(second_rv=1), r"second_rv: got 1, .*7\.3\.1\.3"),
+    (lambda: nr.PdschConfig(second_mcs=nr.Mcs(index=1)), "second_mcs: got "),
+    (lambda: nr.PdschConfig(vrb_to_prb_bundle=3), "vrb_to_prb_bundle: got 3"),
+    (lambda: nr.PdschConfig(symbol_allocation=(3, 5)), r"symbol_allocation: .*5\.1\.2\.1-1"),
+    (lambda: nr.PdschConfig(mapping_type="B"), r"symbol_allocation: got 14 .*7\.4\.1\.1\.2"),
     (lambda: nr.load_users({"pusch": {"frequency_hopping": "intraSlot"}}),
      "frequency_hopping: got 'intraSlot', allowed are neither")])
 def test_an_error_names_the_field(make, message):

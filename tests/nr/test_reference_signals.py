@@ -45,6 +45,25 @@ CONFIGS = {
         time_density=2, resource_element_offset="10"), dmrs={
             "config_type": 2, "num_cdm_groups_without_data": 3, "additional_position": 2}),
 }
+
+
+def pdsch(**settings):
+    dmrs = nr.Dmrs(**settings.pop("dmrs", {}))
+    return nr.PdschConfig(**{"carrier": CARRIER, "n_start_bwp": 4, "n_size_bwp": 9, "prb_start": 1,
+                             "num_prb": 6, "n_rnti": 1003, "dmrs": dmrs, **settings})
+
+
+CONFIGS |= {
+    "PDSCH": pdsch(num_layers=4, symbol_allocation=(2, 12), dmrs={"additional_position": 2}),
+    "PDSCH, mapping B": pdsch(mapping_type="B", symbol_allocation=(3, 9), dmrs={
+        "additional_position": 1, "n_id": (3, 4), "n_scid": 1}),
+    "PDSCH, 8 layers": pdsch(num_layers=8, dmrs={"length": 2}),
+    "PDSCH, interleaved": pdsch(vrb_to_prb_bundle=2),
+    "PDSCH, interleaved by 4, type 2": pdsch(vrb_to_prb_bundle=4, num_layers=2, dmrs_ports=(1, 3),
+                                             dmrs={"config_type": 2}),
+    "PDSCH, PT-RS": pdsch(num_layers=2, vrb_to_prb_bundle=2, ptrs=nr.Ptrs(port=1)),
+}
+CHANNELS = {nr.PuschConfig: "pusch", nr.PdschConfig: "pdsch"}
 by_name = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
 
@@ -65,33 +84,34 @@ def test_dmrs(config):
     slot = config.carrier.slots_per_frame - 3
     for port in config.dmrs_ports:
         assert_same(as_elements(nr.dmrs_symbols(config, slot, port)),
-                    nr_oracle.dmrs("pusch", config, slot, port))
+                    nr_oracle.dmrs(CHANNELS[type(config)], config, slot, port))
 
 
 @by_name
 def test_order_of_data(config):
     places = nr.resources(config)
     elements = list(zip(places.data_subcarriers, places.data_symbols, strict=True))
-    assert elements == nr_oracle.data_elements("pusch", config)
+    assert elements == nr_oracle.data_elements(CHANNELS[type(config)], config)
 
 
 @pytest.mark.parametrize("config", [config for config in CONFIGS.values() if config.ptrs],
-                         ids=[name for name in CONFIGS if name.startswith("PT-RS")])
+                         ids=[name for name in CONFIGS if "PT-RS" in name])
 def test_ptrs(config):
     ours = as_elements(nr.ptrs_symbols(config, 5))
-    assert_same(ours, nr_oracle.ptrs("pusch", config, 5))
+    assert_same(ours, nr_oracle.ptrs(CHANNELS[type(config)], config, 5))
     assert len(ours) >= 4
 
 
+@pytest.mark.parametrize("make", [pusch, pdsch])
 @pytest.mark.parametrize("mapping", "AB")
 @pytest.mark.parametrize("length, most", [(1, 3), (2, 1)])
-def test_positions_of_dmrs(mapping, length, most):
-    table = (nr_oracle.SINGLE, nr_oracle.DOUBLE)[length - 1]["pusch", mapping]
+def test_positions_of_dmrs(make, mapping, length, most):
+    table = (nr_oracle.SINGLE, nr_oracle.DOUBLE)[length - 1][make.__name__, mapping]
     for count in table:
         for additional in range(most + 1):
-            config = pusch(mapping_type=mapping, symbol_allocation=(0, count),
-                           dmrs={"length": length, "additional_position": additional})
-            assert list(nr.dmrs_positions(config)) == nr_oracle.l_bars("pusch", config)
+            config = make(mapping_type=mapping, symbol_allocation=(0, count),
+                          dmrs={"length": length, "additional_position": additional})
+            assert list(nr.dmrs_positions(config)) == nr_oracle.l_bars(make.__name__, config)
 
 
 def test_ports_of_a_group_are_orthogonal():

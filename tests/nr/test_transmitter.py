@@ -51,6 +51,45 @@ def test_pusch(settings):
                                    atol=1e-6)
 
 
+@pytest.mark.parametrize("layers, first", [(4, 4), (5, 2), (6, 3), (7, 3), (8, 4)])
+def test_pdsch(layers, first):
+    """TS 38.211 table 7.3.1.3-1: the codewords' layers; §7.3.1.1: their scramblers."""
+    config = nr.PdschConfig(
+        carrier=CARRIER, num_layers=layers, dmrs=nr.Dmrs(length=2), n_rnti=77, rv=2,
+        vrb_to_prb_bundle=2, mcs=nr.Mcs(index=12),
+        **({"second_mcs": nr.Mcs(index=5), "second_rv": 3} if layers > 4 else {}))
+    transmitter = nr.PdschTransmitter(config)
+    words = nr.codewords(config)
+    assert [word.num_layers for word in words] == [first, layers - first][:1 + (layers > 4)]
+    bits = [np.random.default_rng(q).integers(0, 2, (1, size), np.uint8)
+            for q, size in enumerate(transmitter.tb_sizes)]
+    grid = transmitter.grids(bits if layers > 4 else bits[0], [6])[0]
+    assert [word.rv for word in words] == [2, 3][:len(words)]
+    symbols, elements = [], nr_oracle.data_elements("pdsch", config)
+    for q, (word, block, name) in enumerate(zip(words, bits, ("qam16", "qpsk"), strict=False)):
+        assert word.num_coded_bits == len(elements) * word.num_layers * word.modulation_order
+        plain = dataclasses.replace(word, c_init=0)    # x2 is 0: the scrambler is x1 alone
+        sent = (nr.TransportCoder(plain).encode(block)[0]
+                ^ np.array(nr_oracle.gold(0, word.num_coded_bits), np.uint8)
+                ^ np.array(nr_oracle.gold(77 * 2**15 + q * 2**14 + 9, word.num_coded_bits),
+                           np.uint8))
+        symbols.append(constellation.get(name).modulate(sent).reshape(-1, word.num_layers))
+    expected = expected_layers("pdsch", config, np.hstack(symbols).ravel(), 6)
+    np.testing.assert_allclose(grid, expected, atol=1e-6)
+
+
+def test_pdsch_on_more_antennas_than_layers():
+    config = nr.PdschConfig(carrier=CARRIER, num_layers=2)
+    w = np.linalg.qr(np.random.default_rng(1).normal(size=(8, 2)))[0]
+    plain, precoded = nr.PdschTransmitter(config), nr.PdschTransmitter(config, w)
+    bits = np.random.default_rng(2).integers(0, 2, (1, plain.tb_sizes[0]), np.uint8)
+    np.testing.assert_allclose(precoded.grids(bits, [0])[0],
+                               np.tensordot(w, plain.grids(bits, [0])[0], 1), atol=1e-6)
+    assert precoded.samples(bits).shape == (8, 15 * 128)
+    with pytest.raises(ValueError, match=r"precoding: got shape \(8, 3\), must be \(antennas, 2"):
+        nr.PdschTransmitter(config, np.ones((8, 3)))
+
+
 def test_codebook_precoding():
     config = nr.PuschConfig(carrier=CARRIER, num_layers=3, mcs=nr.Mcs(index=4))
     precoded = dataclasses.replace(config, transmission_scheme="codebook", num_antenna_ports=4,

@@ -62,6 +62,29 @@ def l_bars(channel, config):
     return [origin + place for place in (l_0, *table[l_d][config.dmrs.additional_position])]
 
 
+def crbs(config):
+    """Return the common resource blocks of the allocation in the order of mapping (§7.3.1.6)."""
+    size, n_start, n_size = (getattr(config, "vrb_to_prb_bundle", None), config.n_start_bwp,
+                             config.n_size_bwp)
+    allocated = range(config.prb_start, config.prb_start + config.num_prb)
+    if size is None:
+        return [n_start + block for block in allocated]
+    n_bundle = math.ceil((n_size + n_start % size) / size)
+    sizes = [size] * n_bundle
+    sizes[0] = size - n_start % size
+    if (n_start + n_size) % size:
+        sizes[-1] = (n_start + n_size) % size
+    firsts = [sum(sizes[:bundle]) for bundle in range(n_bundle)]
+    rows, columns = 2, n_bundle // 2
+    to_bundle = {}
+    for c in range(columns):
+        for r_index in range(rows):
+            to_bundle[c * rows + r_index] = r_index * columns + c
+    to_bundle[n_bundle - 1] = n_bundle - 1
+    order = [firsts[to_bundle[j]] + i for j in range(n_bundle) for i in range(sizes[to_bundle[j]])]
+    return [n_start + order[block] for block in allocated]
+
+
 def r(config, slot, symbol, index):
     """Compute r(index) of §6.4.1.1.1.1 (§7.4.1.1.1 is the same) for a list of indices."""
     n_id = (config.carrier.n_cell_id if config.dmrs.n_id is None
@@ -84,8 +107,7 @@ def port_table(config_type, port):
 
 def dmrs(channel, config, slot, port):
     """Compute {(subcarrier of the grid, symbol): value} of a port: §6.4.1.1.3, §7.4.1.1.2."""
-    first_crb = config.n_start_bwp + config.prb_start
-    allocated = range(12 * first_crb, 12 * (first_crb + config.num_prb))    # from CRB 0
+    allocated = {12 * crb + k for crb in crbs(config) for k in range(12)}    # from CRB 0
     shift = -12 * config.carrier.n_start_grid
     _, delta, w_f, w_t = port_table(config.dmrs.config_type, port)
     beta = {1: 1, 2: math.sqrt(2), 3: math.sqrt(3)}[config.dmrs.num_cdm_groups_without_data]
@@ -131,14 +153,13 @@ def ptrs(channel, config, slot):
     step = config.ptrs.frequency_density
     rest = config.num_prb % step
     k_rb = config.n_rnti % (step if rest == 0 else rest)
-    first_crb = config.n_start_bwp + config.prb_start
-    origin, values = 12 * (first_crb - config.carrier.n_start_grid), {}
+    blocks, values = sorted(crb - config.carrier.n_start_grid for crb in crbs(config)), {}
     first_dmrs = l_bars(channel, config)[0]
     unweighted = dmrs(channel, config, slot, port)
     _, delta, w_f, _ = port_table(config.dmrs.config_type, port)
     beta = {1: 1, 2: math.sqrt(2), 3: math.sqrt(3)}[config.dmrs.num_cdm_groups_without_data]
     for block in range(k_rb, config.num_prb, step):
-        k = origin + 12 * block + element
+        k = 12 * blocks[block] + element
         from_group = k + 12 * config.carrier.n_start_grid - delta
         k_prime = from_group % 4 // 2 if config.dmrs.config_type == 1 else from_group % 6
         for symbol in symbols:
@@ -150,13 +171,14 @@ def ptrs(channel, config, slot):
 def data_elements(channel, config):
     """Return (subcarrier, symbol) of all elements with data, in the order of mapping."""
     start, count = config.symbol_allocation
-    first = 12 * (config.n_start_bwp + config.prb_start - config.carrier.n_start_grid)
+    subcarriers = [12 * (crb - config.carrier.n_start_grid) + k
+                   for crb in crbs(config) for k in range(12)]
     taken = set(ptrs(channel, config, 0)) if config.ptrs is not None else set()
     with_dmrs = {l_bar + l_prime for l_bar in l_bars(channel, config)
                  for l_prime in range(config.dmrs.length)}
     elements = []
     for symbol in range(start, start + count):
-        for k in range(first, first + 12 * config.num_prb):
+        for k in subcarriers:
             group = k % 2 if config.dmrs.config_type == 1 else k % 6 // 2
             without = symbol in with_dmrs and group < config.dmrs.num_cdm_groups_without_data
             if not without and (k, symbol) not in taken:

@@ -8,202 +8,12 @@ functions whose result depends on the slot take it as an argument.
 
 from dataclasses import asdict, dataclass, fields
 
-from ..checks import choice, flag, integer, number
-from .mcs import mcs_entry
+import numpy as np
 
-SUBCARRIERS_PER_PRB = 12
-MODULATIONS = {2: "qpsk", 4: "qam16", 6: "qam64", 8: "qam256"}
-LARGEST_GRID = 275    # PRBs: TS 38.211 §4.4.2
+from ..checks import choice, flag, integer
+from .parts import MODULATIONS, SUBCARRIERS_PER_PRB, Carrier, Dmrs, Mcs, Ptrs
+
 REDUNDANCY_VERSIONS = (0, 1, 2, 3)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Carrier:
-    """A carrier: its subcarrier spacing and resource grid, TS 38.211 §4.2 to §4.4.
-
-    Args:
-        n_cell_id: N_ID^cell, 0 to 1007.
-        subcarrier_spacing_khz: 15, 30, 60 or 120.
-        n_size_grid: N_grid^size, number of PRBs in the grid, 1 to 275.
-        n_start_grid: N_grid^start, the first common resource block (CRB) of the grid, 0 to 2199.
-        cyclic_prefix: "normal", or "extended" with 60 kHz.
-        carrier_frequency_hz: f_0, for the phase of each OFDM symbol after up-conversion
-            (§5.4). None leaves the phases as they are in the grid.
-    """
-
-    n_cell_id: int = 0
-    subcarrier_spacing_khz: int = 30
-    n_size_grid: int = 51
-    n_start_grid: int = 0
-    cyclic_prefix: str = "normal"
-    carrier_frequency_hz: float | None = None
-
-    def __post_init__(self):
-        integer("n_cell_id", self.n_cell_id, 0, 1007)
-        choice("subcarrier_spacing_khz", self.subcarrier_spacing_khz, (15, 30, 60, 120))
-        integer("n_size_grid", self.n_size_grid, 1, LARGEST_GRID)
-        integer("n_start_grid", self.n_start_grid, 0, 2199)
-        choice("cyclic_prefix", self.cyclic_prefix, ("normal", "extended"))
-        if self.cyclic_prefix == "extended" and self.subcarrier_spacing_khz != 60:
-            raise ValueError("cyclic_prefix: got extended with subcarrier_spacing_khz = "
-                             f"{self.subcarrier_spacing_khz}, must be normal unless it is 60 "
-                             "(TS 38.211 table 4.2-1)")
-        if self.carrier_frequency_hz is not None:
-            number("carrier_frequency_hz", self.carrier_frequency_hz)
-
-    @property
-    def mu(self):
-        """The subcarrier spacing configuration: 0 for 15 kHz, 1 for 30 kHz, ..."""
-        return (self.subcarrier_spacing_khz // 15).bit_length() - 1
-
-    @property
-    def symbols_per_slot(self):
-        """N_symb^slot, number of OFDM symbols in a slot: 14, or 12 with extended prefix."""
-        return 14 if self.cyclic_prefix == "normal" else 12
-
-    @property
-    def slots_per_frame(self):
-        """Number of slots in a frame of 10 ms."""
-        return 10 << self.mu
-
-    @property
-    def num_subcarriers(self):
-        """Number of subcarriers in the grid."""
-        return SUBCARRIERS_PER_PRB * self.n_size_grid
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dmrs:
-    """Demodulation reference signals: TS 38.211 §6.4.1.1 (PUSCH) and §7.4.1.1 (PDSCH).
-
-    Args:
-        config_type: 1 (every other subcarrier) or 2 (two of six subcarriers).
-        type_a_position: symbol of the first DMRS with mapping type A, 2 or 3.
-        additional_position: the largest number of further DMRS positions, 0 to 3. The allocated
-            symbols may allow fewer.
-        length: number of symbols at each position, 1 or 2.
-        num_cdm_groups_without_data: number of CDM groups that carry no data in DMRS symbols, 1 to
-            2 with type 1, 1 to 3 with type 2.
-        n_id: the pair of scrambling identities (scramblingID0, scramblingID1), 0 to 65535; None
-            for n_cell_id. With transform precoding, the first is n_ID^RS.
-        n_scid: the identity that is used, 0 or 1.
-        group_hopping, sequence_hopping: whether the sequence's group, or its base sequence in the
-            group, changes from symbol to symbol. With transform precoding only, and not both
-            (§6.4.1.1.1.2).
-    """
-
-    config_type: int = 1
-    type_a_position: int = 2
-    additional_position: int = 0
-    length: int = 1
-    num_cdm_groups_without_data: int = 2
-    n_id: tuple | None = None
-    n_scid: int = 0
-    group_hopping: bool = False
-    sequence_hopping: bool = False
-
-    def __post_init__(self):
-        choice("dmrs.config_type", self.config_type, (1, 2))
-        choice("dmrs.type_a_position", self.type_a_position, (2, 3))
-        integer("dmrs.additional_position", self.additional_position, 0, 3)
-        choice("dmrs.length", self.length, (1, 2))
-        if self.length == 2 and self.additional_position > 1:
-            raise ValueError(f"dmrs.additional_position: got {self.additional_position}, allowed "
-                             "with dmrs.length = 2 are 0 and 1 (TS 38.211 table 6.4.1.1.3-4)")
-        integer("dmrs.num_cdm_groups_without_data", self.num_cdm_groups_without_data, 1,
-                self.config_type + 1)
-        if self.n_id is not None:
-            if len(self.n_id) != 2:
-                raise ValueError(f"dmrs.n_id: got {len(self.n_id)} numbers, must be two, "
-                                 "scramblingID0 and scramblingID1 (TS 38.211 §6.4.1.1.1.1)")
-            object.__setattr__(self, "n_id", tuple(
-                integer("dmrs.n_id", identity, 0, 65535) for identity in self.n_id))
-        choice("dmrs.n_scid", self.n_scid, (0, 1))
-        if (flag("dmrs.group_hopping", self.group_hopping)
-                and flag("dmrs.sequence_hopping", self.sequence_hopping)):
-            raise ValueError("dmrs.sequence_hopping: got True, must be False with group hopping "
-                             "(TS 38.211 §6.4.1.1.1.2)")
-
-    @property
-    def ports(self):
-        """The ports in CDM groups that carry no data, in ascending order."""
-        groups = self.config_type + 1
-        return tuple(port for port in range(2 * groups * self.length)
-                     if port // 2 % groups < self.num_cdm_groups_without_data)
-
-    @property
-    def beta(self):
-        """Amplitude of the DMRS relative to data: TS 38.214 tables 4.1-1 and 6.2.2-1."""
-        return self.num_cdm_groups_without_data ** 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ptrs:
-    """Phase-tracking reference signals without transform precoding: TS 38.211 §6.4.1.2, §7.4.1.2.
-
-    Args:
-        time_density: L_PT-RS, 1, 2 or 4: a signal in each, in every second or in every fourth
-            symbol.
-        frequency_density: K_PT-RS, 2 or 4: a subcarrier in every second or every fourth PRB.
-        resource_element_offset: "00", "01", "10" or "11", table 6.4.1.2.2.1-1.
-        port: the DMRS port that the signal belongs to; None for the first port.
-        epre_ratio_db: power relative to the data on one layer, in dB: TS 38.214 §4.1 and §6.2.3.1.
-    """
-
-    time_density: int = 1
-    frequency_density: int = 2
-    resource_element_offset: str = "00"
-    port: int | None = None
-    epre_ratio_db: float = 0.0
-
-    def __post_init__(self):
-        choice("ptrs.time_density", self.time_density, (1, 2, 4))
-        choice("ptrs.frequency_density", self.frequency_density, (2, 4))
-        choice("ptrs.resource_element_offset", self.resource_element_offset,
-               ("00", "01", "10", "11"))
-        number("ptrs.epre_ratio_db", self.epre_ratio_db)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mcs:
-    """Modulation and code rate: an index into a table, or both numbers.
-
-    Args:
-        table: 1 (qam64), 2 (qam256) or 3 (qam64LowSE): TS 38.214 §5.1.3.1 and §6.1.4.1.
-        index: I_MCS; None if the two numbers are given.
-        modulation_order: Q_m, 2, 4, 6 or 8 bits per symbol.
-        target_coderate_x1024: R x 1024.
-    """
-
-    table: int = 1
-    index: int | None = None
-    modulation_order: int | None = None
-    target_coderate_x1024: float | None = None
-
-    def __post_init__(self):
-        choice("mcs.table", self.table, (1, 2, 3))
-        if self.index is None:
-            choice("mcs.modulation_order", self.modulation_order, tuple(MODULATIONS))
-            rate = number("mcs.target_coderate_x1024", self.target_coderate_x1024)
-            if not 0 < rate < 1024:
-                raise ValueError(f"mcs.target_coderate_x1024: got {rate}, must be more than 0 and "
-                                 "less than 1024 (TS 38.214 §5.1.3.1)")
-
-    def resolved(self, transform_precoding=False):
-        """Return (Q_m, R * 1024).
-
-        Raises:
-            ValueError: the table does not have the index, or contradicts the two numbers.
-        """
-        given = self.modulation_order, self.target_coderate_x1024
-        if self.index is None:
-            return given
-        entry = mcs_entry(self.table, self.index, transform_precoding)
-        if given != (None, None) and given != entry:
-            raise ValueError(f"mcs.index: got {self.index} with modulation_order = {given[0]} and "
-                             f"target_coderate_x1024 = {given[1]}, table {self.table} has "
-                             f"{entry[0]} and {entry[1]}")
-        return entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,9 +35,11 @@ class SharedChannelConfig:
         dmrs_ports: the DMRS port of each layer, from 0 (which is 1000 for PDSCH); None for
             0, 1, ...
         ptrs: :class:`Ptrs`, or None.
+        mcs: :class:`Mcs`.
+        rv: redundancy version, 0 to 3.
         xoh: N_oh^PRB, overhead in resource elements per PRB, 0, 6, 12 or 18: TS 38.214 §5.1.3.2.
-        max_layers: maxMIMO-Layers, which limited buffer rate matching counts with: TS 38.212
-            §5.4.2.1.
+        max_layers: maxMIMO-Layers, 1 to 4, with which limited buffer rate matching counts: TS
+            38.212 §5.4.2.1.
     """
 
     carrier: Carrier = Carrier()
@@ -243,6 +55,8 @@ class SharedChannelConfig:
     dmrs: Dmrs = Dmrs()
     dmrs_ports: tuple | None = None
     ptrs: Ptrs | None = None
+    mcs: Mcs = Mcs(index=9)
+    rv: int = 0
     xoh: int = 0
     max_layers: int = 4
 
@@ -272,8 +86,9 @@ class SharedChannelConfig:
         integer("num_layers", self.num_layers, 1, most_layers)
         integer("n_rnti", self.n_rnti, 0, 65535)
         integer("n_id", self.n_id, 0, 1023)
+        choice("rv", self.rv, REDUNDANCY_VERSIONS)
         choice("xoh", self.xoh, (0, 6, 12, 18))
-        integer("max_layers", self.max_layers, 1, 8)
+        integer("max_layers", self.max_layers, 1, 4)
         ports = range(self.num_layers) if self.dmrs_ports is None else self.dmrs_ports
         object.__setattr__(self, "dmrs_ports", tuple(ports))
         if len(self.dmrs_ports) != self.num_layers or len(set(self.dmrs_ports)) != self.num_layers:
@@ -293,14 +108,9 @@ class SharedChannelConfig:
                                  "be None (TS 38.214 §5.1.6.3, §6.2.3)")
 
     @property
-    def first_crb(self):
-        """The common resource block of the first allocated PRB."""
-        return self.n_start_bwp + self.prb_start
-
-    @property
-    def first_subcarrier(self):
-        """The grid's subcarrier on which the allocation begins."""
-        return SUBCARRIERS_PER_PRB * (self.first_crb - self.carrier.n_start_grid)
+    def prbs(self):
+        """The allocated PRBs of the bandwidth part in the order of mapping: int (num_prb,)."""
+        return np.arange(self.prb_start, self.prb_start + self.num_prb)
 
     @property
     def num_subcarriers(self):
@@ -313,6 +123,29 @@ class SharedChannelConfig:
         return self.carrier.n_cell_id if self.dmrs.n_id is None else self.dmrs.n_id[
             self.dmrs.n_scid]
 
+    @property
+    def modulation_order(self):
+        """Q_m of the first codeword, number of bits per symbol."""
+        return self.codeword_parameters[0][1]
+
+    @property
+    def constellations(self):
+        """Name of each layer's constellation, as ``constellation.get`` takes it: a tuple."""
+        return tuple(MODULATIONS[order] for layers, order, *_ in self.codeword_parameters
+                     for _ in range(layers))
+
+    @classmethod
+    def from_json(cls, data, user=0):
+        """Make the configuration of a user from a dictionary; see :func:`load_users`."""
+        return _from_json(cls, data, data.get("users", [{}])[user])
+
+    def to_json(self):
+        """Return the dictionary from which :meth:`from_json` makes this configuration."""
+        everything = asdict(self)
+        parts = {key: everything.pop(key) for key in _PARTS if key in everything}
+        bwp, user = ({key: everything.pop(key) for key in keys} for keys in (_BWP, _USER))
+        return {**parts, "bwp": bwp, _CHANNELS[type(self)]: everything, "users": [user]}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PuschConfig(SharedChannelConfig):
@@ -321,8 +154,6 @@ class PuschConfig(SharedChannelConfig):
         config = PuschConfig(carrier=Carrier(n_size_grid=51), num_layers=2, mcs=Mcs(index=15))
 
     Args:
-        mcs: :class:`Mcs`.
-        rv: redundancy version, 0 to 3.
         lbrm: whether limited buffer rate matching is configured (TS 38.212 §5.4.2.1).
         num_antenna_ports: 1, 2 or 4 with codebook; num_layers without. None for the smallest
             number.
@@ -336,8 +167,6 @@ class PuschConfig(SharedChannelConfig):
         ValueError: a field is wrong; the error names the field, and the clause that forbids it.
     """
 
-    mcs: Mcs = Mcs(index=9)
-    rv: int = 0
     lbrm: bool = False
     num_antenna_ports: int | None = None
     transmission_scheme: str = "non-codebook"
@@ -346,7 +175,6 @@ class PuschConfig(SharedChannelConfig):
 
     def __post_init__(self):
         self._check_common(most_layers=4)
-        choice("rv", self.rv, REDUNDANCY_VERSIONS)
         flag("lbrm", self.lbrm)
         flag("transform_precoding", self.transform_precoding)
         self._check_precoding()
@@ -408,28 +236,93 @@ class PuschConfig(SharedChannelConfig):
                              "signals (TS 38.211 §6.4.1.2.2.2) are not implemented")
 
     @property
-    def modulation_order(self):
-        """Q_m, number of bits per symbol."""
-        return self.mcs.resolved(self.transform_precoding)[0]
-
-    @property
-    def target_coderate(self):
-        """R, the code rate of the modulation and coding scheme."""
-        return self.mcs.resolved(self.transform_precoding)[1] / 1024
+    def codeword_parameters(self):
+        """A tuple (number of layers, Q_m, R * 1024, redundancy version) for each codeword."""
+        return ((self.num_layers, *self.mcs.resolved(self.transform_precoding), self.rv),)
 
     @property
     def constellation(self):
-        """Name of the constellation, as ``constellation.get`` takes it."""
-        return MODULATIONS[self.modulation_order]
+        """Name of the constellation of all layers."""
+        return self.constellations[0]
 
-    @classmethod
-    def from_json(cls, data, user=0):
-        """Make the configuration of a user from a dictionary; see :func:`load_users`."""
-        return load_users(data)[user]
 
-    def to_json(self):
-        """Return the dictionary from which :meth:`from_json` makes this configuration."""
-        return _to_json(self, "pusch")
+@dataclass(frozen=True, kw_only=True)
+class PdschConfig(SharedChannelConfig):
+    """A physical downlink shared channel (PDSCH) of one user: TS 38.211 §7.3.1.
+
+    The antenna ports are the DMRS ports; what precedes the antennas is not part of the standard.
+    Rate matching has a limited buffer always (TS 38.212 §5.4.2.1).
+
+    Args:
+        second_mcs, second_rv: modulation and redundancy version of the second codeword, which there
+            is with more than 4 layers (table 7.3.1.3-1); None for the first codeword's.
+        vrb_to_prb_bundle: number of PRBs in a bundle of the interleaved mapping of virtual resource
+            blocks, 2 or 4 (§7.3.1.6); None for the mapping without interleaving.
+
+    The other arguments are those of :class:`SharedChannelConfig`; num_layers is 1 to 8, and
+    prb_start and num_prb are virtual resource blocks.
+
+    Raises:
+        ValueError: a field is wrong; the error names the field, and the clause that forbids it.
+    """
+
+    second_mcs: Mcs | None = None
+    second_rv: int | None = None
+    vrb_to_prb_bundle: int | None = None
+
+    lbrm = True
+    transform_precoding = False
+
+    def __post_init__(self):
+        self._check_common(most_layers=8)
+        choice("vrb_to_prb_bundle", self.vrb_to_prb_bundle, (None, 2, 4))
+        for name, first in (("second_mcs", self.mcs), ("second_rv", self.rv)):
+            if self.num_layers > 4 and getattr(self, name) is None:
+                object.__setattr__(self, name, first)
+            if self.num_layers <= 4 and getattr(self, name) is not None:
+                raise ValueError(f"{name}: got {getattr(self, name)}, must be None with up to 4 "
+                                 "layers, which have one codeword (TS 38.211 §7.3.1.3)")
+        choice("second_rv", self.second_rv, (None, *REDUNDANCY_VERSIONS))
+        first, count = self.symbol_allocation
+        if self.mapping_type == "A":
+            if first > self.dmrs.type_a_position or first > 3 or count < 3:
+                raise ValueError(f"symbol_allocation: got ({first}, {count}), must begin in "
+                                 "symbols 0 to 3, not after the first DMRS, and have at least 3 "
+                                 "symbols with mapping type A (TS 38.214 table 5.1.2.1-1)")
+            _check_type_a(self.dmrs, first + count)
+        elif not (5 if self.dmrs.length == 2 else 2) <= count <= 13:
+            raise ValueError(f"symbol_allocation: got {count} symbols, must be 2 to 13 with "
+                             "mapping type B, and at least 5 with dmrs.length = 2 (TS 38.211 "
+                             "tables 7.4.1.1.2-3 and 7.4.1.1.2-4)")
+        if self.dmrs.group_hopping or self.dmrs.sequence_hopping:
+            raise ValueError("dmrs.group_hopping, dmrs.sequence_hopping: got True, must be False "
+                             "for PDSCH (TS 38.211 §7.4.1.1.1)")
+        for mcs in (self.mcs, self.second_mcs):
+            if mcs is not None:
+                mcs.resolved()
+
+    @property
+    def prbs(self):
+        """The allocated PRBs in the order of virtual resource blocks: TS 38.211 §7.3.1.6."""
+        blocks = super().prbs
+        return blocks if self.vrb_to_prb_bundle is None else self._interleaved()[blocks]
+
+    def _interleaved(self):
+        """Return the PRB of each virtual resource block of the bandwidth part."""
+        size, start, count = self.vrb_to_prb_bundle, self.n_start_bwp, self.n_size_bwp
+        numbers = np.arange(start, start + count) // size    # bundles begin at CRB multiples of L
+        bundles = np.split(np.arange(count), np.flatnonzero(np.diff(numbers)) + 1)
+        columns = len(bundles) // 2    # C, with R = 2
+        order = [j % 2 * columns + j // 2 for j in range(len(bundles) - 1)]    # f(j) = r C + c
+        return np.concatenate([bundles[place] for place in (*order, len(bundles) - 1)])
+
+    @property
+    def codeword_parameters(self):
+        """A tuple (number of layers, Q_m, R * 1024, redundancy version) for each codeword."""
+        first = self.num_layers if self.num_layers <= 4 else self.num_layers // 2
+        both = ((first, self.mcs, self.rv), (self.num_layers - first, self.second_mcs,
+                                            self.second_rv))
+        return tuple((layers, *mcs.resolved(), rv) for layers, mcs, rv in both if layers)
 
 
 def _check_type_a(dmrs, symbols):
@@ -445,38 +338,40 @@ def _check_type_a(dmrs, symbols):
 # Where the JSON form has the fields that are not in a part of their own.
 _BWP = ("n_size_bwp", "n_start_bwp")
 _USER = ("n_rnti", "n_id", "dmrs_ports")
-_PARTS = {"carrier": Carrier, "dmrs": Dmrs, "ptrs": Ptrs, "mcs": Mcs}
+_PARTS = {"carrier": Carrier, "dmrs": Dmrs, "ptrs": Ptrs, "mcs": Mcs, "second_mcs": Mcs}
+_CHANNELS = {PuschConfig: "pusch", PdschConfig: "pdsch"}
 
 
 def load_users(data):
-    """Make the configurations of all users of a PUSCH from a dictionary, as JSON has it.
+    """Make the configurations of all users from a dictionary, as JSON has it.
 
-    Keys are ``carrier``, ``bwp``, ``pusch``, ``dmrs``, ``mcs``, ``ptrs`` (each a dictionary with
-    fields of the classes of these names) and ``users``: a list with the ``n_rnti``, ``n_id`` and
-    ``dmrs_ports`` of each user. An entry may also have ``pusch``, ``dmrs``, ``mcs`` and ``ptrs``,
-    whose keys replace the common ones for this user. All other keys are ignored, so that a file
-    can also hold what is known about a recording.
+    Keys are ``carrier``, ``bwp``, ``dmrs``, ``mcs``, ``ptrs``, ``pusch`` or ``pdsch`` (each a
+    dictionary with fields of the classes of these names) and ``users``: a list with the ``n_rnti``,
+    ``n_id`` and ``dmrs_ports`` of each user. An entry may also have ``pusch``, ``dmrs``, ``mcs``
+    and so on, whose keys replace the common ones for this user. All other keys are ignored, so that
+    a file can also hold what is known about a recording.
 
     Args:
         data: the dictionary.
 
     Returns:
-        list of :class:`PuschConfig`.
+        list of :class:`PuschConfig`, or of :class:`PdschConfig` if there is a ``pdsch``.
 
     Raises:
         ValueError: a field is wrong; see :class:`PuschConfig`.
     """
-    return [_from_json(PuschConfig, "pusch", data, user) for user in data.get("users", [{}])]
+    config_class = PdschConfig if "pdsch" in data else PuschConfig
+    return [_from_json(config_class, data, user) for user in data.get("users", [{}])]
 
 
-def _from_json(config_class, channel, data, user):
+def _from_json(config_class, data, user):
     """Make a configuration from a dictionary and the entry of one user."""
+    channel = _CHANNELS[config_class]
     merged = {key: {**(data.get(key) or {}), **(user.get(key) or {})}
               for key in (*_PARTS, "bwp", channel)}
     settings = {**merged[channel], **merged["bwp"],
                 **{key: user[key] for key in _USER if key in user}}
-    hopping = settings.get("frequency_hopping", "neither")
-    choice("frequency_hopping", hopping, ("neither",))
+    choice("frequency_hopping", settings.get("frequency_hopping", "neither"), ("neither",))
     for key, part in _PARTS.items():
         if merged[key]:
             settings[key] = _known(part, merged[key])
@@ -488,10 +383,3 @@ def _known(config_class, settings):
     names = {field.name for field in fields(config_class)}
     return config_class(**{name: tuple(value) if isinstance(value, list) else value
                            for name, value in settings.items() if name in names})
-
-
-def _to_json(config, channel):
-    everything = asdict(config)
-    parts = {key: everything.pop(key) for key in _PARTS}
-    bwp, user = ({key: everything.pop(key) for key in keys} for keys in (_BWP, _USER))
-    return {**parts, "bwp": bwp, channel: everything, "users": [user]}

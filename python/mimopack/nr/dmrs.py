@@ -9,6 +9,7 @@ import numpy as np
 from ..checks import integer
 from ..coding.scrambler import gold_sequence
 from .low_papr import pusch_low_papr_sequence
+from .parts import SUBCARRIERS_PER_PRB
 from .resources import ptrs_port, resources
 
 
@@ -65,11 +66,9 @@ def dmrs_subcarriers(config, port):
     ports of a CDM group apart.
     """
     delta = port_weights(config.dmrs.config_type, port).delta
-    if config.dmrs.config_type == 1:
-        places = np.arange(0, config.num_subcarriers, 2)                        # 4 n + 2 k'
-    else:
-        places = np.arange(0, config.num_subcarriers, 6)[:, None] + [0, 1]      # 6 n + k'
-    return config.first_subcarrier + delta + places.ravel()
+    # 4 n + 2 k' in a PRB with type 1, 6 n + k' with type 2
+    places = [0, 2, 4, 6, 8, 10] if config.dmrs.config_type == 1 else [0, 1, 6, 7]
+    return (SUBCARRIERS_PER_PRB * resources(config).prbs[:, None] + delta + places).ravel()
 
 
 def dmrs_sequence(config, slot, symbol):
@@ -80,7 +79,7 @@ def dmrs_sequence(config, slot, symbol):
     (§6.4.1.1.1.2), counted from the first allocated subcarrier.
 
     Args:
-        config: :class:`PuschConfig`.
+        config: :class:`PuschConfig` or :class:`PdschConfig`.
         slot: number of the slot in its frame.
         symbol: number of the symbol in the slot.
 
@@ -89,14 +88,14 @@ def dmrs_sequence(config, slot, symbol):
     """
     slot = integer("slot", slot, 0, config.carrier.slots_per_frame - 1)
     per_prb = {1: 6, 2: 4}[config.dmrs.config_type]
-    if getattr(config, "transform_precoding", False):
+    if config.transform_precoding:
         return pusch_low_papr_sequence(config, slot, symbol)
     identity, choice = config.dmrs_n_id, config.dmrs.n_scid
     count = config.carrier.symbols_per_slot * slot + symbol + 1
     c_init = (2**17 * count * (2 * identity + 1) + 2 * identity + choice) % 2**31
-    first, length = per_prb * config.first_crb, per_prb * config.num_prb
-    bits = gold_sequence(c_init, 2 * (first + length))[2 * first:]
-    return qpsk(bits)
+    crbs = config.carrier.n_start_grid + resources(config).prbs
+    values = qpsk(gold_sequence(c_init, 2 * per_prb * (int(crbs[-1]) + 1)))
+    return values.reshape(-1, per_prb)[crbs].ravel()
 
 
 def qpsk(bits):
@@ -109,7 +108,7 @@ def dmrs_symbols(config, slot, port):
     """Return the DMRS of a port in a slot, before precoding.
 
     Args:
-        config: :class:`PuschConfig`.
+        config: :class:`PuschConfig` or :class:`PdschConfig`.
         slot: number of the slot in its frame.
         port: the DMRS port.
 
@@ -130,7 +129,7 @@ def ptrs_symbols(config, slot):
     All symbols repeat the sequence of the first DMRS symbol, on the layer of the signal's port.
 
     Args:
-        config: :class:`PuschConfig` with ``ptrs``.
+        config: :class:`PuschConfig` or :class:`PdschConfig` with ``ptrs``.
         slot: number of the slot in its frame.
 
     Returns:

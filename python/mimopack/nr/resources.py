@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .config import SUBCARRIERS_PER_PRB
+from .config import PuschConfig
+from .parts import SUBCARRIERS_PER_PRB
 
 # Further DMRS positions by duration l_d, for 0, 1, 2 and 3 additional positions. The first
 # position, l_0, is not listed. A duration that is missing has those of the next smaller one.
@@ -20,16 +21,24 @@ _PUSCH_SINGLE = {
 # Table 6.4.1.1.3-4: PUSCH, double symbols
 _PUSCH_DOUBLE = {"A": {4: ((), ()), 10: ((), (8,)), 13: ((), (10,))},
                  "B": {5: ((), ()), 8: ((), (5,)), 10: ((), (7,)), 12: ((), (9,))}}
+# Tables 7.4.1.1.2-3 and 7.4.1.1.2-4: PDSCH, with l_1 = 11
+_PDSCH_SINGLE = {
+    "A": {3: ((), (), (), ()), **_PUSCH_SINGLE["A"]},
+    "B": {2: ((), (), (), ()), 5: ((), (4,), (4,), (4,)), 8: ((), (6,), (3, 6), (3, 6)),
+          9: ((), (7,), (4, 7), (4, 7)), 11: ((), (8,), (4, 8), (3, 6, 9)),
+          12: ((), (9,), (5, 9), (3, 6, 9))}}
+_PDSCH_DOUBLE = {"A": _PUSCH_DOUBLE["A"],
+                 "B": {5: ((), ()), 8: ((), (5,)), 10: ((), (7,)), 12: ((), (8,))}}
 
 
 @lru_cache
 def dmrs_positions(config):
     """Return the first symbol of each DMRS position in the slot, in ascending order.
 
-    TS 38.211 tables 6.4.1.1.3-3 and 6.4.1.1.3-4 (PUSCH).
+    See TS 38.211 tables 6.4.1.1.3-3, 6.4.1.1.3-4, 7.4.1.1.2-3 and 7.4.1.1.2-4.
 
     Args:
-        config: :class:`PuschConfig`.
+        config: :class:`PuschConfig` or :class:`PdschConfig`.
     """
     first, count = config.symbol_allocation
     mapping, dmrs = config.mapping_type, config.dmrs
@@ -37,7 +46,9 @@ def dmrs_positions(config):
     # the first allocated symbol.
     start, duration, reference = ((dmrs.type_a_position, first + count, 0) if mapping == "A"
                                   else (0, count, first))
-    table = (_PUSCH_SINGLE, _PUSCH_DOUBLE)[dmrs.length - 1][mapping]
+    tables = ((_PUSCH_SINGLE, _PUSCH_DOUBLE) if isinstance(config, PuschConfig)
+              else (_PDSCH_SINGLE, _PDSCH_DOUBLE))
+    table = tables[dmrs.length - 1][mapping]
     further = table[max(least for least in table if least <= duration)][dmrs.additional_position]
     return tuple(reference + position for position in (start, *further))
 
@@ -49,7 +60,8 @@ class Resources:
     Symbols are counted from the slot's first symbol, subcarriers from the grid's first subcarrier.
 
     Attributes:
-        subcarriers: (12 * num_prb,) int, the allocated subcarriers.
+        prbs: (num_prb,) int, the allocated PRBs of the grid, ascending.
+        subcarriers: (12 * num_prb,) int, their subcarriers.
         dmrs_symbols: (D,) int, the symbols with DMRS; both symbols of each position with double
             symbols.
         dmrs_places: (D,) int, l', which symbol of its position each one is: 0 or 1.
@@ -60,6 +72,7 @@ class Resources:
         ptrs_subcarriers: (Q,) int, the subcarriers with PT-RS.
     """
 
+    prbs: np.ndarray
     subcarriers: np.ndarray
     dmrs_symbols: np.ndarray
     dmrs_places: np.ndarray
@@ -77,9 +90,11 @@ class Resources:
 
 @lru_cache
 def resources(config):
-    """Return the :class:`Resources` of a :class:`PuschConfig`."""
+    """Return the :class:`Resources` of a :class:`PuschConfig` or :class:`PdschConfig`."""
     first, count = config.symbol_allocation
-    subcarriers = config.first_subcarrier + np.arange(config.num_subcarriers)
+    mapped = config.n_start_bwp - config.carrier.n_start_grid + config.prbs
+    prbs = np.sort(mapped)
+    subcarriers = _subcarriers(prbs)
     length = config.dmrs.length
     positions = np.array(dmrs_positions(config))
     dmrs_symbols = (positions[:, None] + np.arange(length)).ravel()
@@ -88,14 +103,20 @@ def resources(config):
     mask[first:first + count, subcarriers] = True
     without_data = np.isin(_cdm_groups(config), range(config.dmrs.num_cdm_groups_without_data))
     mask[dmrs_symbols[:, None], subcarriers[without_data]] = False
-    ptrs_symbols, ptrs_subcarriers = _ptrs(config, dmrs_symbols)
+    ptrs_symbols, ptrs_subcarriers = _ptrs(config, prbs, dmrs_symbols)
     mask[ptrs_symbols[:, None], ptrs_subcarriers] = False
-    data_symbols, data_subcarriers = np.nonzero(mask)
-    parts = (subcarriers, dmrs_symbols, dmrs_places, mask, data_symbols, data_subcarriers,
+    order = _subcarriers(mapped)
+    data_symbols, columns = np.nonzero(mask[:, order])
+    parts = (prbs, subcarriers, dmrs_symbols, dmrs_places, mask, data_symbols, order[columns],
              ptrs_symbols, ptrs_subcarriers)
     for part in parts:
         part.setflags(write=False)
     return Resources(*parts)
+
+
+def _subcarriers(prbs):
+    """Return the subcarriers of PRBs, in their order."""
+    return (SUBCARRIERS_PER_PRB * prbs[:, None] + np.arange(SUBCARRIERS_PER_PRB)).ravel()
 
 
 def _cdm_groups(config):
@@ -112,7 +133,7 @@ def ptrs_port(config):
     return config.dmrs_ports[0] if config.ptrs.port is None else config.ptrs.port
 
 
-def _ptrs(config, dmrs_symbols):
+def _ptrs(config, prbs, dmrs_symbols):
     """Return symbols and subcarriers of PT-RS: TS 38.211 §6.4.1.2.2.1, §7.4.1.2.2."""
     if config.ptrs is None:
         return np.zeros(0, int), np.zeros(0, int)
@@ -130,12 +151,11 @@ def _ptrs(config, dmrs_symbols):
         symbols.append(reference + i * step)
         i += 1
     step = config.ptrs.frequency_density
-    rest = config.num_prb % step or step
-    blocks = np.arange(config.n_rnti % rest, config.num_prb, step)
+    rest = len(prbs) % step or step
+    blocks = prbs[config.n_rnti % rest::step]
     element = _ptrs_element(config.dmrs.config_type, ptrs_port(config),
                             int(config.ptrs.resource_element_offset, 2))
-    return (np.array(symbols, int),
-            config.first_subcarrier + SUBCARRIERS_PER_PRB * blocks + element)
+    return np.array(symbols, int), SUBCARRIERS_PER_PRB * blocks + element
 
 
 def _ptrs_element(config_type, port, offset):

@@ -8,12 +8,96 @@ from .. import constellation
 from ..checks import integers
 from .dmrs import dmrs_symbols, ptrs_symbols
 from .ofdm import Ofdm
+from .parts import MODULATIONS
 from .precoding import precoding_matrix, transform_precode
 from .resources import ptrs_port, resources
-from .transport import TransportCoder, codeword
+from .transport import TransportCoder, codewords
 
 
-class PuschTransmitter:
+class _Transmitter:
+    """The common part of both transmitters.
+
+    Args:
+        config: :class:`PuschConfig` or :class:`PdschConfig`.
+        precoding: complex (num_ports, num_layers).
+    """
+
+    def __init__(self, config, precoding):
+        self.config = config
+        self.num_ports = len(precoding)
+        self._precoding = precoding.astype(np.complex64)
+        self._coders = [TransportCoder(word) for word in codewords(config)]
+        self.tb_sizes = tuple(coder.codeword.tb_size for coder in self._coders)
+
+    def grids(self, bits, slots):
+        """Compute the grids of slots.
+
+        Args:
+            bits: (n, tb_size), 0 or 1: a transport block for each slot. With two codewords, a pair
+                of such arrays.
+            slots: (n,) numbers of the slots in their frames.
+
+        Returns:
+            (n, num_ports, symbols_per_slot, subcarriers of the grid) complex64. Data have unit mean
+            power on each layer, before precoding.
+        """
+        config, places = self.config, resources(self.config)
+        slots = integers("slots", slots, 1, 0, config.carrier.slots_per_frame - 1)
+        layers = np.zeros((len(slots), config.num_layers, *places.data_mask.shape), np.complex64)
+        layers[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits, len(slots))
+        for grid, slot in zip(layers, map(int, slots), strict=True):
+            for layer, port in enumerate(config.dmrs_ports):
+                _place(grid[layer], dmrs_symbols(config, slot, port))
+            if config.ptrs is not None:
+                _place(grid[config.dmrs_ports.index(ptrs_port(config))], ptrs_symbols(config, slot))
+        # z = W y
+        return np.einsum("pl,nlsk->npsk", self._precoding, layers)
+
+    def samples(self, bits, slot=0, fft_size=None):
+        """Compute the samples of consecutive slots.
+
+        Args:
+            bits: as for :meth:`grids`, a transport block for each slot.
+            slot: number of the first slot in its frame.
+            fft_size: see :class:`Ofdm`.
+
+        Returns:
+            (num_ports, samples) complex64.
+        """
+        carrier = self.config.carrier
+        count = len(bits if len(self._coders) == 1 else bits[0])
+        slots = (slot + np.arange(count)) % carrier.slots_per_frame
+        return Ofdm(carrier, fft_size).modulate(self.grids(bits, slots), slot)
+
+    def _data(self, bits, count):
+        """Compute the modulation symbols of each layer: (n, num_layers, num_data)."""
+        blocks = [bits] if len(self._coders) == 1 else bits
+        if len(blocks) != len(self._coders):
+            raise ValueError(f"bits: got {len(blocks)} arrays, must be {len(self._coders)}, one "
+                             "for each codeword")
+        parts = []
+        for block, coder in zip(blocks, self._coders, strict=True):
+            if len(block) != count:
+                raise ValueError(f"bits: got {len(block)} transport blocks for {count} slots, must "
+                                 "be as many")
+            word = coder.codeword
+            points = constellation.get(MODULATIONS[word.modulation_order])
+            symbols = points.modulate(coder.encode(block))
+            # §6.3.1.3, §7.3.1.3: consecutive symbols go to consecutive layers of the codeword
+            parts.append(symbols.reshape(count, -1, word.num_layers).transpose(0, 2, 1))
+        layers = np.concatenate(parts, axis=1)
+        if self.config.transform_precoding:
+            symbols = layers.reshape(*layers.shape[:2], -1, self.config.num_subcarriers)
+            layers = transform_precode(symbols).reshape(layers.shape)
+        return layers
+
+
+def _place(grid, reference):
+    """Write reference symbols into the grid of a layer."""
+    grid[reference.symbols[:, None], reference.subcarriers] = reference.values
+
+
+class PuschTransmitter(_Transmitter):
     """Transmitter of one user's PUSCH: TS 38.211 §6.3.1, TS 38.212 §6.2.
 
         transmitter = PuschTransmitter(config)
@@ -30,69 +114,30 @@ class PuschTransmitter:
     """
 
     def __init__(self, config):
-        self.config = config
-        self._coder = TransportCoder(codeword(config))
-        self._constellation = constellation.get(config.constellation)
-        self._precoding = precoding_matrix(config)
-        self.tb_size = self._coder.codeword.tb_size
-        self.num_ports = config.num_antenna_ports
+        super().__init__(config, precoding_matrix(config))
+        self.tb_size, = self.tb_sizes
 
-    def grids(self, bits, slots):
-        """Compute the grids of slots.
 
-        Args:
-            bits: (n, tb_size), 0 or 1: a transport block for each slot.
-            slots: (n,) numbers of the slots in their frames.
+class PdschTransmitter(_Transmitter):
+    """Transmitter of one user's PDSCH: TS 38.211 §7.3.1, TS 38.212 §7.2.
 
-        Returns:
-            (n, num_ports, symbols_per_slot, subcarriers of the grid) complex64. Data have unit mean
-            power on each layer.
-        """
-        layers = self.layer_grids(bits, slots)
-        # z = W y
-        return np.einsum("pl,nlsk->npsk", self._precoding.astype(np.complex64), layers)
+    Args:
+        config: :class:`PdschConfig`.
+        precoding: complex (antennas, num_layers), which the standard leaves open; None for one
+            antenna port per layer.
 
-    def layer_grids(self, bits, slots):
-        """Compute the grids of slots before precoding: (n, num_layers, symbols, subcarriers)."""
-        config, places = self.config, resources(self.config)
-        slots = integers("slots", slots, 1, 0, config.carrier.slots_per_frame - 1)
-        if len(bits) != len(slots):
-            raise ValueError(f"bits: got {len(bits)} transport blocks for {len(slots)} slots, must "
-                             "be as many")
-        grids = np.zeros((len(slots), config.num_layers, *places.data_mask.shape), np.complex64)
-        grids[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits)
-        for grid, slot in zip(grids, map(int, slots), strict=True):
-            for layer, port in enumerate(config.dmrs_ports):
-                reference = dmrs_symbols(config, slot, port)
-                grid[layer, reference.symbols[:, None], reference.subcarriers] = reference.values
-            if config.ptrs is not None:
-                reference, layer = (ptrs_symbols(config, slot),
-                                    config.dmrs_ports.index(ptrs_port(config)))
-                grid[layer, reference.symbols[:, None], reference.subcarriers] = reference.values
-        return grids
+    Attributes:
+        config: see above.
+        tb_sizes: number of bits in a transport block of each codeword, one or two numbers.
+        num_ports: number of antennas.
 
-    def samples(self, bits, slot=0, fft_size=None):
-        """Compute the samples of consecutive slots.
+    Raises:
+        ValueError: precoding has another number of columns.
+    """
 
-        Args:
-            bits: (n, tb_size), a transport block for each slot.
-            slot: number of the first slot in its frame.
-            fft_size: see :class:`Ofdm`.
-
-        Returns:
-            (num_ports, samples) complex64.
-        """
-        carrier = self.config.carrier
-        slots = (slot + np.arange(len(bits))) % carrier.slots_per_frame
-        return Ofdm(carrier, fft_size).modulate(self.grids(bits, slots), slot)
-
-    def _data(self, bits):
-        """Compute the modulation symbols of each layer: (n, num_layers, num_data)."""
-        config = self.config
-        symbols = self._constellation.modulate(self._coder.encode(bits))
-        # §6.3.1.3: consecutive symbols go to consecutive layers
-        layers = symbols.reshape(len(symbols), -1, config.num_layers).transpose(0, 2, 1)
-        if config.transform_precoding:
-            whole = layers.reshape(*layers.shape[:2], -1, config.num_subcarriers)
-            layers = transform_precode(whole).reshape(layers.shape)
-        return layers
+    def __init__(self, config, precoding=None):
+        precoding = np.eye(config.num_layers) if precoding is None else np.asarray(precoding)
+        if precoding.ndim != 2 or precoding.shape[1] != config.num_layers:
+            raise ValueError(f"precoding: got shape {precoding.shape}, must be (antennas, "
+                             f"{config.num_layers})")
+        super().__init__(config, precoding)

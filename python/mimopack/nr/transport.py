@@ -11,8 +11,9 @@ from ..arrays import Constant, array_module, leading_shape, native, packed
 from ..checks import choice
 from ..coding import NrSegmentation, gold_sequence
 from ..coding.ldpc import LdpcDecoder, LdpcEncoder, NrRateMatching, nr_base_graph
-from .config import REDUNDANCY_VERSIONS, SUBCARRIERS_PER_PRB
+from .config import REDUNDANCY_VERSIONS
 from .mcs import transport_block_size
+from .parts import SUBCARRIERS_PER_PRB
 from .resources import resources
 
 MOST_ELEMENTS = 156    # per PRB, in the size of a transport block: TS 38.214 §5.1.3.2
@@ -49,16 +50,28 @@ class Codeword:
 
 
 @lru_cache
+def codewords(config):
+    """Return a tuple with each :class:`Codeword` of a :class:`PuschConfig` or :class:`PdschConfig`.
+
+    There are two with PDSCH on more than 4 layers, else one.
+    """
+    return tuple(_codeword(config, number, *parameters)
+                 for number, parameters in enumerate(config.codeword_parameters))
+
+
 def codeword(config):
-    """Return the :class:`Codeword` of a :class:`PuschConfig`."""
-    layers, order, rate = config.num_layers, config.modulation_order, config.target_coderate
+    """Return the first of :func:`codewords`."""
+    return codewords(config)[0]
+
+
+def _codeword(config, number, layers, order, rate, rv):
+    rate = rate / 1024
     tb_size = transport_block_size(_counted_elements(config), order, rate, layers)
     graph = nr_base_graph(tb_size, rate)
-    buffer = None
-    if config.lbrm:
-        buffer = lbrm_buffer(config, tb_size, graph, config.mcs.table, config.max_layers)
-    return Codeword(tb_size, resources(config).num_data * layers * order, layers, order, rate,
-                    config.rv, graph, buffer, config.n_rnti * 2**15 + config.n_id)
+    coded = resources(config).num_data * layers * order
+    return Codeword(tb_size, coded, layers, order, rate, rv, graph,
+                    _lbrm_buffer(config, tb_size, graph) if config.lbrm else None,
+                    config.n_rnti * 2**15 + number * 2**14 + config.n_id)
 
 
 def _counted_elements(config):
@@ -70,17 +83,14 @@ def _counted_elements(config):
     return min(MOST_ELEMENTS, per_prb) * config.num_prb
 
 
-def lbrm_buffer(config, tb_size, base_graph, table, layers):
-    """Return N_ref: TS 38.212 §5.4.2.1.
+def _lbrm_buffer(config, tb_size, base_graph):
+    """Return N_ref of a transport block: TS 38.212 §5.4.2.1.
 
-    Args:
-        config: the configuration, whose bandwidth part is taken for the largest one.
-        tb_size, base_graph: those of the transport block.
-        table: the MCS table; table 2 has 256-QAM.
-        layers: the largest number of layers of a transport block.
+    The bandwidth part counts as the largest one, and the MCS table as the only one.
     """
     prbs = next((count for count in _LBRM_PRBS if count >= config.n_size_bwp), _LBRM_PRBS[-1])
-    size = transport_block_size(MOST_ELEMENTS * prbs, 8 if table == 2 else 6, _LBRM_RATE, layers)
+    size = transport_block_size(MOST_ELEMENTS * prbs, 8 if config.mcs.table == 2 else 6,
+                                _LBRM_RATE, config.max_layers)
     blocks = NrSegmentation(tb_size, base_graph).num_blocks
     return size * 3 // (2 * blocks)    # R_LBRM = 2/3
 
