@@ -231,7 +231,8 @@ struct tracking {
 double track(const tracking& t, double before, double* phase);
 
 /* Return the best shift of windows for channels with paths at delays -32 ... 31: where
- * the fewest other symbols reach in. */
+ * the fewest other symbols reach in. The cyclic shifts of greenfield frames move their
+ * first window up to 12 samples, so shifts may exceed the guard interval by 8. */
 int best_shift(const double* power, int guard);
 
 } // namespace MIMOPACK_ISA

@@ -74,11 +74,11 @@ void acquire(const wifi_acquisition& a, wifi_preamble* preambles, std::int64_t c
 
 int best_shift(const double* power, int shortest)
 {
-    const int count = 2 * shortest + 9, begin = -shortest - 8;
+    const int count = 2 * shortest + 17, begin = -shortest - 8;
     const auto at = [&](int d) { return d < 32 ? power[d + 32] : 0; };
     /* Power before the window of a shift and behind the symbol's end, and the sum of
      * powers times their distances */
-    double before = 0, behind = 0, cost[2 * guard + 9] = {}, total = 0;
+    double before = 0, behind = 0, cost[2 * guard + 17] = {}, total = 0;
     for (int d = -32; d < 32; ++d) {
         total += at(d);
         before += d <= begin ? at(d) : 0;

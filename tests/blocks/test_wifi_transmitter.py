@@ -106,10 +106,12 @@ def test_vht_mu_frames_of_the_block_are_those_of_arrays():
     lengths = np.array([len(mpdu) - 4 for mpdu in (a, b)])
     source, samples, _ = bursts(
         [pdu(a[:-4] + b[:-4], ampdu=lengths), pdu(a[:-4])], num_tx=2, format="vht-mu", users=users,
-        short_gi=True, gap=0, backoff_db=0.0, scrambler_seed=5, clip=False)
+        short_gi=True, gap=0, backoff_db=0.0, scrambler_seed=5, clip=False, group_id=9,
+        sample_rate=80e6, windowing=100e-9)
     assert (source.frames(), source.refused()) == (1, 1)
-    f, psdus = wifi.pack_users(lambda n: wifi.VHTMU.of_lengths(users, n, short_gi=True), [[a], [b]])
-    assert np.array_equal(samples, wifi.Transmitter(2).frame(f, psdus, 5))
+    f, psdus = wifi.pack_users(
+        lambda n: wifi.VHTMU.of_lengths(users, n, short_gi=True, group_id=9), [[a], [b]])
+    assert np.array_equal(samples, wifi.Transmitter(2, 80e6, windowing=100e-9).frame(f, psdus, 5))
 
 
 @pytest.mark.parametrize(("backoff_db", "clips"), [(3.0, True), (14.0, False)])
@@ -157,7 +159,7 @@ def test_companion_takes_a_mapping(companion, tmp_path, mapping, refused):
                    *[["tx", str(i), f"sink_{i}", "0"] for i in range(2)]]
     path = flowgraphs.save(tmp_path, blocks, connections)
     if refused:
-        assert "mapping)" in companion.refusals(path, tmp_path)
+        assert "mapping, windowing)" in companion.refusals(path, tmp_path)
         return
     script = companion.compiled(path, tmp_path).read_text()
     assert f"mapping={mapping}" in script
@@ -168,6 +170,7 @@ def test_companion_takes_a_mapping(companion, tmp_path, mapping, refused):
     {"format": "vht", "num_streams": 2}, {"format": "ht", "mcs": 8}, {"bandwidth_mhz": 40},
     {"format": "ht", "coding": "turbo"}, {"format": "ht", "stbc": 7},
     {"format": "ht", "short_gi": 2}, {"scrambler_seed": 128}, {"scrambler_seed": "x"},
+    {"format": "eht-mu", "scrambler_seed": 2048},
     {"encoding": 8}, {"ampdu": np.array([3, 4])}, {"ampdu": np.array([], int)},
     {"ampdu": 5}, {"format": "ht", "ampdu": np.array([-1, 75])}, {"mcs": 12.5},
     {"bandwidth_mhz": 7}, {"tx_time": DEEP}, {"tx_time": "now"}, {"tx_time": 3.5},
@@ -239,9 +242,11 @@ def test_bursts_are_tagged_on_every_output():
     assert source.backoff_db() == 20
 
 
-@pytest.mark.parametrize(("seed", "wanted"), [(0, [1, 2, 3]), (77, [77, 77, 77])])
-def test_scrambler_seeds(seed, wanted):
-    _, samples, _ = bursts([pdu(data_mpdu(40)[:-4])] * 3, scrambler_seed=seed, gap=500)
+@pytest.mark.parametrize(("format", "seed", "wanted"), [
+    ("non-ht", 0, [1, 2, 3]), ("non-ht", 77, [77, 77, 77]), ("eht-mu", 1300, [1300, 1300, 1300])])
+def test_scrambler_seeds(format, seed, wanted):
+    _, samples, _ = bursts([pdu(data_mpdu(40)[:-4])] * 3, format=format, scrambler_seed=seed,
+                           gap=500)
     assert [frame.scrambler_seed for frame in receive_arrays(samples)] == wanted
 
 

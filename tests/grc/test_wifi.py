@@ -115,7 +115,7 @@ def test_companion_refuses(companion, tmp_path):
         ("transmitter", {"format": "ht", "mcs": "77"}, "0 <= mcs <= 76"),
         ("transmitter", {"format": "ht", "mcs": "16", "num_tx": "2"}, "<= num_tx"),
         ("transmitter", {"bandwidth_mhz": "40"}, "bandwidth_mhz * 1e6 <= sample_rate"),
-        ("transmitter", {"scrambler_seed": "128"}, "scrambler_seed <= 127")]
+        ("transmitter", {"scrambler_seed": "128"}, "scrambler_seed <= (2047 if")]
     blocks = [block("samp_rate", "variable", value="20e6"),
               *(block(f"wrong_{index}", f"mimopack_wifi_{kind}", **parameters)
                 for index, (kind, parameters, _) in enumerate(wrong))]

@@ -127,7 +127,7 @@ def window_shift(power, guard):
     ``power`` (64,) has the powers of the paths at delays of -32..31. Delays, the guard interval and
     the shift are in samples at 20 MS/s. Among equally good shifts, the middle one is taken.
     """
-    shifts = np.arange(-guard - 8, guard + 1)
+    shifts = np.arange(-guard - 8, guard + 9)
     outside = (np.maximum(shifts - _DELAYS[:, None], 0)
                + np.maximum(_DELAYS[:, None] - shifts - guard, 0))
     cost = power @ outside

@@ -408,7 +408,7 @@ class TestSpreading:
         """MCS 32: the interleaver and pilots of 17.3.5, in both halves, the upper half rotated."""
         f = HT(32, 20, 40)
         psdu = bytes(range(20))
-        frame = Transmitter(1, 40e6).frame(f, psdu)
+        frame = Transmitter(1, 40e6, windowing=0).frame(f, psdu)
         sent = spectra(frame, f.data_start, f.num_symbols, rate=40)[0]
         np.testing.assert_array_equal(order_of(f), bit_order(48, 1, 1))
         coded = DataField(f).encode(psdu)
@@ -430,7 +430,7 @@ class TestGreenfield:
         """Figure 19-1: HT-GF-STF, HT-LTF1 of 8 us, HT-SIG, further HT-LTFs, data."""
         f = HT(mcs, 60, bandwidth, greenfield=True)
         n, scale = f.num_streams, bandwidth // 20
-        frame = Transmitter(n, bandwidth * 1e6).frame(f, bytes(range(60)), 93)
+        frame = Transmitter(n, bandwidth * 1e6, windowing=0).frame(f, bytes(range(60)), 93)
         duration = T_STF + T_LTF + T_HT_SIG + T_HT_LTF * (f.num_ltf - 1) + T_SYMBOL * f.num_symbols
         assert frame.shape[1] == bandwidth * duration
         # The guard interval of HT-LTF1 is twice as long, and the symbol is sent twice.

@@ -38,7 +38,7 @@ def frames(name, mapping):
     matrix = mapping(num_tx, f.num_space_time_streams,
                      carriers.high_throughput(f.bandwidth_mhz).used.size)
     plain, mapped = (
-        wifi.Transmitter(num_tx, 1e6 * f.bandwidth_mhz, mapping=one).mpdu(
+        wifi.Transmitter(num_tx, 1e6 * f.bandwidth_mhz, mapping=one, windowing=0).mpdu(
             frame_format_of, [MPDU])[1] for one in (None, matrix))
     return f, matrix, plain, mapped, 0 if f.greenfield else LEGACY * f.bandwidth_mhz // 20
 

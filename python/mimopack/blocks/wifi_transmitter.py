@@ -13,6 +13,7 @@ from ..checks import choice, flag, integer, number
 from ..wifi import carriers, mac
 from ..wifi.formats import BY_NAME
 from ..wifi.pdu import ENCODINGS
+from ..wifi.transmitter import WINDOWING
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
 from .settings import Controlled, setting
@@ -31,7 +32,7 @@ _DEFAULTS = {
            "aggregated": False, "greenfield": False},
     "vht": {"mcs": 0, "bandwidth_mhz": 20, "short_gi": False, "coding": "bcc", "stbc": 0,
             "num_streams": 1},
-    "vht-mu": {"bandwidth_mhz": 20, "short_gi": False}}
+    "vht-mu": {"bandwidth_mhz": 20, "short_gi": False, "group_id": 1}}
 _HE = {"bandwidth_mhz": 20, "gi_us": 0.8, "ltf": 2, "stbc": 0, "midamble": 0, "bss_color": 0,
        "uplink": False, "txop": 127}
 _DEFAULTS["he-mu"] = _HE
@@ -42,7 +43,7 @@ _DEFAULTS["eht-mu"] = {key: value for key, value in _DEFAULTS["he-su"].items()
                        if key not in ("stbc", "dcm", "midamble")}
 _SETTINGS = ("format", "mcs", "num_streams", "bandwidth_mhz", "short_gi", "coding", "stbc",
              "aggregated", "greenfield", "gi_us", "ltf", "dcm", "midamble", "bss_color", "uplink",
-             "txop")
+             "txop", "group_id")
 _FLAGS = ("short_gi", "aggregated", "greenfield", "dcm", "uplink")
 _MAX_BYTES = 2**20
 
@@ -59,7 +60,7 @@ class wifi_transmitter(Controlled, message_source):
     have any of these keys:
 
         format, mcs, num_streams, bandwidth_mhz, short_gi, coding, stbc, aggregated, greenfield,
-        gi_us, ltf, dcm, midamble, bss_color, uplink, txop:
+        gi_us, ltf, dcm, midamble, bss_color, uplink, txop, group_id:
             settings of this frame in place of the block's. If the format differs from the block's,
             missing settings have the defaults of the format: mcs 6 (non-HT) or 0, one stream,
             20 MHz, BCC, 2x HE-LTFs with 0.8 us (HE TB: 1.6 us), and no option. A bandwidth of 5 or
@@ -112,7 +113,7 @@ class wifi_transmitter(Controlled, message_source):
         clip: whether to limit real and imaginary parts to +-1. Clipped samples are counted
             (``clipped``) and logged. In many radios, larger values wrap around. False
             leaves the samples as they are, which suits simulations.
-        scrambler_seed: 1..127, or 0 for a different seed in each frame.
+        scrambler_seed: 1..127, for EHT 1..2047, or 0 for a different seed in each frame.
         length_tag_name: name of the length tag of a burst.
         mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
             num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
@@ -125,6 +126,9 @@ class wifi_transmitter(Controlled, message_source):
         users: users of VHT MU and HE MU frames, a list of dictionaries, see
             ``wifi.VHTMU.of_lengths`` and ``wifi.HEMU.of_lengths``. They have mcs, num_streams,
             coding and, in HE, dcm of their own.
+        group_id: group of the users of VHT MU frames, 1..62.
+        windowing: duration of the transition from symbol to symbol in seconds, 0..200e-9. It keeps
+            the spectrum inside the standard's masks, see ``wifi.Transmitter``.
 
     Raises:
         ValueError: an argument is not as above, or the settings do not make a valid frame.
@@ -135,8 +139,8 @@ class wifi_transmitter(Controlled, message_source):
                  sample_rate=20e6, centre=0, fcs="append", gap=320, backoff_db=12.0,
                  scrambler_seed=0, length_tag_name="packet_len", mapping=None, clip=True,
                  gi_us=0.8, ltf=2, dcm=False, midamble=0, bss_color=0, uplink=False, txop=127,
-                 ru=None, users=None):
-        self._transmitter = wifi.Transmitter(num_tx, sample_rate, centre, mapping)
+                 ru=None, users=None, group_id=1, windowing=WINDOWING):
+        self._transmitter = wifi.Transmitter(num_tx, sample_rate, centre, mapping, windowing)
         self._steered = np.ndim(mapping) == 3
         self._ru, self._users = ru, [] if users is None else list(users)
         settings = {
@@ -148,12 +152,13 @@ class wifi_transmitter(Controlled, message_source):
             "aggregated": flag("aggregated", aggregated),
             "greenfield": flag("greenfield", greenfield), "gi_us": gi_us, "ltf": ltf,
             "dcm": flag("dcm", dcm), "midamble": midamble, "bss_color": bss_color,
-            "uplink": flag("uplink", uplink), "txop": txop}
+            "uplink": flag("uplink", uplink), "txop": txop,
+            "group_id": integer("group_id", group_id, 1, 62)}
         self._set(settings)
         self._fcs = choice("fcs", fcs, ("append", "included"))
         self._gap = np.zeros((num_tx, integer("gap", gap, 0, 2**24)), np.complex64)
         self.set_backoff_db(backoff_db)
-        self._seed = integer("scrambler_seed", scrambler_seed, 0, 127)
+        self._seed = _seed(scrambler_seed, format)
         if not isinstance(length_tag_name, str) or not length_tag_name:
             raise ValueError(f"length_tag_name: got {length_tag_name!r}, must be a text of one "
                              "character or more")
@@ -246,14 +251,14 @@ class wifi_transmitter(Controlled, message_source):
         self._send(*self._read(message))
 
     def _read(self, message):
-        """Return (format, PSDU, scrambler seed or None, tx_time or None) of a PDU."""
+        """Return (format, PSDU, scrambler seed or 0, tx_time or None) of a PDU."""
         dictionary, blob = pdu_parts(message)
         if not pmt.is_u8vector(blob):
             raise ValueError("the message has no u8vector")
         if pmt.length(blob) > _MAX_BYTES:
             raise ValueError(f"got {pmt.length(blob)} bytes, allowed are up to {_MAX_BYTES}")
         data = to_python(blob)
-        settings, seed, tx_time = self._settings, None, None
+        settings, seed, tx_time = self._settings, self._seed, None
         mpdus, included, user = [data] * bool(data), self._fcs == "included", None
         if pmt.is_dict(dictionary) and not pmt.is_null(dictionary):
             settings = self._own_settings(dictionary)
@@ -265,14 +270,13 @@ class wifi_transmitter(Controlled, message_source):
             given = pmt.dict_ref(dictionary, _CRC_INCLUDED, pmt.PMT_NIL)
             if pmt.is_bool(given):
                 included = pmt.to_bool(given)
-            seed = _value(dictionary, "scrambler_seed")
-            if seed is not None:
-                seed = integer("scrambler_seed", seed, 0, 127) or None
+            own_seed = _value(dictionary, "scrambler_seed")
+            seed = seed if own_seed is None else own_seed
             tx_time = pmt.dict_ref(dictionary, _TX_TIME, pmt.PMT_NIL)
             tx_time = None if pmt.is_null(tx_time) else moment("tx_time", tx_time)
         if not included:
             mpdus = [mpdu + mac.fcs(mpdu) for mpdu in mpdus]
-        return *self._frame(settings, mpdus, user), seed, tx_time
+        return *self._frame(settings, mpdus, user), _seed(seed, settings["format"]), tx_time
 
     def _own_settings(self, dictionary):
         given = {name: value for name in _SETTINGS
@@ -293,7 +297,7 @@ class wifi_transmitter(Controlled, message_source):
         return base | given
 
     def _send(self, f, psdu, seed, tx_time):
-        samples = self._transmitter.frame(f, psdu, seed or self._seed or self._frames % 127 + 1)
+        samples = self._transmitter.frame(f, psdu, seed or self._frames % 127 + 1)
         samples *= np.float32(10 ** (-self._backoff_db / 20))
         self._peak = max(self._peak, float(np.abs(samples).max()))
         if self._clip:
@@ -314,6 +318,11 @@ class wifi_transmitter(Controlled, message_source):
             self._clipped += beyond
             self._log.warn("clipping", f"{beyond} samples of a frame exceeded full scale and were "
                            f"clipped: backoff_db is {self._backoff_db:g}")
+
+
+def _seed(seed, format):
+    """Return a scrambler seed that frames of a format may have, or 0."""
+    return integer("scrambler_seed", seed, 0, 2**BY_NAME[format].scrambler - 1)
 
 
 def _cut(dictionary, data):

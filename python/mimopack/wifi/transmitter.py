@@ -4,15 +4,20 @@
 
 import numpy as np
 
-from ..checks import integer, rate_choice
+from ..checks import integer, number, rate_choice
 from . import carriers, eht_signal, he_signal_b, he_tables, mac, signal_fields, training
 from .data_field import DataFields
 from .formats import EHT, HE, HEMU, VHT, VHTMU, NonHT
 from .points import known_points
 
 MAX_ANTENNAS = 8
-# Sample rates in samples per second.
-SAMPLE_RATES = tuple(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS)
+# Sample rates in samples per second. The higher ones oversample all channels.
+SAMPLE_RATES = (*(1e6 * bandwidth for bandwidth in carriers.BANDWIDTHS), 320e6, 640e6)
+# Longest transition between symbols in seconds: half of the short guard interval of HT and VHT.
+MAX_WINDOWING = 200e-9
+# With half of the standard's example of 100 ns, the masks are kept with 4 dB to spare, and more of
+# the guard interval is left for echoes. Samples at 20 MS/s have no room for it.
+WINDOWING = 50e-9
 # Values of L-SIG and RL-SIG of HE frames at k = -28, -27, 27, 28 of each 20 MHz (27-12).
 _OUTER = (-1, -1, -1, 1)
 # Amplitude of the non-HT training fields of HE frames, epsilon of §27.3.11.3: a subcarrier has the
@@ -29,18 +34,18 @@ class Transmitter:
     """Make the samples of non-HT, HT, VHT, HE and EHT frames.
 
     Sources: IEEE 802.11-2020 clauses 17, 19 and 21, IEEE 802.11ax-2021 clause 27, and IEEE
-    802.11be-2024 clause 36. The non-HT
-    part of a preamble has a cyclic shift per antenna. The fields after it have a cyclic shift per
-    space-time stream (Tables 19-9, 19-10, 21-10, 21-11). Symbols are not windowed. The number of
-    space-time streams of HT, VHT and HE frames must be the number of columns of ``mapping``, if
-    there is one; in an HE MU frame it is the number of streams in each RU. The mean power stays 1
-    if the columns are orthogonal and have norm 1.
+    802.11be-2024 clause 36. The non-HT part of a preamble has a cyclic shift per antenna. The
+    fields after it have a cyclic shift per space-time stream (Tables 19-9, 19-10, 21-10, 21-11).
+    The number of space-time streams of HT, VHT and HE frames must be the number of columns of
+    ``mapping``, if there is one; in an HE MU frame it is the number of streams in each RU. The mean
+    power stays 1 if the columns are orthogonal and have norm 1.
 
     Args:
         num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
             RU of an HE MU frame have up to eight together.
-        sample_rate: 20e6, 40e6, 80e6 or 160e6 samples per second. Frames of narrower channels lie
-            at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or 10 MS/s.
+        sample_rate: 20e6, 40e6, 80e6, 160e6, 320e6 or 640e6 samples per second. Frames of narrower
+            channels lie at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or
+            10 MS/s.
         centre: subcarrier index of the channel's centre in the band of the samples, such as -32 for
             a 20 MHz channel in the lower half of 40 MHz.
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
@@ -50,12 +55,18 @@ class Transmitter:
             each space-time stream from its own antenna. Non-HT frames do not use the mapping. With
             one matrix per subcarrier, the format should have ``smoothing=False`` (HT) or
             ``beamformed=True`` (VHT, HE).
+        windowing: duration T_TR of the transition from symbol to symbol in seconds, 0 to 200e-9
+            (§17.3.2.5). In a transition, the guard interval of a symbol fades in while the cyclic
+            extension of the symbol before fades out, which keeps the spectrum inside the standard's
+            masks. A frame is longer by one transition, less one sample. 0 sets symbol next to
+            symbol, and so does the default at 20 MS/s, whose spectrum is the converter's business.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, num_tx=1, sample_rate=20e6, centre=0, mapping=None):
+    def __init__(self, num_tx=1, sample_rate=20e6, centre=0, mapping=None,
+                 windowing=WINDOWING):
         self.num_tx = integer("num_tx", num_tx, 1, MAX_ANTENNAS)
         self.sample_rate = rate_choice(sample_rate, SAMPLE_RATES)
         self._mhz = round(self.sample_rate / 1e6)
@@ -64,6 +75,12 @@ class Transmitter:
         self.centre = integer("centre", centre, -self._fft // 2, self._fft // 2)
         self._mapping = None if mapping is None else self._checked(mapping)
         self._fields = DataFields()
+        windowing = number("windowing", windowing)
+        if not 0 <= windowing <= MAX_WINDOWING:
+            raise ValueError(f"windowing: got {windowing}, allowed are 0 to {MAX_WINDOWING:g}")
+        # Weights of a transition in samples; those of 0 and 1 at its ends are left out.
+        steps = max(round(windowing * self.sample_rate), 1)
+        self._rise = np.sin(np.pi / 2 * np.arange(1, steps) / steps)**2
 
     def _checked(self, mapping):
         try:
@@ -135,7 +152,8 @@ class Transmitter:
 
         Returns:
             complex64 (num_tx, n). The mean power of all antennas together is 1; in HE ER SU frames,
-            the training fields have twice this power.
+            the training fields have twice this power. Without windowing, these are the
+            ``num_samples`` of the format, at this sample rate.
 
         Raises:
             ValueError: the PSDU has a wrong length, or this transmitter cannot make the format, see
@@ -144,14 +162,14 @@ class Transmitter:
         f = frame_format
         self.check(f)
         if isinstance(f, (HE, HEMU)):
-            return self._high_efficiency(f, psdu, scrambler_seed).astype(np.complex64)
-        parts = ([self._greenfield(f)] if f.greenfield else
-                 [self._legacy_preamble(f), self._high_throughput_preamble(f)])
+            return self._joined(self._high_efficiency(f, psdu, scrambler_seed))
+        parts = (self._greenfield(f) if f.greenfield else
+                 [*self._legacy_preamble(f), *self._high_throughput_preamble(f)])
         if f.num_symbols:
             parts.append(self._data(f, psdu, scrambler_seed))
         elif psdu:
             raise ValueError(f"psdu: got {len(psdu)} bytes, the format takes none")
-        return np.concatenate(parts, axis=1).astype(np.complex64)
+        return self._joined(parts)
 
     def mpdu(self, frame_format_of, mpdus, scrambler_seed=93):
         """Return the samples of a frame that carries MPDUs.
@@ -170,15 +188,47 @@ class Transmitter:
         f, psdu = pack(frame_format_of, mpdus)
         return f, self.frame(f, psdu, scrambler_seed)
 
-    def _symbols(self, values, k, guard):
-        """Modulate (symbols, len(k), num_tx) into samples (num_tx, symbols * (64 + guard))."""
+    def _symbols(self, values, k, guard, length=None):
+        """Modulate (symbols, len(k), num_tx) into the symbols of a field, see :meth:`_extended`."""
         spectrum = np.zeros((values.shape[0], self._fft, self.num_tx), complex)
         spectrum[:, (np.asarray(k) + self.centre) % self._fft] = values
-        samples = np.fft.ifft(spectrum, axis=1) * self._fft
-        guard *= self._scale
-        # Not samples[:, -guard:], which would be the whole symbol for a guard interval of 0.
-        samples = np.concatenate([samples[:, self._fft - guard:], samples], axis=1)
-        return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
+        return self._extended(np.fft.ifft(spectrum, axis=1) * self._fft, guard, length)
+
+    def _extended(self, periods, guard, length=None):
+        """Extend symbols cyclically.
+
+        Args:
+            periods: (symbols, samples, num_tx).
+            guard: guard interval in samples at 20 MS/s.
+            length: duration with the guard interval in samples at 20 MS/s; None: one period after
+                the guard interval.
+
+        Returns:
+            (num_tx, symbols, samples), with a transition more at the end.
+        """
+        size = periods.shape[1]
+        length = guard * self._scale + size if length is None else length * self._scale
+        n = np.arange(length + self._rise.size) - guard * self._scale
+        return periods[:, n % size].transpose(2, 0, 1)
+
+    def _joined(self, fields):
+        """Join the symbols of all fields, each field as of :meth:`_extended`, into a frame.
+
+        The transitions have the shape of (17-4). The standard centres them between two symbols;
+        here they lie in the guard interval, whole, and leave the rest of each symbol as it is.
+        """
+        ramp = self._rise.size
+        before, parts = np.zeros((self.num_tx, ramp)), []
+        for field in fields:
+            length = field.shape[2] - ramp
+            ends = field[..., length:] * (1 - self._rise)
+            body = np.array(field[..., :length], order="C")
+            body[..., :ramp] *= self._rise
+            body[:, 0, :ramp] += before
+            body[:, 1:, :ramp] += ends[:, :-1]
+            before = ends[:, -1]
+            parts.append(body.reshape(self.num_tx, -1))
+        return np.concatenate([*parts, before], axis=1).astype(np.complex64)
 
     def _per_antenna(self, values, k, f):
         """Map non-HT symbols (symbols, len(k)) to all antennas with their cyclic shifts.
@@ -217,18 +267,17 @@ class Transmitter:
     def _legacy_preamble(self, f):
         """Return L-STF, L-LTF and L-SIG."""
         short, long, bits = self._legacy_fields(f)
-        return np.concatenate([short, long, self._signal(f, bits, 0, [1])], axis=1)
+        return [short, long, self._signal(f, bits, 0, [1])]
 
     def _legacy_fields(self, f):
         """Return L-STF, L-LTF, and the bits of the L-SIG."""
         bandwidth = f.bandwidth_mhz
         plan = carriers.legacy(bandwidth)
         values, k = self._short_training(bandwidth)
-        short = self._symbols(self._per_antenna(values[None], k, f), k, 0)
-        short = np.tile(short, 3)[:, :training.L_STF * self._scale]
+        short = self._symbols(self._per_antenna(values[None], k, f), k, 0, training.L_STF)
         long = self._symbols(self._per_antenna(
-            training.legacy_long_training(bandwidth)[None], plan.used, f), plan.used, 0)
-        long = np.tile(long, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
+            training.legacy_long_training(bandwidth)[None], plan.used, f), plan.used,
+            2 * training.GUARD, training.L_LTF)
         if isinstance(f, NonHT):
             rate, length = f.mcs, f.length
         else:
@@ -236,7 +285,7 @@ class Transmitter:
         return short, long, signal_fields.LSig(rate, length).bits()
 
     def _signal(self, f, bits, first, phases):
-        """Return the samples of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
+        """Return the symbols of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
         copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
         points = self._signal_points(bits, first, phases, plan, copies)
@@ -256,7 +305,7 @@ class Transmitter:
         points[:, plan.pilot_index] = training.legacy_pilots(first, len(coded), copies)
         return points
 
-    def _long_training(self, f, first, last):
+    def _long_training(self, f, first, last, guard=training.GUARD, length=None):
         """Return HT-LTFs or VHT-LTFs first..last-1."""
         bandwidth, streams = f.bandwidth_mhz, f.num_space_time_streams
         plan = carriers.high_throughput(bandwidth)
@@ -268,21 +317,20 @@ class Transmitter:
             values[:, plan.pilot_index] = (
                 training.long_training(bandwidth)[plan.pilot_index][None, :, None]
                 * signs[0, first:last][:, None, None])
-        return self._symbols(self._from_streams(values, plan.used, f), plan.used, training.GUARD)
+        return self._symbols(self._from_streams(values, plan.used, f), plan.used, guard, length)
 
-    def _stream_short_training(self, f, samples):
+    def _stream_short_training(self, f, length):
         values, k = self._short_training(f.bandwidth_mhz)
         streams = f.num_space_time_streams
         values = np.repeat(values[None, :, None], streams, axis=2)
         if f.greenfield:
             values = values * training.LTF_MAPPING[:streams, 0]
-        symbol = self._symbols(self._from_streams(values, k, f), k, 0)
-        return np.tile(symbol, 3)[:, :samples * self._scale]
+        return self._symbols(self._from_streams(values, k, f), k, 0, length)
 
     def _high_throughput_preamble(self, f):
         """Return the fields from HT-SIG or VHT-SIG-A to the data; nothing for a non-HT frame."""
         if isinstance(f, NonHT):
-            return np.zeros((self.num_tx, 0))
+            return []
         vht = isinstance(f, VHT)
         bits = signal_fields.vht_sig_a(f) if vht else signal_fields.ht_sig(f)
         parts = [self._signal(f, bits, 1, [1, 1j] if vht else [1j, 1j]),
@@ -290,7 +338,7 @@ class Transmitter:
                  self._long_training(f, 0, f.num_ltf)]
         if vht:
             parts.append(self._signal_b(f))
-        return np.concatenate(parts, axis=1)
+        return parts
 
     def _signal_b(self, f):
         plan, streams = f.plan, f.num_space_time_streams
@@ -306,8 +354,7 @@ class Transmitter:
     def _greenfield(self, f):
         """Return HT-GF-STF, HT-LTF1, HT-SIG and further HT-LTFs (Figure 19-1)."""
         streams = f.num_space_time_streams
-        first = self._long_training(f, 0, 1)[:, training.GUARD * self._scale:]
-        first = np.tile(first, 3)[:, 32 * self._scale:][:, :training.L_LTF * self._scale]
+        first = self._long_training(f, 0, 1, 2 * training.GUARD, training.L_LTF)
         copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
         points = self._signal_points(signal_fields.ht_sig(f), 0, [1j, 1j], plan, copies)
@@ -316,10 +363,10 @@ class Transmitter:
         parts = [self._stream_short_training(f, training.L_STF), first, signal]
         if f.num_ltf > 1:
             parts.append(self._long_training(f, 1, f.num_ltf))
-        return np.concatenate(parts, axis=1)
+        return parts
 
     def _high_efficiency(self, f, psdus, seeds):
-        """Return the samples of an HE or EHT frame (802.11ax-2021 §27.3.11, 802.11be §36.3.12)."""
+        """Return the fields of an HE or EHT frame (802.11ax-2021 §27.3.11, 802.11be §36.3.12)."""
         one = f.users[0]    # all users share its durations
         if isinstance(f, HE):
             psdus = [psdus]
@@ -330,23 +377,22 @@ class Transmitter:
         data = self._he_data(f, psdus, seeds)
         parts = [boost * _NON_HT_TRAINING * short, boost * _NON_HT_TRAINING * long,
                  self._he_signals(f, signal), boost * self._he_short_training(f), training_fields]
-        part = (one.midamble or one.num_symbols) * one.symbol * self._scale
         for i in range(one.num_midambles):
-            parts += [data[:, i * part:(i + 1) * part], training_fields]
-        parts += [data[:, one.num_midambles * part:], self._packet_extension(f)]
-        return np.concatenate(parts, axis=1)
+            parts += [data[:, i * one.midamble:(i + 1) * one.midamble], training_fields]
+        parts.append(data[:, one.num_midambles * one.midamble:])
+        if one.packet_extension_us:
+            parts.append(self._packet_extension(f))
+        return parts
 
     def _packet_extension(self, f):
         """Return the packet extension: any signal with the power of the data (§27.3.13)."""
         one = f.users[0]
-        size = 20 * one.packet_extension_us * self._scale
         rng = np.random.default_rng(_EXTENSION_SEED)
         values = [rng.choice([-1, 1], (1, user.plan.used.size, user.num_space_time_streams))
                   for user in f.users]
-        symbol = self._he_symbols(f, values, one.guard)
-        return np.tile(symbol, 2)[:, :size]
+        return self._he_symbols(f, values, one.guard, length=20 * one.packet_extension_us)
 
-    def _he_symbols(self, f, values, guard, k=None, ltf=4):
+    def _he_symbols(self, f, values, guard, k=None, ltf=4, length=None):
         """Modulate symbols of the HE part of a frame.
 
         Args:
@@ -355,7 +401,8 @@ class Transmitter:
             guard: guard interval in samples at 20 MS/s.
             k: for each user its subcarriers, whose power is that of its RU; None takes all
                 subcarriers of the RU.
-            ltf: duration without the guard interval, in units of 3.2 us.
+            ltf: period in units of 3.2 us.
+            length: see :meth:`_extended`.
         """
         k = k or [user.plan.used for user in f.users]
         fft, spectrum = 4 * self._fft, 0
@@ -366,9 +413,7 @@ class Transmitter:
             one[:, (own + 4 * self.centre) % fft] = scale * self._mapped(user, own, value)
             spectrum = spectrum + one
         samples = np.fft.ifft(spectrum / np.sqrt(total), axis=1)[:, :fft * ltf // 4] * fft
-        guard *= self._scale
-        samples = np.concatenate([samples[:, samples.shape[1] - guard:], samples], axis=1)
-        return samples.transpose(2, 0, 1).reshape(self.num_tx, -1)
+        return self._extended(samples, guard, length)
 
     def _mapped(self, user, k, values):
         """Map the streams (symbols, len(k), N_STS) of a user to antennas."""
@@ -429,8 +474,7 @@ class Transmitter:
             k.append(all_k[here])
             values.append(np.repeat(sequence[here][None, :, None], user.num_space_time_streams,
                                     axis=2))
-        symbol = self._he_symbols(f, values, 0, k)
-        return symbol[:, :f.users[0].short_training * self._scale]
+        return self._he_symbols(f, values, 0, k, length=f.users[0].short_training)
 
     def _he_long_training(self, f):
         one, values = f.users[0], []
