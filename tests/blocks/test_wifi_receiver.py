@@ -209,7 +209,7 @@ def test_a_tag_of_another_type_or_range_changes_nothing(name, value):
 
 
 def test_an_exception_inside_costs_the_samples_at_hand_only(monkeypatch):
-    monkeypatch.setattr("gnuradio.mimopack.blocks.wifi_stream.BATCH", 1000)
+    monkeypatch.setattr("gnuradio.mimopack.blocks.sample_stream.BATCH", 1000)
     samples, sent = mixed(count=10)
     at = sent[4].start - 390
 

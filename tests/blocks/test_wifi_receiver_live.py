@@ -16,7 +16,7 @@ import soapy_driver as driver
 from flowgraphs import Messages, until
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.blocks import wifi_stream
+from gnuradio.mimopack.blocks import sample_stream
 from gnuradio.mimopack.recording.timeline import between
 from slow_detectors import SlowDetector, WaitingDetector
 from wifi_air import FRAMES, air, data_mpdu
@@ -320,7 +320,7 @@ def test_a_receiver_whose_start_fails_drops_its_samples(step, port, monkeypatch,
     if step == "status":
         monkeypatch.setattr(receiver._sink._status, "begin", fails)
     else:
-        monkeypatch.setattr(wifi_stream, "threading", SimpleNamespace(Thread=fails))
+        monkeypatch.setattr(sample_stream, "threading", SimpleNamespace(Thread=fails))
     top, source, told = gr.top_block(), blocks.vector_source_c([0j] * 10**5), Messages()
     top.connect(source, receiver)
     if port:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: the Wi-Fi receiver without its detector, as streams of vectors and of LLRs."""
 
-import threading
 from collections import Counter
 
 import numpy as np
@@ -13,22 +12,21 @@ from .. import constellation as constellations
 from .. import wifi
 from ..checks import choice, integer, positive
 from ..wifi.channel_estimator import NOT_CHOSEN, stream_constellations
-from .detector import BATCH_BYTES, BATCH_VECTORS
 from .fec_decoder import LLR_TYPES
 from .message_stream import listeners, message_outlet
 from .settings import NOISE_VAR
-from .streams import Batched, BlockLog, OutputQueue, vector
+from .streams import BlockLog, vector
+from .vector_source import vector_source
 from .wifi_pmt import frame_to_pmt, moment, times, vectors_from_pmt, vectors_to_pmt
 from .wifi_receiver import FrameMessages
-from .wifi_stream import SampleSink, sample_block
+from .wifi_stream import WifiSink, wifi_block
 
 FRAME = pmt.intern("wifi_frame")
 _RX_TIME = pmt.intern("rx_time")
-_WAKE = pmt.intern("wake")
 _CUT = "cut: the LLRs end before the frame does"
 
 
-class wifi_channel_estimator(sample_block):
+class wifi_channel_estimator(wifi_block):
     """Turn the samples of several antennas into the vectors of Wi-Fi frames, for MIMO detectors.
 
     The block finds the frames, estimates their channels, and tracks phase and clock, as
@@ -87,10 +85,8 @@ class wifi_channel_estimator(sample_block):
             num_rx, sample_rate, num_streams=integer("num_streams", num_streams, 1, 4),
             constellation=stream_constellations(constellation),
             whitening=whitening, smoothing=smoothing, threshold=threshold, he_trigger=he_trigger)
-        sink = _EstimatorSink(engine, frequency, overload, buffer_seconds)
-        sample_block.__init__(self, "wifi_channel_estimator", sink, sink.source.widths)
-        for port in range(len(sink.source.widths)):
-            self.connect((sink.source, port), (self, port))
+        wifi_block.__init__(self, "wifi_channel_estimator", _EstimatorSink(
+            engine, frequency, overload, buffer_seconds))
 
     def counts(self):
         """Return a dictionary of counts since the block was made.
@@ -99,25 +95,19 @@ class wifi_channel_estimator(sample_block):
         were sent), each problem that kept frames from being demodulated, and ``gaps``, ``lost``,
         ``dropped``, ``failures``, ``refused_settings`` as in ``wifi_receiver``.
         """
-        return sample_block.counts(self)
+        return wifi_block.counts(self)
 
 
-class _EstimatorSink(SampleSink):
+class _EstimatorSink(WifiSink):
     CONTROLS = ("threshold",)
 
     def __init__(self, engine, frequency, overload, buffer_seconds):
-        self.source = _VectorSource((engine.num_rx, engine.num_rx * engine.num_streams))
-        SampleSink.__init__(self, "wifi_channel_estimator", engine, frequency,
-                            _Outlet(("frames",), self.source), overload, buffer_seconds)
-        # If all readers of the streams have ended, such as gr.head, nobody needs further samples.
-        self.source.on_stop = self._queue.abandon
-
-    def begin(self):
-        self.source.open()
-        SampleSink.begin(self)
+        source = vector_source("wifi_vectors", (engine.num_rx, engine.num_rx * engine.num_streams))
+        WifiSink.__init__(self, "wifi_channel_estimator", engine, frequency,
+                          message_outlet(("frames",)), overload, buffer_seconds, source)
 
     def end(self, done):
-        SampleSink.end(self, done)
+        WifiSink.end(self, done)
         counts = self.engine.counts
         others = {problem: count for problem, count in counts.items()
                   if problem.startswith(NOT_CHOSEN)}
@@ -125,10 +115,6 @@ class _EstimatorSink(SampleSink):
             problem = max(others, key=others.get)
             self._log.warn(None, f"no vectors sent: of {counts['frames']} frames, "
                            f"{others[problem]} were {problem}")
-
-    def abandon(self):
-        self.source.close()
-        SampleSink.abandon(self)
 
     def _counts(self):
         names = "samples", "preambles", "frames", "demodulated"
@@ -150,96 +136,6 @@ class _EstimatorSink(SampleSink):
         self.source.put((vectors.y, h), [
             (0, NOISE_VAR, pmt.from_double(vectors.noise_var)),
             (0, FRAME, vectors_to_pmt(vectors, **extra))])
-
-
-class _Outlet(message_outlet):
-    """Outlet that also ends the streams of a source."""
-
-    def __init__(self, ports, source):
-        self._source = source
-        message_outlet.__init__(self, ports)
-
-    def end(self, done=True):
-        self._source.end()
-        message_outlet.end(self, done)
-
-
-class _VectorSource(Batched, gr.basic_block):
-    """Streams of arrays that another thread puts. The thread waits while too many items wait.
-
-    Args:
-        widths: number of complex values in an item of each stream.
-
-    Attributes:
-        on_stop: function called when the block stops.
-    """
-
-    def __init__(self, widths):
-        self.widths = widths
-        self._queue, self._waiting = OutputQueue(), 0
-        self._open = self._ended = self._stopped = False
-        self._change = threading.Condition()
-        gr.basic_block.__init__(self, "wifi_vectors", None,
-                                [vector(np.complex64, width) for width in widths])
-        self.set_tag_propagation_policy(gr.TPP_DONT)
-        # The port has no handler, whose reference to this object would delay its end. GNU Radio
-        # drops the oldest messages.
-        self.message_port_register_in(_WAKE)
-        self._ask_for(min(BATCH_VECTORS, BATCH_BYTES // (8 * max(widths))))
-
-    def open(self):
-        """Take arrays from now on."""
-        with self._change:
-            self._open, self._stopped = True, False
-
-    def put(self, arrays, tags):
-        """Append items, see ``OutputQueue.put``. Drop them if the flowgraph has stopped."""
-        with self._change:
-            while self._open and self._waiting >= self._batch:
-                self._change.wait()
-            if not self._open:
-                return
-            self._queue.put(arrays, tags)
-            self._waiting += len(arrays[0])
-        self._wake()
-
-    def end(self):
-        """End the streams after the items that wait, unless they have ended."""
-        with self._change:
-            self._ended = not self._stopped
-        self._wake()
-
-    def close(self):
-        """Drop the items that wait, and those of later calls until ``open``."""
-        with self._change:
-            self._queue.clear()
-            self._open, self._ended, self._stopped, self._waiting = False, False, True, 0
-            self._change.notify_all()
-
-    def start(self):
-        self._stopped = False
-        return Batched.start(self)
-
-    def stop(self):
-        self.close()
-        self.on_stop()
-        return Batched.stop(self)
-
-    def forecast(self, noutput_items, ninputs):
-        return [0] * ninputs
-
-    def general_work(self, _input_items, output_items):
-        with self._change:
-            produced = self._queue.produce(self, output_items)
-            self._waiting -= produced
-            self._change.notify_all()
-            if self._ended and not produced and not self._queue:
-                return -1
-        # The scheduler calls a source without output again when a message arrives.
-        return produced
-
-    def _wake(self):
-        self.to_basic_block()._post(_WAKE, pmt.PMT_NIL)
 
 
 class wifi_llr_decoder(gr.sync_block):

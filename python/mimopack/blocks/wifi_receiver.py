@@ -25,7 +25,7 @@ from .wifi_pmt import (
     symbols_to_pmt,
     times,
 )
-from .wifi_stream import DetectorChoice, SampleSink, sample_block
+from .wifi_stream import DetectorChoice, WifiSink, wifi_block
 
 _PORTS = ("out", "frames", "csi", "symbols")
 _RX_TIME = pmt.intern("rx_time")
@@ -110,7 +110,7 @@ class FrameMessages:
             made["frames"].append(frame_to_pmt(frame, **extra))
 
 
-class wifi_receiver(sample_block):
+class wifi_receiver(wifi_block):
     """Receive IEEE 802.11a/g/p, n, ac and ax frames: from samples of several antennas to MPDUs.
 
     The inputs are the samples of num_rx antennas. The format of the frames need not be known, as
@@ -221,7 +221,7 @@ class wifi_receiver(sample_block):
             backend=backend, whitening=whitening, smoothing=smoothing, passes=passes,
             iterations=iterations, threshold=threshold, threads=threads,
             clock=_clock(backend), he_trigger=he_trigger)
-        sample_block.__init__(self, "wifi_receiver", _ReceiverSink(
+        wifi_block.__init__(self, "wifi_receiver", _ReceiverSink(
             engine, frequency, detector, strongest(backend, threads), iterations, bad_fcs, overload,
             buffer_seconds))
 
@@ -235,7 +235,7 @@ class wifi_receiver(sample_block):
         receiver was too slow), ``switches`` (changes of the detector by "auto"), ``failures``
         (exceptions), ``refused_settings`` (messages at port ``control`` that were refused).
         """
-        return sample_block.counts(self)
+        return wifi_block.counts(self)
 
     def listen(self, on_frame, on_status=None, symbols=False):
         """Set functions to call with each frame and status, in addition to the messages.
@@ -280,7 +280,7 @@ class wifi_receiver(sample_block):
         self._sink.set_detector(detector)
 
 
-class _ReceiverSink(DetectorChoice, SampleSink):
+class _ReceiverSink(DetectorChoice, WifiSink):
     CONTROLS = ("detector", "threshold")
 
     def __init__(self, engine, frequency, detector, make_strongest, iterations, bad_fcs, overload,
@@ -292,7 +292,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         self._detector, self._auto = detector, None
         if detector == AUTO:
             self._begin_auto()
-        SampleSink.__init__(self, "wifi_receiver", engine, frequency,
+        WifiSink.__init__(self, "wifi_receiver", engine, frequency,
                             message_outlet((*_PORTS, "status")), overload, buffer_seconds)
         engine.set_alarm(self._queue.alarm)
         self._messages = FrameMessages(bad_fcs, self.outlet.send, self.outlet.listeners)
@@ -330,7 +330,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         self._symbols = flag("symbols", wanted)
 
     def _prepare(self):
-        SampleSink._prepare(self)
+        WifiSink._prepare(self)
         self._messages.look_who_listens(again=self._next is None)
         found = self._in_use()
         if self._detector == AUTO and found == LADDER[0]:
@@ -353,7 +353,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
                 if self._status.logs:
                     self._log.info(str(switch))
         status["detector"] = self.detector_in_use()
-        SampleSink._send_status(self, status)
+        WifiSink._send_status(self, status)
 
     def _search(self, samples):
         return self.engine.process(samples, wait=False)
@@ -368,7 +368,7 @@ class _ReceiverSink(DetectorChoice, SampleSink):
         return _counts_of(self.engine) | {"switches": len(self.switches)}
 
     def _send_all(self, frames):
-        SampleSink._send_all(self, frames)
+        WifiSink._send_all(self, frames)
         with self._log.guard("the messages of frames"):    # other frames may be in progress
             self._messages.send()
 
@@ -401,7 +401,7 @@ def _apply(engine, detector, listeners):
         engine.detector = detector
 
 
-class wifi_synchroniser(sample_block):
+class wifi_synchroniser(wifi_block):
     """Find IEEE 802.11a/g/p, n, ac and ax frames, and cut them out: half of ``wifi_receiver``.
 
     The inputs are the samples of num_rx antennas. Message port ``frames`` sends a PDU for each
@@ -438,15 +438,15 @@ class wifi_synchroniser(sample_block):
     def __init__(self, num_rx=1, sample_rate=20e6, frequency=None, whitening="antennas",
                  threshold=0.35, he_trigger=None):
         engine = wifi.Synchroniser(num_rx, sample_rate, threshold, whitening, he_trigger)
-        sample_block.__init__(self, "wifi_synchroniser", _SynchroniserSink(engine, frequency))
+        wifi_block.__init__(self, "wifi_synchroniser", _SynchroniserSink(engine, frequency))
 
 
-class _SynchroniserSink(SampleSink):
+class _SynchroniserSink(WifiSink):
     CONTROLS = ("threshold",)
 
     def __init__(self, engine, frequency):
         self._found = 0
-        SampleSink.__init__(self, "wifi_synchroniser", engine, frequency,
+        WifiSink.__init__(self, "wifi_synchroniser", engine, frequency,
                             message_outlet(("frames",)))
 
     def _counts(self):
