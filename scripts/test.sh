@@ -6,7 +6,7 @@
 #
 #     scripts/test.sh              the quick tests: is the module right on this machine?
 #     scripts/test.sh --all        ruff and all tests, for all instruction sets, as CI does
-#     scripts/test.sh --sionna     the tests with Sionna, PyTorch and JAX, which take 5 GB
+#     scripts/test.sh --sionna     the tests with Sionna, py3gpp, PyTorch and JAX, which take 5 GB
 #     scripts/test.sh ARGUMENT...  pytest with these arguments, such as tests/coding
 #
 # The first form needs little more than scripts/demo.sh has installed, and compiles nothing else. The
@@ -32,11 +32,11 @@ case ${1:-} in
     --sionna)
         bash scripts/setup.sh
         environment=build/sionna-venv    # of its own, because PyTorch needs NumPy 2
-        if [ ! -e "$environment/ready" ]; then
+        if [ ! -e "$environment/ready-with-py3gpp" ]; then
             /usr/bin/python3 -m venv --clear "$environment"
             "$environment/bin/python" -m pip install --quiet \
-                torch==2.11.0 sionna-no-rt==2.2.0 jax pytest
-            touch "$environment/ready"
+                torch==2.11.0 sionna-no-rt==2.2.0 py3gpp==0.6.0 jax pytest
+            touch "$environment/ready-with-py3gpp"
         fi
         shift
         marked=
