@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A decoder of HE frames in plain NumPy, to be read against IEEE 802.11ax-2021 clause 27.
 
-It also decodes EHT MU frames for one user in 20 MHz; see IEEE 802.11be-2024 clause 36.
+It also decodes EHT MU frames for one user; see IEEE 802.11be-2024 clause 36.
 
 It takes samples that begin with the L-STF, without carrier offset, in the order of the standard's
 clauses: each function names its own. Only sequences, tone plans and matrices of the standard come
@@ -229,7 +229,8 @@ class Frame:
     def _eht_sig(self, u_sig):
         """36.3.12.7 and 36.3.12.8: U-SIG, and the EHT-SIG of a frame for one user."""
         self.format, self.m = "eht-mu", 0
-        assert number(u_sig[:6]) == 0 and number(u_sig[26:28]) == 1
+        assert number(u_sig[:3]) == 0 and number(u_sig[26:28]) == 1
+        assert self.bandwidth == (20, 40, 80, 160)[number(u_sig[3:6])]
         f = self.fields = {
             "uplink": bool(u_sig[6]), "bss_color": number(u_sig[7:13]),
             "txop": number(u_sig[13:20]), "sig_mcs": number(u_sig[35:37]), "compressed": False,
@@ -248,7 +249,8 @@ class Frame:
               "extra_symbol": bool(bits[9] and user[21]),
               "pre_fec_padding": number(bits[10:12]) or 4, "pe_disambiguity": bool(bits[12])}
         mcs = number(user[11:15])
-        f["users"] = [{"ru": RU(242, 1), "sta_id": number(user[:11]), "mcs": mcs,
+        whole = RU(he_tables.WHOLE[self.bandwidth], 1)
+        f["users"] = [{"ru": whole, "sta_id": number(user[:11]), "mcs": mcs,
                        "dcm": mcs == 15, "num_streams": number(user[16:20]) + 1,
                        "beamformed": bool(user[20]), "coding": "ldpc" if user[21] else "bcc"}]
 

@@ -34,10 +34,10 @@ CASES = [(mcs, streams, *PAIRS[(mcs + streams) % 4],
          for mcs, streams in [*product(range(14), range(1, 5)), (15, 1)]]
 
 
-def sent(f, seed=1300, **settings):
+def sent(f, seed=1300):
     """Return (samples, PSDU) of a frame that carries an MPDU."""
     psdu = mac.aggregate([data_mpdu(f.apep_length - 35)], f.length)
-    return Transmitter(f.num_streams, **settings).frame(f, psdu, seed), psdu
+    return Transmitter(f.num_streams, 1e6 * f.bandwidth_mhz).frame(f, psdu, seed), psdu
 
 
 def through(samples, num_rx, rng):
@@ -48,13 +48,13 @@ def through(samples, num_rx, rng):
     return received
 
 
-def receive(samples, num_rx=None, noise=3e-5, **settings):
+def receive(samples, num_rx=None, noise=3e-5, sample_rate=20e6, **settings):
     """Return the only frame that the receiver finds."""
     rng = np.random.default_rng(8)
     received = 0.1 * through(samples, num_rx or max(2, len(samples) + 1), rng)
     received = np.pad(received, [(0, 0), (700, 700)])
     received = received + noise * (rng.standard_normal((*received.shape, 2)) @ [1, 1j])
-    receiver = Receiver(len(received), 20e6, **settings)
+    receiver = Receiver(len(received), sample_rate, **settings)
     frame, = receiver.process(received.astype(np.complex64)) + receiver.finish()
     return frame
 
@@ -75,6 +75,53 @@ def test_each_mcs(mcs, streams, ltf, gi_us, coding, sig_mcs):
     got = frame.format
     assert got == EHT(**{**vars_of(f), "ltf_count": f.num_ltf})
     assert frame.scrambler_seed == 1300
+
+
+@pytest.mark.parametrize("bandwidth", [40, 80, 160])
+def test_wide_channels(bandwidth):
+    """Each MCS with another number of streams, EHT-LTF and modulation of the EHT-SIG."""
+    for mcs in (*range(14), 15):
+        streams = 1 if mcs == 15 else 1 + (mcs + bandwidth // 40) % 4
+        ltf, gi_us = PAIRS[mcs % 4]
+        f = EHT.of_length(mcs, 150 * (mcs % 14 + 2), streams, bandwidth_mhz=bandwidth, ltf=ltf,
+                          gi_us=gi_us, coding="ldpc", sig_mcs=(mcs + streams) % 4,
+                          nominal_padding_us=20, sta_id=5, bss_color=3)
+        samples, psdu = sent(f)
+        assert samples.shape == (streams, f.num_samples * bandwidth // 20)
+        found = Frame(through(samples, streams + 1, np.random.default_rng(1)),
+                      bandwidth_mhz=bandwidth)
+        assert (found.format, found.psdus, found.symbols) == ("eht-mu", [psdu], f.num_symbols)
+        frame = receive(samples, sample_rate=1e6 * bandwidth)
+        assert (frame.problem, frame.psdu) == ("", psdu), f
+        assert frame.format == EHT(**{**vars_of(f), "ltf_count": f.num_ltf})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, part", [(40, 80), (20, 160), (80, 160)])
+def test_a_channel_in_a_part_of_the_band(bandwidth, part):
+    f = EHT.of_length(9, 1500, 2, bandwidth_mhz=bandwidth, coding="ldpc")
+    psdu = mac.aggregate([data_mpdu(1400)], f.length)
+    for centre in {(bandwidth - part) * 8 // 5, (part - bandwidth) * 8 // 5}:
+        samples = Transmitter(2, 1e6 * part, centre).frame(f, psdu)
+        frame = receive(samples, sample_rate=1e6 * part)
+        assert (frame.problem, frame.psdu) == ("", psdu)
+        assert frame.centre_hz == centre * 312.5e3
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, kept", [(40, 20), (160, 80)])
+def test_a_part_of_a_wide_frame_is_named(bandwidth, kept):
+    f = EHT.of_length(3, 500, bandwidth_mhz=bandwidth, coding="ldpc")
+    samples, _ = sent(f)
+    # Move the lowest channel to the middle, and take every second sample.
+    turn = np.exp(2j * np.pi * (bandwidth - kept) / 2 / bandwidth * np.arange(samples.shape[1]))
+    spectrum = np.fft.fft(samples * turn)
+    middle = kept / bandwidth / 2
+    spectrum[:, np.abs(np.fft.fftfreq(samples.shape[1])) > middle] = 0
+    part = np.fft.ifft(spectrum)[:, ::bandwidth // kept]
+    frame = receive(part, sample_rate=1e6 * kept)
+    assert (frame.format, frame.problem) == (
+        None, f"the samples hold only {kept} MHz of a {bandwidth} MHz frame")
 
 
 def vars_of(f):
@@ -126,8 +173,9 @@ def test_report():
     ({26: 0, 27: 1}, "EHT MU for several users (MU-MIMO)", {}),
     ({27: 1}, "EHT with a reserved type 3", {}),
     (dict.fromkeys(range(35, 42), 0), "EHT sounding frame", {}),
-    ({3: 1}, "EHT in 40 MHz", {"bandwidth_mhz": 40}),
+    ({3: 1}, "the samples hold only 20 MHz of a 40 MHz frame", {"bandwidth_mhz": 40}),
     ({5: 1}, "EHT in 320 MHz", {"bandwidth_mhz": 320}),
+    ({4: 1, 29: 1}, "EHT with a punctured channel", {"bandwidth_mhz": 80}),
     ({4: 1, 5: 1}, "802.11be (EHT) with bandwidth 6 (reserved)",
      {"format": None, "bandwidth_mhz": None}),
     ({0: 1}, "a frame newer than 802.11be: version 1 in its U-SIG",
@@ -200,7 +248,8 @@ def test_a_frame_that_is_cut_off():
     ({"mcs": 14}, Unsupported, "MCS 14"),
     ({"mcs": 12, "coding": "bcc"}, Unsupported, "BCC with EHT MCS 12"),
     ({"mcs": 15, "num_streams": 2}, Unsupported, "MCS 15 with 2 streams"),
-    ({"mcs": 1, "bandwidth_mhz": 40}, Unsupported, "EHT in 40 MHz"),
+    ({"mcs": 1, "bandwidth_mhz": 40}, Unsupported, "BCC with EHT MCS 1 on 484 tones"),
+    ({"mcs": 1, "bandwidth_mhz": 320}, ValueError, "bandwidth_mhz: got 320"),
     ({"mcs": 1, "num_streams": 5}, Unsupported, "5 spatial streams"),
     ({"mcs": 1, "dcm": True}, ValueError, "dcm: got True with MCS 1"),
     ({"mcs": 1, "stbc": 1}, ValueError, "stbc: got 1"),

@@ -98,8 +98,7 @@ class wifi_transmitter(Controlled, message_source):
             0..11 (HE), or 0..13 and 15 (EHT).
         num_streams: number of spatial streams of VHT, HE and EHT, 1..4; in the other formats, the
             MCS determines it.
-        bandwidth_mhz: 20; 40 for HT; 40, 80 or 160 for VHT, HE and non-HT duplicates. EHT frames
-            have 20 MHz.
+        bandwidth_mhz: 20; 40 for HT; 40, 80 or 160 for VHT, HE, EHT and non-HT duplicates.
         short_gi, coding, stbc, aggregated, greenfield: see ``wifi.HT`` and ``wifi.VHT``; ignored by
             formats without them.
         sample_rate: 20e6, 40e6, 80e6 or 160e6, in samples per second.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from . import carriers
 from .bits import bits_of, crc8, number_of
 from .formats import EHT, Unsupported
 from .formats.base import MCS, TAIL
@@ -27,12 +28,13 @@ class OneUser:
     """Fields of the U-SIG of an EHT MU frame for one user.
 
     Attributes:
-        uplink, bss_color, txop: see :class:`EHT`.
+        bandwidth_mhz, uplink, bss_color, txop: see :class:`EHT`.
         sig_mcs: field EHT-SIG MCS.
         num_symbols: number of EHT-SIG symbols.
         duration: samples at 20 MS/s after the L-SIG.
     """
 
+    bandwidth_mhz: int
     uplink: bool
     bss_color: int
     txop: int
@@ -62,8 +64,8 @@ class OneUser:
         user = bits[COMMON:]
         coding = "ldpc" if user[21] else "bcc"
         f = EHT(
-            number_of(user[11:15]), 1, number_of(user[16:20]) + 1, gi_us=gi_us, ltf=ltf,
-            coding=coding, pre_fec_padding=number_of(bits[10:12]) or 4,
+            number_of(user[11:15]), 1, number_of(user[16:20]) + 1, self.bandwidth_mhz, gi_us, ltf,
+            coding, pre_fec_padding=number_of(bits[10:12]) or 4,
             extra_symbol=bool(coding == "ldpc" and bits[9]), bss_color=self.bss_color,
             uplink=self.uplink, txop=self.txop, spatial_reuse=number_of(bits[:4]),
             beamformed=bool(user[20]), ltf_count=(1, 2, 4, 6, 8)[fields],
@@ -77,9 +79,9 @@ def u_sig(frame_format):
     f = frame_format
     # No channel is punctured. Bits to disregard and to validate are 1.
     head = np.concatenate([
-        np.zeros(6), [f.uplink], bits_of(f.bss_color, 6), bits_of(f.txop, 7), np.ones(6),
-        bits_of(_ONE_USER, 2), [1], np.zeros(5), [1], bits_of(f.sig_mcs, 2),
-        bits_of(f.num_sig_b - 1, 5)]).astype(np.uint8)
+        np.zeros(3), bits_of(_BANDWIDTHS.index(f.bandwidth_mhz), 3), [f.uplink],
+        bits_of(f.bss_color, 6), bits_of(f.txop, 7), np.ones(6), bits_of(_ONE_USER, 2), [1],
+        np.zeros(5), [1], bits_of(f.sig_mcs, 2), bits_of(f.num_sig_b - 1, 5)]).astype(np.uint8)
     return np.concatenate([head, crc8(head)[:CRC], np.zeros(TAIL, np.uint8)])
 
 
@@ -91,7 +93,8 @@ def parse_u_sig(bits, l_sig):
         l_sig: :class:`signal_fields.LSig`.
 
     Raises:
-        Unsupported: the frame is not for one user, or wider than 20 MHz.
+        Unsupported: the frame is not for one user, has a punctured channel, or is wider than 160
+            MHz.
     """
     version, bandwidth, kind = number_of(bits[:3]), number_of(bits[3:6]), number_of(bits[26:28])
     uplink = bool(bits[6])
@@ -109,8 +112,8 @@ def parse_u_sig(bits, l_sig):
     if error:
         error.announced = announced
         raise error
-    return OneUser(uplink, announced["bss_color"], announced["txop"], number_of(bits[35:37]),
-                   number_of(bits[37:42]) + 1, l_sig.duration), announced
+    return OneUser(announced["bandwidth_mhz"], uplink, announced["bss_color"], announced["txop"],
+                   number_of(bits[35:37]), number_of(bits[37:42]) + 1, l_sig.duration), announced
 
 
 def _unsupported(kind, uplink, bits, bandwidth_mhz):
@@ -121,7 +124,9 @@ def _unsupported(kind, uplink, bits, bandwidth_mhz):
         return Unsupported(what or f"EHT with a reserved type {kind}")
     if not bits[35:42].any():    # one EHT-SIG symbol of BPSK has no room for a user
         return Unsupported("EHT sounding frame")
-    return Unsupported(f"EHT in {bandwidth_mhz} MHz") if bandwidth_mhz > 20 else None
+    if bandwidth_mhz > 160:
+        return Unsupported(f"EHT in {bandwidth_mhz} MHz")
+    return Unsupported("EHT with a punctured channel") if bits[29:34].any() else None
 
 
 def eht_sig(frame_format):
@@ -137,9 +142,13 @@ def eht_sig(frame_format):
 
 
 def eht_sig_points(frame_format):
-    """Return the points of the EHT-SIG: complex128 (symbols, 52), subcarriers ascending."""
+    """Return the points of the EHT-SIG, the same in each 20 MHz, subcarriers ascending.
+
+    The shape is (symbols, 52 for each 20 MHz).
+    """
     f = frame_format
-    return channel_points(eht_sig(f), f.num_sig_b, *SIG_MCS[f.sig_mcs])
+    points = channel_points(eht_sig(f), f.num_sig_b, *SIG_MCS[f.sig_mcs])
+    return np.tile(points, f.bandwidth_mhz // 20)
 
 
 def with_format(one, scale):
@@ -154,7 +163,9 @@ def with_format(one, scale):
     """
     user, named = one.several, {"several": None, "signal_fields": b""}
     mcs, dcm = user.modulation
-    reader = BlockReader(signal_llrs(one, scale, user.num_symbols, mcs, dcm), MCS[mcs][1])
+    centres = np.array(carriers.subchannels(20 * scale))[list(one.subchannels)]
+    llr = signal_llrs(one, scale, user.num_symbols, mcs, dcm, centres)
+    reader = BlockReader(llr, MCS[mcs][1])
     bits = reader.block(COMMON + USER)
     if bits is None:
         return replace(one, problem="EHT-SIG CRC", **named)

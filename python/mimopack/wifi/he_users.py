@@ -272,7 +272,7 @@ def _code():
     return ConvolutionalCode("1/2")
 
 
-def signal_llrs(one, scale, count, mcs, dcm, centres=None):
+def signal_llrs(one, scale, count, mcs, dcm, centres):
     """Return the LLRs of the coded bits of an HE-SIG-B or EHT-SIG in the order of the code.
 
     Args:
@@ -280,8 +280,7 @@ def signal_llrs(one, scale, count, mcs, dcm, centres=None):
         scale: sample rate over 20 MS/s.
         count: number of symbols of the field.
         mcs, dcm: its modulation.
-        centres: subcarrier indices of the centres of 20 MHz subchannels that send the same; None
-            for a frame of 20 MHz.
+        centres: subcarrier indices of the centres of the 20 MHz subchannels that send the same.
     """
     fft = carriers.FFT_20 * scale
     used = carriers.high_throughput(20)
@@ -290,7 +289,7 @@ def signal_llrs(one, scale, count, mcs, dcm, centres=None):
         [0, carriers.FFT_20], _L_SIG + training.SYMBOL * np.arange(2),
         _L_SIG + training.SYMBOL * (first_symbol + np.arange(count))])
     samples = FrameSamples([one.samples], [one.window - one.first], [one.cfo])
-    centres = np.array([one.centre] if centres is None else centres)
+    centres = np.array(centres)
     x = samples.spectra(starts * scale, fft, (centres[:, None] + used.used).ravel() % fft)[0]
     x = x / np.sqrt(one.noise)[:, None, None]
     # Each subchannel acts as further antennas.

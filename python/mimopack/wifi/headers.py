@@ -268,9 +268,8 @@ def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
         user, fields = parse_u_sig(bits, l_sig)
     except Unsupported as error:
         return Announced(None, str(error), length, error.announced)
-    if bandwidth > 20:
-        problem = f"signal field announces 20 MHz, but the preamble has {bandwidth} MHz"
-        return Announced(None, problem, length, fields)
+    if user.bandwidth_mhz != bandwidth:
+        return Announced(None, _part_of(user, bandwidth), length, fields)
     return Announced(None, "EHT MU frame", length, fields, user)
 
 
@@ -297,6 +296,7 @@ def _fields(found):
 def _part_of(found, bandwidth):
     """Explain why a frame is not decoded if its format does not fit the preamble's bandwidth."""
     if found.bandwidth_mhz > bandwidth:
-        whole = {160: "160 or 80+80"}.get(found.bandwidth_mhz, found.bandwidth_mhz)
-        return f"the samples hold only {bandwidth} MHz of a {whole} MHz frame"
+        # VHT and HE have one code for both; EHT has no 80+80 MHz.
+        split = " or 80+80" * (found.bandwidth_mhz == 160 and isinstance(found, FrameFormat))
+        return f"the samples hold only {bandwidth} MHz of a {found.bandwidth_mhz}{split} MHz frame"
     return f"signal field announces {found.bandwidth_mhz} MHz, but the preamble has {bandwidth} MHz"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""EHT frames (802.11be, clause 36) for one user: EHT MU without OFDMA, in 20 MHz.
+"""EHT frames (802.11be, clause 36) for one user: EHT MU without OFDMA.
 
 The numbers of sections, equations and tables are those of IEEE 802.11be-2024.
 """
@@ -23,13 +23,16 @@ SIG_MCS = ((0, False), (1, False), (3, False), (0, True))
 class EHT(HE):
     """An EHT MU frame for one user without OFDMA.
 
-    Its symbols, training fields and coding are those of HE frames in 20 MHz. It has 4096-QAM, a
+    Its symbols and coding are those of an HE frame that fills the channel. It has 4096-QAM, a
     scrambler with 11 bits of state, and EHT-SIG in place of HE-SIG-B.
+
+    The EHT-LTFs are assumed to be HE's of the same bandwidth. Frames of another implementation
+    confirm that in 20 MHz. In 80 and 160 MHz, 802.11be probably has sequences of its own.
 
     Args:
         mcs: 0..13, or 15 for BPSK of rate 1/2 with dual carrier modulation and one stream. BCC has
             MCS 0..9 and 15.
-        bandwidth_mhz: 20.
+        bandwidth_mhz: 20, 40, 80 or 160. Wider channels than 20 MHz need LDPC.
         gi_us, ltf: 2x EHT-LTFs with 0.8 or 1.6 us, 4x EHT-LTFs with 0.8 or 3.2 us.
         packet_extension_us: 0, 4, 8, 12, 16 or 20.
         sig_mcs: field EHT-SIG MCS, 0..3: BPSK, QPSK, 16-QAM, and BPSK with dual carrier modulation,
@@ -67,15 +70,14 @@ class EHT(HE):
         for name in ("stbc", "midamble", "masked_ltf"):
             if getattr(self, name):
                 raise ValueError(f"{name}: got {getattr(self, name)}, EHT frames do not have it")
-        if self.bandwidth_mhz > 20:
-            raise Unsupported(f"EHT in {self.bandwidth_mhz} MHz")
         if self.num_streams > 4:
             raise Unsupported(f"{self.num_streams} spatial streams")
         if self.dcm and self.num_streams > 1:
             raise Unsupported(f"EHT MCS 15 with {self.num_streams} streams (excluded by the "
                               "standard)")
-        if self.coding == "bcc" and 9 < self.mcs < 15:
-            raise Unsupported(f"BCC with EHT MCS {self.mcs} (excluded by the standard)")
+        if self.coding == "bcc" and (self.ru.size > 242 or 9 < self.mcs < 15):
+            raise Unsupported(f"BCC with EHT MCS {self.mcs} on {self.ru.size} tones (excluded by "
+                              "the standard)")
 
     @cached_property
     def doppler(self):
