@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The decoders of codes */
 #include "bindings/common.h"
+#include "codes/crc.h"
 #include "codes/decoders.h"
 #include <algorithm>
 #include <functional>
@@ -217,6 +218,21 @@ private:
     const int d_rate; /* place in viterbi_rates */
 };
 
+/* Return the CRC of each row, (n, count) bits, as a number. */
+py::array_t<std::uint32_t>
+crc(const byte_array& bits, int length, std::uint32_t polynomial)
+{
+    const std::size_t n = bits.shape(0), count = bits.shape(1);
+    py::array_t<std::uint32_t> out(vector_shape(n));
+    const bit_crc code(length, polynomial);
+    const std::uint8_t* const from = bits.data();
+    std::uint32_t* const to = out.mutable_data();
+    const py::gil_scoped_release release;
+    for (std::size_t i = 0; i < n; ++i)
+        to[i] = code.remainder(from + i * count, count);
+    return out;
+}
+
 } // namespace
 
 void bind_codes(py::module_& m)
@@ -231,6 +247,7 @@ void bind_codes(py::module_& m)
              py::arg("threads"))
         .def("num_messages", &soft_decoder::num_messages)
         .def_property_readonly("isa", &soft_decoder::isa);
+    m.def("crc", &crc, py::arg("bits").noconvert(), py::arg("length"), py::arg("polynomial"));
     m.def("ldpc_decoder",
           &ldpc_decoder,
           py::kw_only(),

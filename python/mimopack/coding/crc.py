@@ -2,34 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The cyclic redundancy checks of LTE and 5G NR: 3GPP TS 36.212 §5.1.1, TS 38.212 §5.1."""
 
-from functools import lru_cache
-
 import numpy as np
 
-from ..checks import array, choice
+from .. import _core
 from ..checks import bits as check_bits
+from ..checks import choice
 
 # The generator polynomials without their first term, D^length.
 _POLYNOMIALS = {"24A": 0x864CFB, "24B": 0x800063, "24C": 0xB2B117, "16": 0x1021, "11": 0x621,
                 "8": 0x9B, "6": 0x21}
 _LENGTHS = {"24A": 24, "24B": 24, "24C": 24, "16": 16, "11": 11, "8": 8, "6": 6}
 CRCS = tuple(_POLYNOMIALS)
-
-
-@lru_cache
-def _remainders(name, count):
-    """Return the remainders of the count powers of D from D^length on, the largest first.
-
-    Each is divided by the generator polynomial. The result is float32 (count, length); the first
-    bit of a row is the coefficient of D^(length - 1).
-    """
-    length, polynomial = _LENGTHS[name], _POLYNOMIALS[name]
-    remainder, rows = polynomial, np.empty((count, length), np.float32)
-    places = np.arange(length)[::-1]
-    for row in rows[::-1]:
-        row[:] = remainder >> places & 1
-        remainder = (remainder << 1) ^ (remainder >> (length - 1)) * (1 << length | polynomial)
-    return rows
 
 
 class Crc:
@@ -58,10 +41,8 @@ class Crc:
         Returns:
             (n, L) uint8.
         """
-        check_bits("bits", bits, "count")
-        # A sum over GF(2) of remainders; float32 counts exactly up to 2^24.
-        counts = bits.astype(np.float32) @ _remainders(self.name, bits.shape[1])
-        return (counts.astype(np.int32) & 1).astype(np.uint8)
+        values = self._remainders(check_bits("bits", bits, "count"))
+        return (values[:, None] >> np.arange(self.length)[::-1] & 1).astype(np.uint8)
 
     def attach(self, bits):
         """Append the CRC to each row.
@@ -81,10 +62,13 @@ class Crc:
             bits: (n, count + L) uint8.
 
         Returns:
-            ((n, count) uint8: the rows without their CRC, (n,) bool: whether the CRC is correct)
+            ((n, count) uint8: a view of the rows without their CRC, (n,) bool: whether the CRC is
+            correct)
         """
-        array("bits", bits, np.uint8, ("n", "count"))
+        check_bits("bits", bits, "count + L")
         if bits.shape[1] < self.length:
             raise ValueError(f"bits: got {bits.shape[1]} in a row, must be at least {self.length}")
-        body = np.ascontiguousarray(bits[:, :-self.length])
-        return body, np.all(self.parity(body) == bits[:, -self.length:], axis=1)
+        return bits[:, :-self.length], self._remainders(bits) == 0
+
+    def _remainders(self, bits):
+        return _core.crc(bits, self.length, _POLYNOMIALS[self.name])

@@ -4,8 +4,8 @@
 
 import numpy as np
 
+from ..checks import array, choice, integer
 from ..checks import bits as check_bits
-from ..checks import choice, integer
 from .crc import Crc
 from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
 from .turbo.interleaver import TURBO_SIZES
@@ -57,6 +57,16 @@ class _Segmentation:
             correct, (n, num_blocks) bool: whether the CRC of each code block is correct). A
             transport block of one code block has only one CRC, whose result is in both arrays.
         """
+        blocks = self._checked(blocks)
+        if self._block_crc is None:
+            bits, fits = self._crc.check(blocks[0])
+            return bits, fits, fits[:, None]
+        parts, block_fits = zip(*map(self._block_crc.check, blocks), strict=True)
+        bits, fits = self._crc.check(np.hstack(parts))
+        return bits, fits, np.stack(block_fits, axis=1)
+
+    def _checked(self, blocks):
+        """Check code blocks and return them as C-contiguous arrays."""
         if len(blocks) != self.num_blocks:
             raise ValueError(f"blocks: got {len(blocks)}, must be {self.num_blocks}")
         blocks = [check_bits(f"blocks[{r}]", np.ascontiguousarray(block), length)
@@ -64,12 +74,7 @@ class _Segmentation:
         if len(rows := set(map(len, blocks))) > 1:
             raise ValueError(f"blocks: got {', '.join(map(str, sorted(rows)))} rows, must be the "
                              "same number")
-        if self._block_crc is None:
-            bits, fits = self._crc.check(blocks[0])
-            return bits, fits, fits[:, None]
-        parts, block_fits = zip(*map(self._block_crc.check, blocks), strict=True)
-        bits, fits = self._crc.check(np.hstack(parts))
-        return bits, fits, np.stack(block_fits, axis=1)
+        return blocks
 
     def coded_bits(self, total, bits_per_symbol=1, layers=1):
         """Return E_r, the number of coded bits of each code block.
@@ -180,3 +185,22 @@ class NrSegmentation(_Segmentation):
                              f"{blocks} (the number of code blocks) after adding {crc.length} bits "
                              "of CRC")
         super().__init__(transport_bits, crc, [bits // blocks + crc_bits] * blocks)
+
+    def join(self, blocks):
+        """Join code blocks to transport blocks and check all CRCs.
+
+        Args:
+            blocks: arrays as :meth:`segment` returns them, or one array (n, num_blocks,
+                block_bits[0]).
+
+        Returns:
+            As :meth:`LteSegmentation.join`.
+        """
+        whole = blocks if isinstance(blocks, np.ndarray) else np.stack(self._checked(blocks), 1)
+        array("blocks", whole, np.uint8, ("n", self.num_blocks, self.block_bits[0]))
+        if self._block_crc is None:
+            bits, fits = self._crc.check(whole[:, 0])
+            return bits, fits, fits[:, None]
+        parts, block_fits = self._block_crc.check(whole.reshape(-1, self.block_bits[0]))
+        bits, fits = self._crc.check(parts.reshape(len(whole), -1))
+        return bits, fits, block_fits.reshape(len(whole), -1)

@@ -225,12 +225,11 @@ class TransportCoder:
             posterior, decided = sent.reshape(*shape, -1), (decoded > 0).view(np.uint8)
         else:
             posterior, decided = None, self.decoder.decide(flat)
-        decided = decided[:, :self._segmentation.block_bits[0]]
+        decided = xp.ascontiguousarray(decided[:, :self._segmentation.block_bits[0]])
         if xp is not np:
             decided = xp.asnumpy(decided)
-        blocks = decided.reshape(len(rows), self.num_blocks, -1)
         bits, crc_ok, block_crc_ok = self._segmentation.join(
-            [blocks[:, r] for r in range(self.num_blocks)])
+            decided.reshape(len(rows), self.num_blocks, -1))
         heard = words.any(axis=2)    # LLRs of 0 are decoded to bits of 0, whose CRC is correct
         heard = heard if xp is np else xp.asnumpy(heard)
         crc_ok, block_crc_ok = crc_ok & heard.all(axis=1), block_crc_ok & heard
