@@ -37,7 +37,7 @@ def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False
     """Return a basic Trigger frame with its FCS.
 
     Stations are (AID, number of the RU, MCS, LDPC), and if they share an RU the number of streams
-    before theirs and the number of theirs.
+    before theirs and the number of theirs. In the secondary 80 MHz, numbers of RUs are 128 larger.
     """
     def packed(*fields):
         bits = np.concatenate([value >> np.arange(count) & 1 for value, count in fields])
@@ -49,8 +49,8 @@ def trigger_frame(stations, length, ltf_type=2, fields=0, padding=4, extra=False
                    (0xFFFF, 16), (0, 1), (0x1FF, 9), (0, 1))
     for aid, unit, mcs, ldpc, *streams in stations:
         first, count = streams or (0, 1)
-        body += packed((aid, 12), (0, 1), (unit, 7), (ldpc, 1), (mcs, 4), (0, 1), (first, 3),
-                       (count - 1, 3), (60, 7), (0, 1)) + b"\0"
+        body += packed((aid, 12), (unit >> 7, 1), (unit % 128, 7), (ldpc, 1), (mcs, 4), (0, 1),
+                       (first, 3), (count - 1, 3), (60, 7), (0, 1)) + b"\0"
     body += packed((4095, 12), (0, 28)) + bytes(1)
     return body + mac.fcs(body)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gnuradio.mimopack import _core, constellation, detectors, recording, wifi
-from gnuradio.mimopack.wifi import HE, HEMU, Receiver, mac, signal_fields
+from gnuradio.mimopack.wifi import HE, HEMU, Receiver, carriers, mac, signal_fields
 from gnuradio.mimopack.wifi.he_signal_b import allocation, ru_of
 from gnuradio.mimopack.wifi.he_tables import RU
 from gnuradio.mimopack.wifi.he_trigger import triggers_in
@@ -315,6 +315,7 @@ def users_in_air(rus, streams=1, sig_b_mcs=0, sig_b_dcm=False, num_rx=2, snr_db=
 @pytest.mark.parametrize("sig_b_mcs, sig_b_dcm, fields", [
     (0, False, {"ltf": 4, "gi_us": 3.2}), (1, True, {"ltf": 2, "gi_us": 0.8}),
     (2, False, {"ltf": 4, "gi_us": 0.8}), (4, True, {"ltf": 2, "gi_us": 1.6}),
+    (0, True, {"ltf": 2, "gi_us": 0.8}), (3, True, {"ltf": 2, "gi_us": 1.6, "midamble": 20}),
     (5, False, {"ltf": 4, "gi_us": 3.2, "midamble": 10})])
 def test_he_mu(rus, sig_b_mcs, sig_b_dcm, fields):
     samples, f, mpdus = users_in_air(rus, 1, sig_b_mcs, sig_b_dcm, **fields)
@@ -371,33 +372,72 @@ def test_wide_he_mu(case, sig_b_mcs, sig_b_dcm, compressed, fields):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("field", [4, 5])
-@pytest.mark.parametrize("punctured, rus", [
-    (0, [(242, 2), (484, 2)]), (1, [(52, 1), (106, 2), (242, 3), (26, 34)]),
-    (2, [(484, 1), (242, 4)]), (3, [(242, 1), (242, 2), (242, 3)])])
-def test_punctured_he_mu(punctured, rus, field, monkeypatch):
-    """Nothing is sent in one of four subchannels, whichever of them is said to be empty."""
-    monkeypatch.setattr(signal_fields, "_PUNCTURED", field)
-    samples, f, mpdus = users_in_air(rus, 1, 1, sample_rate=80e6, bandwidth_mhz=80,
+@pytest.mark.parametrize("secondary", [False, True])
+@pytest.mark.parametrize("bandwidth, punctured, rus", [
+    (80, 0, [(242, 2), (484, 2)]), (80, 1, [(52, 1), (106, 2), (242, 3), (26, 34)]),
+    (80, 2, [(484, 1), (242, 4)]), (80, 3, [(242, 1), (242, 2), (242, 3)]),
+    (160, 0, [(242, 2), (484, 2), (996, 2)]), (160, 3, [(484, 1), (106, 5), (996, 2)]),
+    (160, 5, [(996, 1), (52, 17), (484, 4)]), (160, 7, [(484, 1), (484, 2), (484, 3), (242, 7)])])
+def test_punctured_he_mu(bandwidth, punctured, rus, secondary, monkeypatch):
+    """Nothing is sent in a 20 MHz subchannel. Two bandwidth fields tell of one that is empty."""
+    monkeypatch.setattr(signal_fields, "_PUNCTURED", {80: 5 - secondary, 160: 7 - secondary})
+    rate = 1e6 * bandwidth
+    samples, f, mpdus = users_in_air(rus, 1, 1, sample_rate=rate, bandwidth_mhz=bandwidth,
                                      punctured=punctured, ltf=4, gi_us=3.2)
-    spectrum = np.fft.fft(samples[:, 400:], 1024)
-    k = np.arange(-500, 500)
-    power = [np.mean(np.abs(spectrum[:, k[(k + 512) // 256 == part]])**2) for part in range(4)]
+    parts = bandwidth // 20
+    spectrum = np.fft.fftshift(np.fft.fft(samples[:, 400:], 256 * parts), axes=1)
+    spectrum = spectrum.reshape(len(samples), parts, 256)[:, :, 12:-12]
+    power = np.mean(np.abs(spectrum)**2, axis=(0, 2))
     assert power[punctured] < 0.01 * np.median(power)
-    receiver = Receiver(2, 80e6)
+    receiver = Receiver(2, rate)
     got, = receiver.process(samples) + receiver.finish()
     assert got.centre_hz == 0
     assert {user.format.ru: [one.data for one in user.mpdus] for user in got.users} == dict(
         zip(rus, mpdus, strict=True))
 
 
-def test_he_mu_of_two_streams():
-    samples, f, mpdus = users_in_air([(106, 1), (106, 2)], 2, num_rx=3, snr_db=45.0, ltf=4,
-                                     gi_us=3.2)
-    receiver = Receiver(3, threads=2)
+@pytest.mark.parametrize("streams", [2, 3, 4])
+def test_he_mu_of_several_streams(streams):
+    samples, f, mpdus = users_in_air([(106, 1), (106, 2)], streams, num_rx=streams + 1,
+                                     snr_db=45.0, ltf=4, gi_us=3.2)
+    receiver = Receiver(streams + 1, threads=2)
     got, = receiver.process(samples) + receiver.finish()
     assert [[mpdu.data for mpdu in user.mpdus] for user in got.users] == mpdus
-    assert [user.format.num_streams for user in got.users] == [2, 2]
+    assert [user.format.num_streams for user in got.users] == [streams, streams]
+
+
+@pytest.mark.parametrize("bandwidth, rus", [(20, [(106, 1), (106, 2)]), (80, [(484, 1), (484, 2)])])
+def test_he_mu_with_space_time_block_codes(bandwidth, rus):
+    users = [{"sta_id": i, "ru": ru, "mcs": 4 + 5 * i, "coding": "ldpc"}
+             for i, ru in enumerate(rus)]
+    mpdus = [[data_mpdu(90, i)] for i in range(len(rus))]
+    f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(
+        users, lengths, stbc=1, bandwidth_mhz=bandwidth), mpdus)
+    sent = wifi.Transmitter(2, 1e6 * bandwidth).frame(f, psdus)
+    rng = np.random.default_rng(1)
+    samples = np.pad(flat_channel(1, 2, rng) @ sent, ((0, 0), (2000, 2000)))
+    samples = samples + 0.003 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
+    receiver = Receiver(1, 1e6 * bandwidth)
+    got, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    assert [[mpdu.data for mpdu in user.mpdus] for user in got.users] == mpdus
+    assert [user.format.stbc for user in got.users] == [1, 1]
+
+
+@pytest.mark.parametrize("sta_id, received", [
+    (0, True), (2007, True), (2008, True), (2045, True), (2046, False), (2047, True)])
+def test_stations_with_reserved_numbers(sta_id, received):
+    """All numbers of 11 bits are received, but 2046 says that a resource unit has no user."""
+    users = [{"sta_id": sta_id, "ru": (106, 1), "mcs": 3}, {"sta_id": 7, "ru": (106, 2), "mcs": 4}]
+    mpdus = [[data_mpdu(60, i)] for i in range(2)]
+    f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(users, lengths), mpdus)
+    samples = np.pad(wifi.Transmitter().frame(f, psdus), ((0, 0), (400, 400)))
+    samples = samples + 0.003 * (np.random.default_rng(1).standard_normal((*samples.shape, 2))
+                                 @ [1, 1j])
+    receiver = Receiver(1)
+    got, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    assert got.problem == ""
+    assert [(user.format.sta_id, [mpdu.data for mpdu in user.mpdus]) for user in got.users] == [
+        (sta_id, mpdus[0]), (7, mpdus[1])][not received:]
 
 
 def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
@@ -418,7 +458,8 @@ def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
     (160, (26, 56)), (160, (242, 6)), (160, (996, 2)), (160, (1992, 1))])
 @pytest.mark.parametrize("fields", [
     {"mcs": 5, "ltf": 4, "gi_us": 3.2}, {"mcs": 3, "ltf": 2, "gi_us": 1.6, "coding": "ldpc"},
-    {"mcs": 0, "ltf": 1, "gi_us": 1.6, "stbc": 1}])
+    {"mcs": 0, "ltf": 1, "gi_us": 1.6, "stbc": 1},
+    {"mcs": 4, "ltf": 2, "gi_us": 1.6, "dcm": True, "midamble": 10}])
 def test_he_tb(bandwidth, ru, fields):
     """The preamble fills only the 20 MHz subchannels of the RU."""
     if ru[0] > 242:
@@ -447,26 +488,34 @@ def test_he_tb(bandwidth, ru, fields):
 
 
 @pytest.mark.quick
-def test_stations_answer_a_trigger_frame_in_80_mhz():
-    """Stations in the upper half, in the centre and in the lowest 20 MHz."""
-    asked = [(3, 66, 4, 1, (484, 2)), (4, 18, 1, 1, (26, 19)), (5, 53, 3, 0, (106, 1))]
-    probe = {"name": "he-tb", "ltf": 4, "gi_us": 3.2, "uplink": True, "bandwidth_mhz": 80}
+@pytest.mark.parametrize("bandwidth, asked", [
+    (80, [(3, 66, 4, 1, (484, 2)), (4, 18, 1, 1, (26, 19)), (5, 53, 3, 0, (106, 1))]),
+    (80, [(3, 67, 1, 1, (996, 1))]),
+    # The primary 80 MHz are the lower ones, and the upper ones.
+    (160, [(3, 67, 4, 1, (996, 1)), (4, 128 + 18, 1, 1, (26, 56)), (5, 128 + 64, 3, 0, (242, 8))]),
+    (160, [(3, 67, 4, 1, (996, 2)), (4, 128 + 18, 1, 1, (26, 19)), (5, 128 + 64, 3, 0, (242, 4))]),
+    (160, [(3, 128 + 68, 1, 1, (1992, 1))])])
+def test_stations_answer_a_trigger_frame_in_wide_channels(bandwidth, asked):
+    """Stations in halves, in the centre of 80 MHz, and in 20 MHz."""
+    rate = 1e6 * bandwidth
+    probe = {"name": "he-tb", "ltf": 4, "gi_us": 3.2, "uplink": True, "bandwidth_mhz": bandwidth}
     longest = HE.of_length(1, 60, coding="ldpc", ru=(26, 19), **probe)
     mpdus, sent = [data_mpdu(15, aid) for aid, *_ in asked], 0
     for (aid, _, mcs, ldpc, ru), mpdu in zip(asked, mpdus, strict=True):
         f = HE(mcs, longest.num_symbols, coding="ldpc" if ldpc else "bcc", ru=ru, sta_id=aid,
                pre_fec_padding=longest.pre_fec_padding, extra_symbol=longest.extra_symbol, **probe)
-        sent = sent + wifi.Transmitter(1, 80e6).frame(f, mac.aggregate([mpdu], f.length))
-    trigger = trigger_frame([one[:4] for one in asked], longest.legacy_length, width=2,
+        sent = sent + wifi.Transmitter(1, rate).frame(f, mac.aggregate([mpdu], f.length))
+    trigger = trigger_frame([one[:4] for one in asked], longest.legacy_length,
+                            width=carriers.BANDWIDTHS.index(bandwidth),
                             padding=longest.pre_fec_padding, extra=longest.extra_symbol,
                             pe=longest.pe_disambiguity)
-    f = wifi.NonHT(24, len(trigger), 80)
-    asking = wifi.Transmitter(1, 80e6).frame(f, trigger)
-    samples = np.concatenate([np.zeros((1, 1600)), asking, np.zeros((1, 80 * 16)), sent,
-                              np.zeros((1, 1600))], axis=1)
+    f = wifi.NonHT(24, len(trigger), bandwidth)
+    asking = wifi.Transmitter(1, rate).frame(f, trigger)
+    samples = np.concatenate([np.zeros((1, 3200)), asking, np.zeros((1, 16 * bandwidth)), sent,
+                              np.zeros((1, 3200))], axis=1)
     rng = np.random.default_rng(2)
     samples = samples + 0.005 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
-    receiver = Receiver(1, 80e6)
+    receiver = Receiver(1, rate)
     first, got = receiver.process(samples.astype(np.complex64)) + receiver.finish()
     assert [mpdu.data for mpdu in first.mpdus] == [trigger]
     assert {(user.format.sta_id, user.format.ru): [mpdu.data for mpdu in user.mpdus]

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors, wifi
-from gnuradio.mimopack.wifi import HE, HEMU, Receiver, he_users, mac
+from gnuradio.mimopack.wifi import HE, HEMU, Receiver, carriers, he_users, mac
 from gnuradio.mimopack.wifi.he_tables import ltf_mapping
 from gnuradio.mimopack.wifi.he_trigger import triggers_in
 from wifi_air import data_mpdu, multipath, through
@@ -30,12 +30,13 @@ def sent_to(users, mapping=None, size=60, num_tx=None, **fields):
     """Return (samples of the antennas, format, MPDUs of each user) of an HE MU frame."""
     mpdus = [[data_mpdu(30 + 25 * i, i), data_mpdu(size, 20 + i)] for i in range(len(users))]
     f, psdus = wifi.pack_users(lambda lengths: HEMU.of_lengths(users, lengths, **fields), mpdus)
-    transmitter = wifi.Transmitter(num_tx or f.num_space_time_streams, mapping=mapping)
+    transmitter = wifi.Transmitter(num_tx or f.num_space_time_streams, 1e6 * f.bandwidth_mhz,
+                                   mapping=mapping)
     return transmitter.frame(f, psdus), f, mpdus
 
 
-def received(samples, **options):
-    receiver = Receiver(len(samples), **options)
+def received(samples, sample_rate=20e6, **options):
+    receiver = Receiver(len(samples), sample_rate, **options)
     frame, = receiver.process(samples) + receiver.finish()
     return frame
 
@@ -88,6 +89,40 @@ def test_resource_units_by_allocation(rus):
     users = [user(20 + i, 2 + i, ru=ru) for i, ru in enumerate(rus)]
     sent, f, mpdus = sent_to(users, compressed=False, ltf=4, gi_us=0.8)
     check(received(in_air(sent, 3)), f, mpdus)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, compressed, parts, num_rx", [
+    (40, True, [((484, 1), (1, 1))], 3), (40, False, [((484, 1), (1, 1))], 3),
+    (80, True, [((996, 1), (1,) * 8)], 8), (80, False, [((996, 1), (2, 1, 1))], 4),
+    (160, True, [((1992, 1), (2, 1, 1))], 4),
+    (40, False, [((242, 1), (1, 1)), ((106, 3), (2, 1)), ((106, 4), (1,))], 3),
+    (80, False, [((484, 1), (2, 1)), ((26, 19), (1,)), ((242, 3), (1, 1)), ((106, 7), (1,)),
+                 ((106, 8), (1, 1))], 4),
+    (160, False, [((996, 1), (2, 1, 1)), ((484, 3), (1, 1)), ((26, 56), (1,)), ((242, 7), (1,)),
+                  ((106, 15), (1, 1))], 4)], ids=str)
+def test_wide_resource_units(bandwidth, compressed, parts, num_rx):
+    """Joint users in RUs of 242 to 2x996 tones, also beside other RUs with and without them."""
+    owners = [(ru, count) for ru, streams in parts for count in streams]
+    users = [user(30 + i, (5, 2, 0, 4)[i % 4], count, ru, coding="ldpc")
+             for i, (ru, count) in enumerate(owners)]
+    sent, f, mpdus = sent_to(users, bandwidth_mhz=bandwidth, compressed=compressed)
+    frame = received(in_air(sent, num_rx), 1e6 * bandwidth)
+    assert frame.problem == ""
+    assert {(one.format.sta_id, one.format.ru, one.format.mcs, one.format.num_streams):
+            [mpdu.data for mpdu in one.mpdus] for one in frame.users} == {
+        (one.sta_id, one.ru, one.mcs, one.num_streams): own
+        for one, own in zip(f.users, mpdus, strict=True)}
+
+
+def test_midambles_of_users_that_share_a_resource_unit_are_named():
+    """The user of the other RU is decoded."""
+    users = [user(1, 0, ru=(106, 1)), user(2, 0, ru=(106, 1)), user(3, 0, ru=(106, 2))]
+    sent, _, mpdus = sent_to(users, midamble=10)
+    frame = received(in_air(sent, 2))
+    problem = "midambles for users that share a resource unit"
+    assert [one.problem for one in frame.users] == [problem, problem, ""]
+    assert [mpdu.data for mpdu in frame.users[2].mpdus] == mpdus[2]
 
 
 def test_streams_of_users_mapped_to_the_same_antennas():
@@ -191,21 +226,23 @@ def test_any_content_of_he_sig_b_is_bounded(monkeypatch):
     assert any("spatial configuration" in reason for reason in reasons)
 
 
-def answers(streams, num_rx, ru, masked=False, ltf=4, gi_us=3.2, absent=None):
+def answers(streams, num_rx, ru, masked=False, ltf=4, gi_us=3.2, absent=None, **fields):
     """Return (samples, stations, MPDUs, a format) of stations that answer a Trigger frame at once.
 
     Each station has a channel of its own. ``absent`` is the number of one that does not answer.
     """
     probe = {"name": "he-tb", "ltf": ltf, "gi_us": gi_us, "uplink": True, "ru": ru,
-             "ru_streams": sum(streams), "masked_ltf": masked}
+             "ru_streams": sum(streams), "masked_ltf": masked} | fields
     longest = HE.of_length(1, 300, **probe)
     sent, stations, mpdus = 0, [], []
     for i, count in enumerate(streams):
         mcs, mpdu = (4, 1, 3, 0)[i % 4], data_mpdu(60 + 20 * i, i)
         f = HE(mcs, longest.num_symbols, count, pre_fec_padding=longest.pre_fec_padding,
-               first_stream=sum(streams[:i]), sta_id=5 + i, **probe)
+               extra_symbol=longest.extra_symbol, first_stream=sum(streams[:i]), sta_id=5 + i,
+               **probe)
         if i != absent:
-            one = wifi.Transmitter(count).frame(f, mac.aggregate([mpdu], f.length))
+            one = wifi.Transmitter(count, 1e6 * f.bandwidth_mhz).frame(
+                f, mac.aggregate([mpdu], f.length))
             rng = np.random.default_rng(i)
             sent = sent + through(multipath(num_rx, count, rng, 3, 0.7), one)
         stations.append((f, count))
@@ -252,6 +289,29 @@ def test_stations_that_share_a_resource_unit(streams, num_rx, masked, training, 
     assert [[mpdu.data for mpdu in one.mpdus] for one in got.users] == [[one] for one in mpdus]
     assert [(one.format.name, one.format.sta_id, one.format.first_stream) for one in got.users] == [
         ("he-tb", f.sta_id, f.first_stream) for f, _ in stations]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("bandwidth, ru, number", [
+    (40, (484, 1), 65), (80, (484, 2), 66), (80, (996, 1), 67), (160, (996, 2), 128 + 67),
+    (160, (1992, 1), 128 + 68)])
+def test_stations_that_share_a_wide_resource_unit(bandwidth, ru, number):
+    """The receiver reads the Trigger frame, too."""
+    sent, stations, mpdus, longest = answers((1, 2), 3, ru, bandwidth_mhz=bandwidth, coding="ldpc")
+    trigger = trigger_frame(
+        [(f.sta_id, number, f.mcs, 1, f.first_stream, count) for f, count in stations],
+        longest.legacy_length, 2, 2, longest.pre_fec_padding, longest.extra_symbol,
+        longest.pe_disambiguity, width=carriers.BANDWIDTHS.index(bandwidth))
+    rate = 1e6 * bandwidth
+    asking = wifi.Transmitter(1, rate).frame(wifi.NonHT(24, len(trigger), bandwidth), trigger)
+    quiet = np.zeros((3, 16 * bandwidth))
+    samples = np.concatenate([quiet, np.tile(asking, (3, 1)), quiet, sent, quiet], axis=1)
+    receiver = Receiver(3, rate)
+    _, got = receiver.process(noisy(samples)) + receiver.finish()
+    assert got.problem == ""
+    assert [(one.format.sta_id, one.format.ru, [mpdu.data for mpdu in one.mpdus])
+            for one in got.users] == [
+        (f.sta_id, ru, [mpdu]) for (f, _), mpdu in zip(stations, mpdus, strict=True)]
 
 
 def test_a_station_that_does_not_answer_leaves_the_others():

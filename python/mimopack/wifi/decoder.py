@@ -358,7 +358,9 @@ class FrameDecoder:
                     refusal = str(refused)
             steps = demodulate_and_decode(f, detector)
             if f.midamble and detector is not None and not steps:
-                detector, refusal = None, "midambles, but the detector is not in C++"
+                detector, refusal = None, (
+                    "midambles for users that share a resource unit" if isinstance(f, Joint)
+                    else "midambles, but the detector is not in C++")
             turn = self.settings.sample_rate / (2 * np.pi * f.symbol * self.settings.scale)
             _keep(self._setups, kind, _Setup(
                 demodulator, detector, _label(detector), refusal, turn, steps))

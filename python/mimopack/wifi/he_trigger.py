@@ -5,6 +5,7 @@
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +13,11 @@ import numpy as np
 
 from ..checks import integer
 from .bits import number_of
+from .carriers import BANDWIDTHS
 from .formats import HE, JointHE, Unsupported
 from .formats.he import TRAINING
-from .he_signal_b import NOBODY
-from .he_tables import RU, WHOLE
+from .he_signal_b import NOBODY, subchannels_of
+from .he_tables import RU, WHOLE, num_rus
 from .signal_fields import (
     SignalError,
     parse_he_sig_a_of_trigger,
@@ -119,18 +121,18 @@ def _ru(text, bandwidth_mhz):
 _BASIC = 0    # type of Trigger frames that ask for data
 _FRAME_CONTROL = 0x24    # first byte of a Trigger frame
 _HEADER, _COMMON, _USER, _OF_BASIC = 16, 8, 5, 1    # bytes
-_BANDWIDTHS = (20, 40, 80)    # MHz
 _END = 4095    # AID that ends the list
 # Table 9-31g: first number of the RUs of each size, and how many there are in 80 MHz.
 _UNITS = {first + i: RU(size, i + 1) for size, first, count in (
-    (26, 0, 37), (52, 37, 16), (106, 53, 8), (242, 61, 4), (484, 65, 2), (996, 67, 1))
-    for i in range(count)}
+    (26, 0, 37), (52, 37, 16), (106, 53, 8), (242, 61, 4), (484, 65, 2), (996, 67, 1),
+    (1992, 68, 1)) for i in range(count)}
 
 
 def triggers_in(mpdu):
-    """Return what a basic Trigger frame for up to 80 MHz asks (Figures 9-64a to 9-64e).
+    """Return what a basic Trigger frame asks (Figures 9-64a to 9-64e).
 
-    What :class:`HE` and :class:`JointHE` refuse is left out.
+    What :class:`HE` and :class:`JointHE` refuse is left out. The lower half of a channel of 160 MHz
+    is taken for the primary one; :meth:`Answer.formats` finds out.
 
     Args:
         mpdu: bytes of an MPDU with its FCS.
@@ -141,9 +143,9 @@ def triggers_in(mpdu):
     if len(mpdu) < _HEADER + _COMMON + 4 or mpdu[0] != _FRAME_CONTROL:
         return []
     common = np.unpackbits(np.frombuffer(mpdu, np.uint8, _COMMON, _HEADER), bitorder="little")
-    width = number_of(common[18:20])
-    if number_of(common[:4]) != _BASIC or width >= len(_BANDWIDTHS):
+    if number_of(common[:4]) != _BASIC:
         return []
+    bandwidth = BANDWIDTHS[number_of(common[18:20])]
     doppler, training = bool(common[53]), number_of(common[20:22])
     fields, midamble = number_of(common[23:26]), 0
     if doppler:
@@ -159,16 +161,25 @@ def triggers_in(mpdu):
             break
         if station == NOBODY or unit not in _UNITS:
             continue
+        ru = _UNITS[unit]
+        if bits[12]:    # in the secondary 80 MHz; always set for 2x996 tones
+            ru = _in_other_half(ru)
         try:
-            f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, _BANDWIDTHS[width],
+            f = HE(number_of(bits[21:25]), 2, number_of(bits[29:32]) + 1, bandwidth,
                    gi_us, ltf, "ldpc" if bits[20] else "bcc", int(common[26]), bool(bits[25]),
                    midamble, number_of(common[34:36]) or 4, bool(common[27]), name="he-tb",
-                   ru=_UNITS[unit], ltf_count=(1, 2, 4, 6, 8)[fields], masked_ltf=bool(common[22]),
+                   ru=ru, ltf_count=(1, 2, 4, 6, 8)[fields], masked_ltf=bool(common[22]),
                    uplink=True, sta_id=station, first_stream=number_of(bits[26:29]))
         except (Unsupported, ValueError):
             continue
         found.append(f)
     return [Trigger(f, number_of(common[4:16]), bool(common[36])) for f in _by_unit(found)]
+
+
+def _in_other_half(ru):
+    """Return the resource unit at the same place in the other half of a channel of 160 MHz."""
+    count = num_rus(160, ru.size)
+    return RU(ru.size, (ru.index - 1 + count // 2) % count + 1)
 
 
 def _by_unit(formats):
@@ -197,12 +208,30 @@ class Answer(NamedTuple):
     bits: bytes
     l_sig: object
 
-    def formats(self, triggers):
-        """Return the list of formats of the stations, one for each :class:`Trigger` that fits."""
+    def formats(self, triggers, occupied):
+        """Return the list of formats of the stations, one for each :class:`Trigger` that fits.
+
+        ``occupied`` are the 20 MHz subchannels with a signal, which tell where the primary 80 MHz
+        of a channel of 160 MHz lie.
+        """
         bits, found = np.frombuffer(self.bits, np.uint8), []
         for trigger in triggers:
             if (trigger.ul_length, trigger.format.bandwidth_mhz) == (
                     self.l_sig.length, trigger_based_bandwidth(bits)):
                 with suppress(SignalError):
                     found.append(parse_he_sig_a_of_trigger(bits, self.l_sig, trigger))
+        if found and found[0].bandwidth_mhz == 160:
+            asked = set().union(*(subchannels_of(160, f.ru) for f in found))
+            turned = {(part + 4) % 8 for part in asked}
+            if len(turned.symmetric_difference(occupied)) < len(
+                    asked.symmetric_difference(occupied)):
+                found = [_moved(f) for f in found]
         return found
+
+
+def _moved(f):
+    """Return the format of stations in the other half of a channel of 160 MHz."""
+    ru = _in_other_half(f.ru)
+    if isinstance(f, JointHE):
+        return JointHE.of([replace(user, ru=ru) for user in f.users])
+    return replace(f, ru=ru)

@@ -442,7 +442,7 @@ class Receiver:
         if not 0 <= one.start - end <= _ANSWER * self.sample_rate:
             return frame
         users = []
-        for f in one.several.formats(triggers):
+        for f in one.several.formats(triggers, one.subchannels):
             part = replace(one, format=f, several=None)
             problem = self._decoder.problem(part)
             if problem:

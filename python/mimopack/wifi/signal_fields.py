@@ -249,16 +249,16 @@ def _he_sig_a_of_one_user(f):
             [f.pe_disambiguity, 1, bool(f.midamble)]]
 
 
-# Bandwidth field of a punctured preamble: one of the two subchannels of the secondary 40 MHz is
-# empty. 4 would say that the secondary 20 MHz are; frames do not say which channels are primary.
-_PUNCTURED = 5
+# Bandwidth field of a punctured preamble: a subchannel outside the primary 40 MHz is empty. 4 and 6
+# would say that the secondary 20 MHz are; frames do not say which channels are primary.
+_PUNCTURED = {80: 5, 160: 7}
 
 
 def _he_sig_a_of_users(f):
     one = f.first
     bandwidth = BANDWIDTHS.index(f.bandwidth_mhz)
     if f.punctured is not None:
-        bandwidth = _PUNCTURED
+        bandwidth = _PUNCTURED[f.bandwidth_mhz]
     count = len(f.users) if f.compressed else min(one.num_sig_b, 16)
     num_ltf = (1, 2, 4, 6, 8).index(one.num_ltf)
     if one.midamble:

@@ -27,9 +27,9 @@ class HEMU(FrameFormat):
         sig_b_mcs: MCS of HE-SIG-B, 0..5.
         sig_b_dcm: whether HE-SIG-B has dual carrier modulation: MCS 0, 1, 3 or 4.
         compressed: whether HE-SIG-B has no common field: one RU fills the channel.
-        punctured: number of a 20 MHz subchannel of an 80 MHz channel in which nothing is sent, from
-            the lowest one, 0..3; None for a whole channel. The primary 20 MHz channel lies in the
-            other half.
+        punctured: number of a 20 MHz subchannel of a channel of 80 or 160 MHz in which nothing is
+            sent, from the lowest one, 0..3 or 0..7; None for a whole channel. The primary 20 MHz
+            channel lies in another 40 MHz.
 
     Raises:
         Unsupported: the standard excludes the combination, or this package does not support it.
@@ -79,12 +79,12 @@ class HEMU(FrameFormat):
     def _check_punctured(self):
         if self.punctured is None:
             return
-        integer("punctured", self.punctured, 0, 3)
-        if self.bandwidth_mhz != 80 or self.compressed:
-            raise ValueError("punctured: got a number, only frames of 80 MHz that are not "
+        if self.bandwidth_mhz < 80 or self.compressed:
+            raise ValueError("punctured: got a number, only frames of 80 or 160 MHz that are not "
                              "compressed have it")
+        integer("punctured", self.punctured, 0, self.bandwidth_mhz // 20 - 1)
         for user in self.users:
-            if self.punctured in he_signal_b.subchannels_of(80, user.ru):
+            if self.punctured in he_signal_b.subchannels_of(self.bandwidth_mhz, user.ru):
                 raise ValueError(f"punctured: got {self.punctured}, RU {tuple(user.ru)} lies there")
 
     @staticmethod
