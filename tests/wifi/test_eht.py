@@ -87,7 +87,8 @@ def test_wide_channels(bandwidth):
                           gi_us=gi_us, coding="ldpc", sig_mcs=(mcs + streams) % 4,
                           nominal_padding_us=20, sta_id=5, bss_color=3)
         samples, psdu = sent(f)
-        assert samples.shape == (streams, f.num_samples * bandwidth // 20)
+        # The last symbol fades out for 50 ns.
+        assert samples.shape == (streams, (f.num_samples + 1) * bandwidth // 20 - 1)
         found = Frame(through(samples, streams + 1, np.random.default_rng(1)),
                       bandwidth_mhz=bandwidth)
         assert (found.format, found.psdus, found.symbols) == ("eht-mu", [psdu], f.num_symbols)
