@@ -28,6 +28,7 @@ API = {
     "coding": ("Codes", ("coding", "coding.ldpc", "coding.turbo")),
     "iterative": ("Iterative receiver", ("iterative",)),
     "wifi": ("Wi-Fi", ("wifi",)),
+    "nr": ("5G NR", ("nr",)),
     "recording": ("Recordings", ("recording",)),
     "sim": ("Simulation", ("sim", "channel", "constellation")),
     "blocks": ("Blocks", ()),
