@@ -35,8 +35,9 @@ def test_a_subframe_is_the_sum_of_the_standard(carrier, fft_size):
 
 
 @each
-def test_grids_come_back(carrier):
-    ofdm = nr.Ofdm(carrier)
+@pytest.mark.parametrize("fft_size", [None, 384])
+def test_grids_come_back(carrier, fft_size):
+    ofdm = nr.Ofdm(carrier, fft_size)
     grid = random_grid(carrier, 3, 2)
     samples = ofdm.modulate(grid, slot=1)
     assert samples.shape == (2, sum(ofdm.slot_length(slot) for slot in (1, 2, 3)))
@@ -48,6 +49,16 @@ def test_grids_come_back(carrier):
     k = np.arange(60) - 30
     np.testing.assert_allclose(ofdm.demodulate(late, 1, 4)[:2],
                                (grid * np.exp(-2j * np.pi * 3 * k / ofdm.fft_size))[:2], atol=1e-4)
+
+
+@pytest.mark.parametrize("fft_size", [128, 384])
+def test_carrier_offset(fft_size):
+    carrier = CARRIERS[1]
+    ofdm, grid = nr.Ofdm(carrier, fft_size), random_grid(carrier, 2, 3)
+    samples = ofdm.modulate(grid)
+    turned = samples * np.exp(2j * np.pi * 0.3 / fft_size * np.arange(samples.shape[1]))
+    np.testing.assert_allclose(ofdm.demodulate(turned, cfo=0.3), grid, atol=1e-4)
+    assert np.abs(ofdm.demodulate(turned) - grid).max() > 1
 
 
 def test_phase_of_the_carrier():

@@ -4,7 +4,8 @@
 
 import numpy as np
 
-from ..arrays import array_module
+from .. import _core
+from ..arrays import array_module, packed
 from ..checks import integer
 
 SMALLEST_FFT = 128
@@ -101,7 +102,7 @@ class Ofdm:
                 samples[..., start - prefix:start] = body[..., self.fft_size - prefix:]
         return samples
 
-    def demodulate(self, samples, slot=0, early=0):
+    def demodulate(self, samples, slot=0, early=0, cfo=0.0):
         """Compute the grids of consecutive slots from their samples.
 
         Args:
@@ -111,6 +112,8 @@ class Ofdm:
             early: number of samples by which FFTs begin before the end of the prefix, so that a
                 window which is too late by fewer samples does not reach into the next symbol. The
                 phase that follows from it is taken out.
+            cfo: carrier frequency offset in subcarrier spacings, to be taken out. The phase is 0
+                at sample 0.
 
         Returns:
             (slots, ..., symbols_per_slot, K) complex64.
@@ -125,15 +128,30 @@ class Ofdm:
                              f"{self.slot_length(slot)}")
         early = integer("early", early, 0, int(self.prefix_lengths(1).min()))
         starts = self.symbol_starts(slot, num_slots) - early
-        windows = xp.asarray(starts[..., None] + np.arange(self.fft_size))
-        # (..., slots, symbols, fft_size), the slots then first
-        symbols = xp.moveaxis(samples[..., windows], -3, 0)
-        bins = xp.fft.fft(symbols, norm="ortho")[..., self._bins()]
+        rows = packed("samples", samples, "c", np.complex64).reshape(-1, samples.shape[-1])
+        if xp is np and self.fft_size & (self.fft_size - 1) == 0:
+            bins = self._spectra(rows, starts, cfo)
+        else:
+            if cfo:
+                turns = xp.arange(length) * (cfo / self.fft_size)
+                rows = rows[:, :length] * xp.exp(-2j * np.pi * turns).astype(np.complex64)
+            windows = rows[:, xp.asarray(starts[..., None] + np.arange(self.fft_size))]
+            bins = xp.moveaxis(xp.fft.fft(windows)[..., self._bins()], 0, 1)
+        ramp = np.exp(2j * np.pi / self.fft_size * early * self._bins()) / np.sqrt(self.fft_size)
         phases = np.stack([self._phases(slot + n) for n in range(num_slots)])
-        ramp = np.exp(2j * np.pi / self.fft_size * early * self._bins())
-        turn = phases[..., None] * ramp
-        shape = (num_slots, *[1] * (bins.ndim - 3), *turn.shape[1:])
-        return (bins * xp.asarray(turn.reshape(shape))).astype(np.complex64)
+        turn = (phases[..., None] * ramp).astype(np.complex64)[:, None]
+        grids = (bins * xp.asarray(turn)).astype(np.complex64, copy=False)
+        return grids.reshape(num_slots, *samples.shape[:-1], *grids.shape[2:])
+
+    def _spectra(self, rows, starts, cfo):
+        """Compute the FFTs (slots, rows, symbols_per_slot, K) of windows, by the Wi-Fi receiver's.
+
+        They take a fifth of the time of NumPy's.
+        """
+        slots = len(starts)
+        return _core.wifi.spectra(
+            [rows] * slots, cfo=np.full(slots, cfo / self.fft_size), starts=starts,
+            fft=self.fft_size, bins=self._bins(), direct=np.zeros((slots, len(rows)), np.complex64))
 
     def _bins(self):
         """Return the FFT bin of each subcarrier."""
