@@ -198,6 +198,7 @@ def short_training(bandwidth_mhz, trigger_based=False):
 # second or every subcarrier; k = 0 is in the middle.
 # No frame of another implementation has confirmed those of 40 MHz and more. They come from one
 # public source, and tests check their zeros, their power over time, and that their pieces are few.
+# The first 198 signs of 80 MHz, 2x, are also in claim 1 of US patent 10616882.
 _LTF = {
     (20, 1): "-++-+-++++--+++---+--++--+--+-0-++++++-----+---+--+--+-+-----",
     (20, 2): "---++-+----+-+--++-+++++-+-+--++-+----+-+++--+-----+---+++--+0+-++-++-++--+-++++-+-"
