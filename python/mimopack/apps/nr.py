@@ -13,6 +13,7 @@ from .. import nr, recording
 from ..checks import MOST_THREADS
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
+from ..nr.receiver import AUTO
 from ..text import printable
 from .options import (
     ALLOW_OUTSIDE,
@@ -35,6 +36,12 @@ class _Refusal(click.ClickException):
     exit_code = 2
 
 
+def _check_detector(text):
+    """Raise ValueError for a text that is no detector with parameters, nor "auto"."""
+    if text != AUTO:
+        registry.look_up(text)
+
+
 @click.command("nr", cls=HeadedCommand)
 @click.argument("path", metavar="RECORDING", type=click.Path(exists=True, path_type=Path))
 @_input("--config", "config_path", required=True, metavar="FILE",
@@ -50,10 +57,10 @@ class _Refusal(click.ClickException):
 @_input("--format", "datatype", type=DATATYPE,
         help="Sample format. Default: from the metadata, or from the ending of the file's name.")
 @_input("--allow-outside", is_flag=True, help=ALLOW_OUTSIDE)
-@_decoding("-d", "--detector", type=detector_spec(registry.look_up), default=nr.DETECTOR,
+@_decoding("-d", "--detector", type=detector_spec(_check_detector), default=AUTO,
            show_default=True, metavar=SPEC,
            help=f"MIMO detector: {', '.join(registry.names())}; its parameters may follow, as in "
-                "kbest:k=8.")
+                f"kbest:k=8. Or {AUTO}: the one with the fewest block errors.")
 @_decoding("--backend", type=click.Choice(BACKENDS), default="auto", show_default=True,
            metavar="NAME", help=f"Where detector and decoder run: {BACKEND}")
 @_decoding("--iterations", type=click.IntRange(1, 100), default=nr.ITERATIONS, show_default=True,

@@ -7,12 +7,12 @@ from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, p
 from .ofdm import Ofdm
 from .parts import Carrier, Dmrs, Mcs, Ptrs
 from .precoding import precoding_matrix, transform_deprecode, transform_precode
-from .receiver import DETECTOR, ITERATIONS, PuschReceiver, TransportBlock
+from .receiver import ITERATIONS, PuschReceiver, TransportBlock
 from .resources import Resources, dmrs_positions, resources
 from .transmitter import PdschTransmitter, PuschTransmitter
 from .transport import Codeword, DecodedBlocks, TransportCoder, codeword, codewords
 
-__all__ = ["DETECTOR", "ITERATIONS", "Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ofdm",
+__all__ = ["ITERATIONS", "Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ofdm",
            "PdschConfig", "PdschTransmitter", "Ptrs", "PuschConfig", "PuschReceiver",
            "PuschTransmitter", "Resources", "TransportBlock", "TransportCoder", "codeword",
            "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",

@@ -51,6 +51,7 @@ class ChannelEstimate:
         doppler: Doppler frequency of the model in cycles per OFDM symbol; 0 for a constant channel.
         residual: (nr, elements) complex64, what the estimate leaves of the known symbols.
         degrees: number of gains that the elements of each antenna determine.
+        profile: power of each gain, for all users one after another: their power-delay profiles.
     """
 
     h: np.ndarray
@@ -60,6 +61,7 @@ class ChannelEstimate:
     doppler: float
     residual: np.ndarray
     degrees: float
+    profile: np.ndarray
 
 
 class _Gains:
@@ -86,15 +88,15 @@ class _Gains:
                           int(np.ceil(LAST_DELAY * prefix * count)) + 1)
         ports, components = len(known), basis.shape[1]
         self.delays, size = steps / count, len(steps)
+        in_time = known[:, None] * basis.T[:, :, None]    # (ports, T, symbols, subcarriers)
         # Matched filter: A^H W y
-        spectra = np.fft.ifft(np.einsum("plk,rlk->prlk", known.conj(), weight * received),
-                              count, norm="forward")[..., steps]
-        self.projection = np.einsum("lt,prld->ptdr", basis, spectra, optimize=True).reshape(
-            -1, len(received))
+        matched = np.einsum("ptlk,rlk->ptrk", in_time.conj(), weight * received, optimize=True)
+        self.projection = np.fft.ifft(matched, count, norm="forward")[..., steps].swapaxes(
+            2, 3).reshape(-1, len(received))
         # A^H W A; within a pair of ports and components, it depends on the difference of delays
-        products = np.fft.ifft(np.einsum("plk,qlk,lk->pqlk", known.conj(), known, weight),
-                               count, norm="forward")
-        products = np.einsum("lt,lu,pqlk->pqtuk", basis, basis, products, optimize=True)
+        products = np.fft.ifft(
+            np.einsum("ptlk,qulk->pqtuk", in_time.conj(), weight * in_time, optimize=True),
+            count, norm="forward")
         difference = steps[:, None] - steps
         self.gram = products[..., difference].transpose(0, 2, 4, 1, 3, 5).reshape(
             2 * (ports * components * size,))
@@ -302,7 +304,7 @@ def _peak(places, values, index):
 
 
 def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=None, cfo=None,
-                     doppler=None):
+                     doppler=None, profile=None):
     """Estimate the channel of all ports in one slot, within the allocation.
 
     Args:
@@ -315,6 +317,8 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
         prefix: length of the cyclic prefix, in OFDM symbols without prefix.
         noise: noise power where the weight is 1; None to estimate it.
         cfo, doppler: as :func:`estimate_motion` returns them; None to estimate them.
+        profile: power-delay profiles of another estimate of the same slot, from which the search
+            begins; None for the same power at all delays.
 
     Returns:
         :class:`ChannelEstimate`.
@@ -328,7 +332,7 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
     turn = np.exp(2j * np.pi * np.multiply.outer(cfo, np.arange(symbols)))    # (ports, symbols)
     model = _Gains(received, known * turn[..., None], weight, time_basis(doppler, symbols), users,
                    prefix)
-    gamma, noise, kept = model.learn(noise)
+    gamma, noise, kept = model.learn(noise, profile)
     mean, blocks, degrees = model.solve(gamma, noise, kept)
     h, error = model.channel(mean, blocks, kept)
     h = h * turn.T[:, None, None]
@@ -336,4 +340,4 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
     fitted = np.einsum("erp,pe->re", h[used], known[:, used])
     return ChannelEstimate(
         h.astype(np.complex64), error.astype(np.float32), float(noise), np.asarray(cfo), doppler,
-        (received[:, used] - fitted).astype(np.complex64), float(degrees.sum()))
+        (received[:, used] - fitted).astype(np.complex64), float(degrees.sum()), gamma)

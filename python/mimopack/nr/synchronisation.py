@@ -123,8 +123,8 @@ def delay_powers(samples, ofdm, known, slot, synchronisation):
     carrier = ofdm.carrier
     early = int(EARLY * ofdm.prefix_lengths(1)[0])
     end = synchronisation.start + sum(ofdm.slot_length(slot + n) for n in range(_DMRS_SLOTS))
-    grids = ofdm.demodulate(
-        corrected(samples[:, :end], synchronisation, ofdm)[:, synchronisation.start:], slot, early)
+    grids = ofdm.demodulate(samples[:, synchronisation.start:end], slot, early,
+                            synchronisation.cfo)
     step = 2 * carrier.num_subcarriers
     delays = np.arange(-int(_LONGEST_DELAY * step), int(_LONGEST_DELAY * step) + 1)
     powers = np.zeros(len(delays))
@@ -136,9 +136,3 @@ def delay_powers(samples, ofdm, known, slot, synchronisation):
         powers += np.sum(np.abs(gains)**2, axis=(0, 1, 2)) / max(
             np.sum(np.abs(grid[:, symbols])**2), 1e-300)
     return powers
-
-
-def corrected(samples, synchronisation, ofdm):
-    """Return the samples without the carrier offset: (nr, n) complex64."""
-    turns = synchronisation.cfo / ofdm.fft_size * np.arange(samples.shape[1])
-    return samples * np.exp(-2j * np.pi * turns).astype(np.complex64)
