@@ -273,16 +273,20 @@ def test_frames_of_later_standards_are_named(length, name, snr_db):
 
 
 @pytest.mark.parametrize("mcs, fields, detector", [
+    (33, {"stbc": 1}, "mmse"), (38, {"stbc": 1, "coding": "ldpc"}, "mla"),
+    (36, {"stbc": 1, "bandwidth_mhz": 40, "short_gi": True}, "kbest"),
+    (43, {"stbc": 1, "coding": "ldpc"}, "nway"), (48, {"stbc": 1, "greenfield": True}, "nway"),
     (33, {}, "mmse"), (38, {"coding": "ldpc"}, "mla"), (39, {"greenfield": True}, "kbest"),
     (44, {"bandwidth_mhz": 40, "short_gi": True}, "nway"), (61, {}, "ep:iterations=2"),
     (74, {"bandwidth_mhz": 40}, "softsphere"), (76, {"coding": "ldpc"}, "nway:iterations=2")])
 def test_unequal_modulation(mcs, fields, detector):
     """Each stream has its own constellation: with two, three and four streams."""
     streams = HT(mcs, 100).num_streams
-    samples, sent = air([(lambda n: HT(mcs, n, **fields), ONE)], streams, snr_db=34.0,
+    antennas = streams + fields.get("stbc", 0)
+    samples, sent = air([(lambda n: HT(mcs, n, **fields), ONE)], antennas, snr_db=34.0,
                         sample_rate=40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
                         cfo_hz=61e3, channel=two_paths)
-    receiver = Receiver(streams, 40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
+    receiver = Receiver(antennas, 40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
                         detector=detector)
     frame, = receiver.process(samples) + receiver.finish()
     assert frame.problem == "" and frame.complete and frame.psdu == sent[0].psdu

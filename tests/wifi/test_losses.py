@@ -85,6 +85,14 @@ class TestComplete:
         # Delimiters of length 0 between MPDUs give a slow receiver time.
         assert mac.split(mac.aggregate(MPDUS[:1] + [b""] * 9 + MPDUS[1:]), True)[1]
 
+    @pytest.mark.parametrize("filler", [0xC7, 0xA5])
+    def test_an_mpdu_with_the_eof_bit_may_have_followers(self, filler):
+        """As in HE frames of other implementations, which end with bytes that are no delimiter."""
+        first = mac.delimiter(len(MPDUS[0]), eof=True) + MPDUS[0] + bytes(-len(MPDUS[0]) % 4)
+        psdu = first + mac.aggregate(MPDUS[1:2]) + bytes([filler]) * 77
+        found, _ = mac.split(psdu, True)
+        assert [mpdu.data for mpdu in found] == MPDUS[:2]
+
     @pytest.mark.parametrize("format_of", [
         lambda n: HT(9, n, aggregated=True), lambda n: VHT.of_length(4, n, 2)])
     def test_the_frame_tells(self, format_of, tmp_path):

@@ -271,9 +271,13 @@ class TestRates:
         assert [f.data_bits_per_symbol for f in formats] == bits
         assert [f.num_streams for f in formats] == 6 * [2] + 14 * [3] + 24 * [4]
         assert HT(43, 100).constellation == "wlan_qam64,wlan_qam16,wlan_qam16"
-        for refused in ({"mcs": 77}, {"mcs": 33, "stbc": 1}):
+        # Table 19-18
+        with_code = (*range(33, 39), 39, 41, 43, 46, 48, 50)
+        for refused in ({"mcs": 77}, {"mcs": 33, "stbc": 2}, *({"mcs": mcs, "stbc": 1}
+                        for mcs in range(33, 77) if mcs not in with_code)):
             with pytest.raises(Unsupported):
                 HT(length=100, **refused)
+        assert {HT(mcs, 100, stbc=1).num_space_time_streams for mcs in with_code} == {3, 4}
 
     def test_duplicate(self):
         """Table 19-35: MCS 32."""

@@ -374,14 +374,16 @@ def demodulate_and_decode(frame_format, detector):
     """Return the arguments of ``_core.wifi.Demodulator.begin`` that let it decode frames too.
 
     The result is empty if some step has no C++: a detector in Python, vectors that are arranged
-    for copies of a duplicate frame, or users that are detected jointly.
+    for copies of a duplicate frame, unequal modulation with a space-time block code, or users that
+    are detected jointly.
 
     Args:
         frame_format: a format of the frames' kind.
         detector: the detector; None only demodulates.
     """
     f, core = frame_format, getattr(detector, "core", None)
-    if core is None or not f.num_symbols or f.plan.copies > 1 or isinstance(f, Joint):
+    if (core is None or not f.num_symbols or f.plan.copies > 1 or isinstance(f, Joint)
+            or f.stbc and len(set(f.stream_constellations)) > 1):
         return {}
     return {"detector": core, "arranged": arrangement_of(f),
             "decoder": viterbi_decoder(f) if f.coding == "bcc" else _ldpc_decoder(f)}

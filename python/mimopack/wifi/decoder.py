@@ -531,11 +531,14 @@ class FrameDecoder:
 
     def _detector(self, f, rows, **options):
         unknowns = f.num_streams * (2 if f.stbc else 1)
-        make, key = self.settings.detector, (unknowns, rows, f.constellation, *options)
+        constellation = f.constellation
+        if f.stbc and "," in constellation:    # two unknowns for each stream
+            constellation = ",".join(name for name in f.stream_constellations for _ in range(2))
+        make, key = self.settings.detector, (unknowns, rows, constellation, *options)
         try:
             with _MAKING:
                 if key not in self._detectors:
-                    _keep(self._detectors, key, make(unknowns, rows, f.constellation, **options))
+                    _keep(self._detectors, key, make(unknowns, rows, constellation, **options))
                 return self._detectors[key]
         except ValueError as error:
             name = getattr(make, "label", "the detector")

@@ -141,22 +141,25 @@ def to_symbols(llr, frame_format):
     """Put the LLRs of a detector into the order of the data field.
 
     Args:
-        llr: (n, num_data, T, S * m), output of a detector for ``Demodulated.y``, with m bits per
-            point.
+        llr: (n, num_data, T, bits), output of a detector for ``Demodulated.y``.
         frame_format: format of the frames.
 
     Returns:
-        (n, num_symbols, num_data * num_streams * m).
+        (n, num_symbols, num_data * bits of all streams).
     """
     f = frame_format
     n, num_carriers, blocks, _ = llr.shape
-    m = f.bits_per_carrier
     if not f.stbc:
         return llr.transpose(0, 2, 1, 3).reshape(n, blocks, -1)
-    llr = llr.reshape(n, num_carriers, blocks, f.num_streams, 2, m).copy()
-    if m > 1:    # the second unknown is conjugate: flip the sign bit of its quadrature axis
-        llr[..., 1, m // 2] *= -1
-    return llr.transpose(0, 2, 4, 1, 3, 5).reshape(n, 2 * blocks, -1)
+    streams, at = [], 0
+    for m in f.stream_bits:
+        own = llr[..., at:at + 2 * m].reshape(n, num_carriers, blocks, 2, m).copy()
+        if m > 1:    # the second unknown is conjugate: flip the sign bit of its quadrature axis
+            own[..., 1, m // 2] *= -1
+        streams.append(own)
+        at += 2 * m
+    llr = np.concatenate(streams, axis=4)
+    return llr.transpose(0, 2, 3, 1, 4).reshape(n, 2 * blocks, -1)
 
 
 def mmse_points(y, h, noise_var):
@@ -213,11 +216,13 @@ def with_padding(coded, field, demodulated, streams):
 def axes_of(frame_format, unknowns):
     """Return the number of points on an axis of square QAM for each unknown, 1 for BPSK: int64.
 
-    ``unknowns`` is the number of unknowns, which is a multiple of the number of streams unless all
-    have the same constellation.
+    ``unknowns`` is the number of space-time streams, or a multiple of the number of streams.
     """
-    sides = [1 << bits // 2 for bits in frame_format.stream_bits]
-    return np.resize(np.array(sides, np.int64), unknowns)
+    f = frame_format
+    sides = np.array([1 << bits // 2 for bits in f.stream_bits], np.int64)
+    if unknowns == f.num_space_time_streams:
+        return np.repeat(sides, 1 + (np.arange(f.num_streams) < f.stbc))
+    return np.repeat(sides, unknowns // f.num_streams)
 
 
 def error_vectors(y, h, noise_var, frame_format):

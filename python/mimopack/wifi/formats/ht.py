@@ -38,7 +38,7 @@ class HT(FrameFormat):
 
     Raises:
         Unsupported: the MCS is above 76 (reserved), extension long training fields are announced,
-            or the combination of fields is not supported, such as unequal modulation with STBC.
+            or the standard excludes the combination of fields.
         ValueError: another argument is not as above.
     """
 
@@ -72,8 +72,11 @@ class HT(FrameFormat):
         if self.mcs == DUPLICATE and (self.bandwidth_mhz != 40 or self.stbc
                                       or self.coding != "bcc"):
             raise Unsupported("MCS 32 that is not BCC at 40 MHz without STBC")
-        if self.mcs in UNEQUAL and self.stbc:
-            raise Unsupported(f"MCS {self.mcs} (unequal modulation) with STBC")
+        # Table 19-18: one stream with a space-time block code, and the others equal.
+        if self.mcs in UNEQUAL and self.stbc and (
+                self.stbc > 1 or len(set(self.stream_constellations[1:])) > 1):
+            raise Unsupported(f"MCS {self.mcs} (unequal modulation) with STBC {self.stbc} "
+                              "(excluded by the standard)")
         if self.num_streams + self.stbc > 4 or self.stbc > self.num_streams:
             raise Unsupported(f"{self.num_streams} streams with STBC {self.stbc}")
         if self.greenfield and self.short_gi and self.num_space_time_streams == 1:
