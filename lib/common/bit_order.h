@@ -9,6 +9,21 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+/* Move a layer's priors from the caller's labels to canonical bits. prior: null for zeros.
+ * own: the layer's constellation or grid_layer. Return the sum of their magnitudes. */
+template <class F, class Own>
+MP_FN F order_layer_prior(const Own& own, const F* prior, F* canonical)
+{
+    F sum(0.0f);
+    MP_UNROLL_DEVICE
+    for (int k = 0; k < own.bits; ++k) {
+        const F value = prior ? prior[k] : F(0.0f);
+        sum = sum + abs(value);
+        canonical[own.bit_source[k]] = value * F(own.bit_sign[k]);
+    }
+    return sum;
+}
+
 /* Move priors from the caller's labels to canonical bits. prior: null for zeros. Layers
  * with known bits get these too. Return where all priors are finite. */
 template <class F>
@@ -16,14 +31,6 @@ MP_STEP decltype(F() < F())
 order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
 {
     F sum(0.0f);
-    const auto order = [&](const auto& own, F* to) {
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < own.bits; ++k) {
-            const F value = prior ? *prior++ : F(0.0f);
-            sum = sum + abs(value);
-            to[own.bit_source[k]] = value * F(own.bit_sign[k]);
-        }
-    };
     MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
         F* const to = canonical + i * c.bits;
@@ -31,16 +38,32 @@ order_prior(const constellation& c, int num_tx, const F* prior, F* canonical)
             MP_UNROLL_DEVICE
             for (int b = 0; b < c.bits; ++b)
                 to[b] = F(llr_of_known_bit);
-            order(c.layers[i], to);
+            sum = sum + order_layer_prior(c.layers[i], prior, to);
+            prior = prior ? prior + c.layers[i].bits : nullptr;
         } else {
-            order(c, to);
+            sum = sum + order_layer_prior(c, prior, to);
+            prior = prior ? prior + c.bits : nullptr;
         }
     }
     return sum < F(largest_prior);
 }
 
-/* Move LLRs from canonical bits to the caller's labels, and subtract the prior
+/* Move a layer's LLRs from canonical bits to the caller's labels, and subtract the prior
  * `extrinsic` unless it is null. Erased LLRs become 0. */
+template <class F, class Mask, class Own>
+MP_FN void order_layer_llr(
+    const Own& own, Mask usable, const F* canonical, const F* extrinsic, F* llr)
+{
+    MP_UNROLL_DEVICE
+    for (int k = 0; k < own.bits; ++k) {
+        F value = canonical[own.bit_source[k]] * F(own.bit_sign[k]);
+        if (extrinsic)
+            value = value - extrinsic[k];
+        llr[k] = finite_where(usable, value);
+    }
+}
+
+/* The same for all layers */
 template <class F, class Mask>
 MP_STEP void order_llr(const constellation& c,
                        int num_tx,
@@ -49,22 +72,16 @@ MP_STEP void order_llr(const constellation& c,
                        const F* extrinsic,
                        F* llr)
 {
-    const auto order = [&](const auto& own, const F* from) {
-        MP_UNROLL_DEVICE
-        for (int k = 0; k < own.bits; ++k) {
-            F value = from[own.bit_source[k]] * F(own.bit_sign[k]);
-            if (extrinsic)
-                value = value - *extrinsic++;
-            *llr++ = finite_where(usable, value);
-        }
-    };
     MP_UNROLL_DEVICE
     for (int i = 0; i < num_tx; ++i) {
         const F* const from = canonical + i * c.bits;
+        const int bits = c.layers ? c.layers[i].bits : c.bits;
         if (c.layers)
-            order(c.layers[i], from);
+            order_layer_llr(c.layers[i], usable, from, extrinsic, llr);
         else
-            order(c, from);
+            order_layer_llr(c, usable, from, extrinsic, llr);
+        extrinsic = extrinsic ? extrinsic + bits : nullptr;
+        llr += bits;
     }
 }
 

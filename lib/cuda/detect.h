@@ -26,6 +26,21 @@ MP_FN auto make_form(arena<lane>& a)
         return MIMOPACK_MAKE(a);
 }
 
+/* The number of floats per thread in the arena of kernel and driver */
+template <class Kernel>
+MP_FN unsigned long arena_floats()
+{
+    if constexpr (has_arena<Kernel>(0)) {
+        arena<lane> counting;
+        const vector_arrays arrays(counting);
+        make_form<Kernel>(counting);
+        constexpr int team = team_threads<Kernel>(0);
+        return team ? (counting.used + team - 1) / team : counting.used;
+    } else {
+        return 0;
+    }
+}
+
 #ifndef MIMOPACK_SIZE_ONLY
 
 /* Detect the batch; return the number of this thread's vectors that were erased. scratch:
@@ -62,11 +77,8 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
 extern "C" __global__ void arena_size(unsigned long long* sizes)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    arena<lane> counting;
-    const vector_arrays arrays(counting);
     constexpr int team = team_threads<program_kernel>(0);
-    make_form<program_kernel>(counting);
-    sizes[0] = team ? (counting.used + team - 1) / team : counting.used;
+    sizes[0] = arena_floats<program_kernel>();
     sizes[1] = team ? team : team_blocks<program_kernel>(0) > 0 ? 32 : 1;
     sizes[2] = team ? team : 1;
 }

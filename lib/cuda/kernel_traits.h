@@ -9,6 +9,7 @@
  *   team_blocks         the same, for a kernel whose warps work together on each vector
  *   team_threads        threads of a team that takes a matrix (see by_teams.h), in place
  *                       of all other members
+ *   has_arena           of such a kernel: whether it has arrays outside of shared memory
  */
 #pragma once
 #include "cuda/batch.h"
@@ -38,6 +39,7 @@ MP_TRAIT(team_blocks, 0)
 MP_TRAIT(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPACK_BLOCKS)
 /* 0: a thread prepares a matrix. */
 MP_TRAIT(team_threads, 0)
+MP_TRAIT(has_arena, 1)
 #undef MP_TRAIT
 
 /* Prepare a kernel for a vector, one of `rows` vectors of the warp. */

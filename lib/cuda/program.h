@@ -43,9 +43,6 @@ constexpr int covariance = 0;
 /* Whether the a-priori LLRs are subtracted from the result */
 constexpr bool extrinsic = false;
 
-/* An option that is a list, as an array that threads can index */
-__device__ constexpr int levels[] = { 1 }, expansions[] = { 1 };
-
 /* The detector's options; in this example those of any family, with default values */
 struct default_options {
     template <class Options>

@@ -45,11 +45,10 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
 
 
 @pytest.mark.parametrize("form, name, size, known", [
-    ("shared_sphere", "psd", (3, 3), False), ("sphere<", "asd", (2, 3), False),
-    ("psd<", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
+    ("shared_sphere", "psd", (3, 3), False), ("team_sphere", "asd", (5, 5), False),
+    ("team_sphere", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
     ("softsphere<", "softsphere", (5, 5), False)])
 def test_budget(form, name, size, known, tmp_path):
-    """The CPU's own search ends as on the CPU; others visit their nodes in another order."""
     n = 70
     y, h, noise_var, bits = problem(n, *size, "qam16", 8)
     prior = (np.random.default_rng(1).normal(0, 2, bits.shape).astype(np.float32)
@@ -65,13 +64,45 @@ def test_budget(form, name, size, known, tmp_path):
         launch = launcher(det, folder, form, arena=2**17, has_prior=known)
         llr, erased = detect(det, launch, y, h, noise_var, prior, 2)
         assert erased == 1 and not llr[3].any()
-        if form in ("sphere<", "psd<"):
-            assert_close(llr, det.detect(y, h, noise_var, prior))
-            assert launch.truncated == det.truncated
         truncated.append(launch.truncated)
         errors.append(np.abs(np.delete(llr - exact, 3, 0)).mean())
     assert truncated[0] > truncated[2] == 0 and errors[0] > errors[1] >= errors[2] < 1e-4
     assert truncated[0] <= n - 1
+
+
+@pytest.fixture(scope="module")
+def sphere(tmp_path_factory):
+    """Return (detector, program) of SD, 5x5 64-QAM."""
+    det = detectors.SD(5, 5, "qam64", backend="cpu")
+    return det, launcher(det, tmp_path_factory.mktemp("sphere"), "team_sphere")
+
+
+class TestTeamsSearchForTheNearestCandidate:
+    """The CPU finds it too; its order of nodes and its radius are others."""
+
+    @pytest.mark.parametrize("noise_var", [1e-37, 1e-9, 1e9])
+    def test_whatever_the_first_radius(self, noise_var, sphere):
+        det, launch = sphere
+        y, h, _, _ = problem(64, 5, 5, "qam64", 20)
+        llr, erased = detect(det, launch, y, h, noise_var)
+        np.testing.assert_array_equal(llr, det.detect(y, h, noise_var))
+        assert not erased
+
+    @pytest.mark.parametrize("share", [1e-1, 1e-3, 1e-5])
+    def test_nearly_dependent_columns(self, share, sphere):
+        det, launch = sphere
+        y, h, noise_var, _ = problem(64, 5, 5, "qam64", 25)
+        h[:, :, 3] = h[:, :, 1] + share * h[:, :, 3]
+        llr, erased = detect(det, launch, y, h, noise_var)
+        expected = det.detect(y, h, noise_var)
+        assert erased == det.erasures
+
+        def distance(llr):
+            x = det.constellation.modulate((llr > 0).astype(np.uint8))
+            return np.linalg.norm(y - np.einsum("nij,nj->ni", h, x), axis=1)
+
+        found = llr.any(axis=1)
+        np.testing.assert_allclose(distance(llr)[found], distance(expected)[found], rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

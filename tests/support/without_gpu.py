@@ -24,12 +24,7 @@ extern "C" const char* form() { return name_with_type<mimopack::device::program_
 
 extern "C" unsigned long long arena_size()
 {
-    using namespace mimopack::device;
-    arena<lane> counting;
-    const vector_arrays arrays(counting);
-    make_form<program_kernel>(counting);
-    constexpr int team = team_threads<program_kernel>(0);
-    return team ? (counting.used + team - 1) / team : counting.used;
+    return mimopack::device::arena_floats<mimopack::device::program_kernel>();
 }
 """
 

@@ -1,38 +1,37 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sphere detectors on a GPU. SD, ASD and PSD give the same solution, and so share the
+ * forms that are fastest on a GPU: no option but the budget makes a difference. */
 #pragma once
 #include "detectors/sphere/cuda_search.h"
-#include "detectors/sphere/kernel.h"
+#include "detectors/sphere/cuda_team.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* SD, or best first: ASD. Sizes are template parameters, so that only the chosen form is
- * compiled. */
-template <bool BEST_FIRST,
+/* Sizes are template parameters, so that only the chosen form is compiled. */
+template <int MAX_NODES,
           int NT = program::fixed_tx,
           int NR = program::fixed_rx,
           int WIDTH = program::width>
 MP_FN auto make_sphere(arena<lane>& a)
 {
-    constexpr sphere_options o = program::options();
-    if constexpr (!BEST_FIRST && !o.enumeration && fits_registers)
-        return shared_sphere<NT, NR, WIDTH>(a, program::points, o.max_nodes);
+    if constexpr (fits_registers)
+        return shared_sphere<NT, NR, WIDTH>(a, program::points, MAX_NODES);
     else
-        return sphere<lane, program::width>(
-            a, program::points, layers(), antennas(), o, BEST_FIRST);
+        return team_sphere_kernel<WIDTH, MAX_NODES>{};
 }
 
 template <class Lane>
 MP_FN auto make_sd(arena<Lane>& a)
 {
-    return make_sphere<false>(a);
+    return make_sphere<sphere_options(program::options()).max_nodes>(a);
 }
 
 template <class Lane>
 MP_FN auto make_asd(arena<Lane>& a)
 {
-    return make_sphere<true>(a);
+    return make_sphere<sphere_options(program::options()).max_nodes>(a);
 }
 
 } // namespace MIMOPACK_ISA

@@ -168,11 +168,7 @@ struct node_store {
         unsigned parent;
         short level, k;
     };
-#ifdef __CUDACC__
-    static constexpr unsigned capacity = 1u << 13; /* a search uses thousands of nodes */
-#else
     static constexpr unsigned capacity = 1u << 21;
-#endif
     node* nodes;
     unsigned* heap;
     unsigned used, open;

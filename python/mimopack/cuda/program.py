@@ -95,9 +95,9 @@ class Program:
             function = detect.kernel.ptr
             blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
                 function, self._threads, 0)
+            is_global = arena > (0 if team > 1 else source.LARGEST_LOCAL_ARENA)
             self._compiled[variant] = _Compiled(
-                detect, function, arena, team > 1 or arena > source.LARGEST_LOCAL_ARENA,
-                max(1, blocks), most_threads, team, whitens)
+                detect, function, arena, is_global, max(1, blocks), most_threads, team, whitens)
         return self._compiled[variant]
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
@@ -122,8 +122,9 @@ class Program:
                                           variant.covariance == 1)    # alive until queued
             y, h = whitened[0].ptr, whitened[1].ptr
         chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED // compiled.team)
-        blocks = min(-(-(n // chunk) * compiled.most_threads // self._threads),
-                     self._processors * compiled.blocks)
+        blocks = -(-(n // chunk) * compiled.most_threads // self._threads)
+        if compiled.arena:    # without arrays in memory, blocks may wait: searches differ in length
+            blocks = min(blocks, self._processors * compiled.blocks)
         scratch = None
         if compiled.is_global:
             block_bytes = 4 * compiled.arena * self._threads

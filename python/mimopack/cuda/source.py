@@ -117,7 +117,6 @@ def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, 
     num_tx, num_rx = plan["num_tx"], plan["num_rx"]
     small = is_small(plan)
     family, options = plan["family"], plan["options"]
-    lists = {name: value for name, value in options.items() if isinstance(value, list)}
     layers = plan["layers"]
     bits = len(plan["bit_source"])
     num_llr = sum(len(layer["bit_source"]) for layer in layers) or num_tx * bits
@@ -140,7 +139,7 @@ constexpr bool prior_given = {number(has_prior)}, has_layers = {number(bool(laye
 constexpr bool has_prior = prior_given || has_layers, matrix_each = {number(matrix_each)};
 constexpr bool as_int8 = {number(as_int8)};
 constexpr bool extrinsic = {number(plan["extrinsic"])};
-{"".join(map(_array, lists.items()))}constexpr {family}_options options()
+constexpr {family}_options options()
 {{
     {family}_options o;
 {"".join(map(_assignment, options.items()))}\
@@ -182,9 +181,3 @@ def _layers(layers):
             number(len(layer["bit_source"])), numbers(layer["bit_source"]),
             numbers(layer["bit_sign"])]) + " }" for layer in layers)
     return f"__device__ constexpr grid_layer layers_of_points[] = {{ {each} }};\n"
-
-
-def _array(option):
-    """Return the definition of a list option, as an array that threads can index."""
-    name, values = option
-    return f"__device__ constexpr int {name}[] = {numbers(values or [1])};\n"

@@ -115,6 +115,12 @@ class SD(_Sphere):
     visited nodes. A node counts as visited when its metric is compared with
     the radius. With Schnorr-Euchner enumeration, the first child outside the radius counts too; the
     search skips the remaining children of the same node.
+
+    On a GPU a thread searches a vector of two to four layers of up to 64-QAM without a-priori LLRs.
+    For others, a team of 8 or 16 threads searches the tree whose levels are the nt layers. Its
+    first radius comes from noise_var; a value that is far from the noise's variance costs time, but
+    does not change the result. Here ``max_nodes`` counts nodes whose children are computed. A
+    search that it ends without a leaf completes its last nodes by slicing.
     """
 
     name = "sd"
@@ -141,8 +147,8 @@ class ASD(_Sphere):
     K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple Input Multiple
     Output Channels, University of Cambridge, 2005 (reference [33] of 004).
 
-    A heap holds the open nodes. Its capacity per vector is 2^21 nodes in the cpu backend and 2^13
-    in the cuda backend; when it is full, the search starts again depth first. In Python
+    A heap holds the open nodes. Its capacity per vector is 2^21 nodes; when it is full, the search
+    starts again depth first. A GPU searches as it does for ``SD``. In Python
     ``count_nodes`` counts all children of each expanded node. If ``max_nodes`` does not suffice to
     expand the node with the smallest metric, the nearest child at each level below completes its
     path and that of the root, and the better of the two paths is the result; these children do not
@@ -165,10 +171,9 @@ class PSD(_Sphere):
     open node is inside the radius; the radius is the metric of the best leaf so far. The solution
     equals that of ``SD`` for all parameters, with a-priori LLRs too.
 
-    On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. On a GPU each
-    thread processes one vector. With two to four layers of up to 64-QAM and without a-priori LLRs
-    it searches depth first, which finds the same solution and is 3 to 8 times as fast as the teams
-    of threads of 004 §4.3; otherwise it searches in rounds.
+    On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. A GPU searches as
+    it does for ``SD``: the search finds the same solution and is 3 to 8 times as fast as the teams
+    of threads of 004 §4.3.
 
     In Python ``count_nodes`` counts the nodes that each of the tt threads evaluates: thread n mod
     tt takes evaluation n of a round. Levels that are skipped are not counted. ``max_nodes`` limits
