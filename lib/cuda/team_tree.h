@@ -91,6 +91,7 @@ struct tree_axis {
     int nearest; /* level with the least sum */
     const float* cost;
 
+    tree_axis() = default;
     MP_FN tree_axis(float u_, float w_, const float* cost_) : u(u_), w(w_), cost(cost_)
     {
         if constexpr (program::has_prior) {
@@ -189,6 +190,24 @@ public:
                 above.drop(bits);
             }
         }
+    };
+
+    /* The children of a node: what a level's axes add to its metric */
+    struct children {
+        int level;
+        axis re, im;
+
+        MP_FN children(const storage& s, const path& p) : level(p.level())
+        {
+            float u[2];
+            s.residual(level, p, u[0], u[1]);
+            const auto& cost = s.cost[with_prior ? level : 0];
+            re = axis(u[0], s.w[level], cost[0]);
+            im = axis(u[1], s.w[level], cost[1]);
+        }
+
+        MP_FN int nearest() const { return re.nearest | im.nearest << WIDTH; }
+        MP_FN float least(float metric) const { return metric + im.least + re.least; }
     };
 
     storage& at;

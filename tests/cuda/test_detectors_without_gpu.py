@@ -45,8 +45,8 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
 
 
 @pytest.mark.parametrize("form, name, size, known", [
-    ("shared_sphere", "psd", (3, 3), False), ("team_sphere", "asd", (5, 5), False),
-    ("team_sphere", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
+    ("shared_sphere", "psd", (3, 3), False), ("nearest_leaf", "asd", (5, 5), False),
+    ("nearest_leaf", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
     ("softsphere<", "softsphere", (5, 5), False)])
 def test_budget(form, name, size, known, tmp_path):
     n = 70
@@ -74,7 +74,7 @@ def test_budget(form, name, size, known, tmp_path):
 def sphere(tmp_path_factory):
     """Return (detector, program) of SD, 5x5 64-QAM."""
     det = detectors.SD(5, 5, "qam64", backend="cpu")
-    return det, launcher(det, tmp_path_factory.mktemp("sphere"), "team_sphere")
+    return det, launcher(det, tmp_path_factory.mktemp("sphere"), "nearest_leaf")
 
 
 class TestTeamsSearchForTheNearestCandidate:

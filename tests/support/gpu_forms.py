@@ -32,11 +32,11 @@ FORMS = [
     ("team_kernel", "kbest", (5, 5), {"k": 8}, 1, FEW | {"known": 2}),
     ("kbest<", "kbest", (3, 3), QPSK | {"k": 4}, 14, FEW),
     ("shared_sphere", "sd", (2, 2), {}, 1, {}), ("shared_sphere", "psd", (3, 3), {}, 14, {}),
-    ("team_sphere", "sd", (5, 5), {"enumeration": "natural"}, 1, {"snrs_db": (5, 25)}),
-    ("team_sphere", "psd", (3, 4), {"constellation": "bpsk,qam16,qpsk"}, 14, {}),    # known bits
-    ("team_sphere", "asd", (9, 10), QPSK, 14, {"known": 3}),
+    ("nearest_leaf", "sd", (5, 5), {"enumeration": "natural"}, 1, {"snrs_db": (5, 25)}),
+    ("nearest_leaf", "psd", (3, 4), {"constellation": "bpsk,qam16,qpsk"}, 14, {}),    # known bits
+    ("nearest_leaf", "asd", (9, 10), QPSK, 14, {"known": 3}),
     # Rows of a node are left for later.
-    ("team_sphere", "sd", (5, 5), {"constellation": "qam256"}, 1, {}),
+    ("nearest_leaf", "sd", (5, 5), {"constellation": "qam256"}, 1, {}),
     ("shared_soft_search", "softsphere", (4, 4), {"llr_clip": 5.0}, 14, {}),
     ("team_soft_search", "softsphere", (4, 4), QAM64 | {"extrinsic": True}, 1,
      {"known": 3, "snrs_db": (10, 45)}),

@@ -5,19 +5,11 @@
 #include "detectors/exhaustive/sliced.h"
 #include "detectors/softsphere/cuda_search.h"
 #include "detectors/softsphere/cuda_team.h"
+#include "detectors/softsphere/cuda_tree.h"
 #include "detectors/softsphere/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
-
-/* The size of H in a thread's tree search: fixed only where NVRTC 12 and 13.0 compile it
- * within half a minute. For 8x8 QPSK they take more than nine minutes. 5x5 64-QAM is
- * slower with a fixed size. */
-constexpr bool soft_size_fits =
-    !program::has_prior &&
-    program::fixed_tx * program::fixed_rx <= (program::width > 2 ? 16 : 25);
-constexpr int soft_tx = soft_size_fits ? search_tx : 0;
-constexpr int soft_rx = soft_size_fits ? search_rx : 0;
 
 /* Sizes are template parameters, so that only the chosen form is compiled. */
 template <int NT = program::fixed_tx,
@@ -37,12 +29,8 @@ MP_FN auto make_softsphere(arena<lane>& a)
             a, program::points, o.llr_clip, false);
     else if constexpr (fits_registers && clips)
         return shared_soft_search<NT, NR, WIDTH>(a, program::points, o);
-    else if constexpr (parents(program::num_tx) <= (WIDTH == 1 ? 4096 : 1024))
-        return sliced_search<lane, NT, NR, WIDTH>(
-            a, program::points, layers(), antennas(), o.llr_clip, false);
     else
-        return sized<softsphere<lane, soft_tx, soft_rx, WIDTH>, soft_tx>(
-            a, program::points, layers<soft_tx>(), antennas<soft_rx>(), o);
+        return team_search_kernel<WIDTH, o.max_nodes, bit_hypotheses>{};
 }
 
 } // namespace MIMOPACK_ISA

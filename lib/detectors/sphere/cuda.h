@@ -5,6 +5,7 @@
 #pragma once
 #include "detectors/sphere/cuda_search.h"
 #include "detectors/sphere/cuda_team.h"
+#include "detectors/sphere/kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -19,7 +20,7 @@ MP_FN auto make_sphere(arena<lane>& a)
     if constexpr (fits_registers)
         return shared_sphere<NT, NR, WIDTH>(a, program::points, MAX_NODES);
     else
-        return team_sphere_kernel<WIDTH, MAX_NODES>{};
+        return team_search_kernel<WIDTH, MAX_NODES, nearest_leaf>{};
 }
 
 template <class Lane>
