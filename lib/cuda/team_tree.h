@@ -13,8 +13,11 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The threads of a team, at least one for each layer */
-constexpr int tree_threads = power_of_two(program::num_tx < 8 ? 8 : program::num_tx);
+/* The threads of a team, at least one for each layer. The stacks of several teams of a warp
+ * for 1024-QAM would not fit into shared memory. */
+constexpr int tree_threads = program::width > 4     ? 32
+                             : program::num_tx <= 8 ? 8
+                                                    : power_of_two(program::num_tx);
 
 /* A node: the symbols from the top level down, the last one in the lowest bits, with a 1
  * in front. The lowest bits of all count the node's rows that were searched before. */

@@ -46,8 +46,8 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
 
 @pytest.mark.parametrize("form, name, size, known", [
     ("shared_sphere", "psd", (3, 3), False), ("nearest_leaf", "asd", (5, 5), False),
-    ("nearest_leaf", "psd", (3, 3), True), ("shared_soft_search", "softsphere", (4, 4), False),
-    ("softsphere<", "softsphere", (5, 5), False)])
+    ("nearest_leaf", "psd", (3, 3), True), ("bit_hypotheses", "softsphere", (4, 4), False),
+    ("bit_hypotheses", "softsphere", (4, 4), True)])
 def test_budget(form, name, size, known, tmp_path):
     n = 70
     y, h, noise_var, bits = problem(n, *size, "qam16", 8)

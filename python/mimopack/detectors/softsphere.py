@@ -42,6 +42,11 @@ class SoftSphere(Detector):
     N-way's. A node counts if the search computes its children. A search ends with the children of
     its last node, so it may visit up to M - 1 more. Small trees (see above) and backend "reference"
     have no budget.
+
+    On a GPU a team of 8 or 16 threads searches one tree for all layers, without N-way's candidates.
+    Its first radius comes from noise_var and llr_clip, and grows until all LLRs are final. A search
+    that ``max_nodes`` ends without a leaf completes its last nodes by slicing. Without llr_clip,
+    other forms take four layers and small trees (M^(nt-1) up to 4096).
     """
 
     name = "softsphere"

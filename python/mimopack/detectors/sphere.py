@@ -47,6 +47,11 @@ class _Sphere(Detector):
         """
         return min(self.constellation.size**self.num_tx, 2**16)
 
+    def gpu_threads(self):
+        # Shared memory has no room for the stacks of more threads.
+        large = self.constellation.size > (64 if self.num_tx <= 4 else 16)
+        return self.GPU_THREADS // 2 if large else self.GPU_THREADS
+
     def count_nodes(self, y, h, noise_var, prior=None):
         """Count the nodes that the search visits (004 fig. 10).
 
