@@ -34,6 +34,13 @@ public:
     /* Find the phases of the symbols from the L-SIG and its repetition. */
     void follow_l_sig(const wifi_signal_layout& layout);
 
+    /* Let a symbol of the HE-SIG-A tell the frequency. sent: he_bits values of data, 1 or
+     * -1, or j or -j */
+    void follow(const wifi_signal_layout& layout, int t, const complex* sent);
+
+    /* Return the turn of the symbols since the L-LTF, in radians per sample at 20 MS/s. */
+    double frequency() const { return d_slope / d_lever; }
+
     /* Add an antenna's outer subcarriers, whose channel the L-SIGs tell. x: the first
      * symbol's subcarriers */
     void add_outer(const float* x, std::int64_t step);
@@ -45,7 +52,12 @@ public:
 
 private:
     wifi_signal* d_signal;
+    double d_slope = 0, d_lever = 0; /* of a line through the middle of the L-LTF */
     complex d_turn[wifi_he_symbols]; /* conjugate of the phase */
+
+    /* Add the phase of symbol t to the line. sum: its subcarriers times the conjugates of
+     * what was sent */
+    void add_phase(const wifi_signal_layout& layout, int t, complex sum);
 };
 
 /* Read the HE-SIG-As of frames into their signals. */

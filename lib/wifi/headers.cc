@@ -281,12 +281,17 @@ void headers(const wifi_headers& h, wifi_preamble* const* preambles, std::int64_
         usable[i] = reader.combine(i, *preambles[i], signals[i]);
     read(h.layout, signals.data(), count);
     std::vector<he_signal> long_ones;
+    std::vector<std::int64_t> of_long;
     for (std::int64_t i = 0; i < count; ++i)
         if (usable[i] && he_signal::follows(signals[i])) {
             long_ones.emplace_back(signals[i]);
+            of_long.push_back(i);
             reader.combine_he(i, *preambles[i], long_ones.back());
         }
     read_he(h.layout, long_ones);
+    /* Long HE-LTFs need a better carrier offset than the L-LTF tells. */
+    for (std::size_t i = 0; i < of_long.size(); ++i)
+        preambles[of_long[i]]->cfo += long_ones[i].frequency() * 64 / (2 * M_PI * h.fft);
     for (std::int64_t i = 0; i < count; ++i) {
         preambles[i]->kind = usable[i] ? signals[i].kind : +wifi_no_signal;
         std::copy_n(signals[i].fields, wifi_field_bits, preambles[i]->fields);

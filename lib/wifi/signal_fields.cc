@@ -7,6 +7,7 @@
 #include "wifi/he_signal.h"
 #include "wifi/lanes.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -269,6 +270,18 @@ std::uint8_t judge_l_sig(const wifi_signal& signal,
         wifi_l_sig | (!turned && field.repeated(snr) ? wifi_repeated : 0));
 }
 
+constexpr std::int64_t outer = (wifi_he_carriers - wifi_legacy) / 2;
+
+/* Return the subcarriers of a symbol of an HE-SIG-A that carry data. */
+std::array<int, wifi_he_bits> he_data(const wifi_signal_layout& layout)
+{
+    std::array<int, wifi_he_bits> data;
+    for (int k = 0, i = 0; k < wifi_he_carriers; ++k)
+        if (std::find(layout.pilots, layout.pilots + 4, k - outer) == layout.pilots + 4)
+            data[i++] = k;
+    return data;
+}
+
 } // namespace
 
 bool he_signal::follows(const wifi_signal& signal)
@@ -284,7 +297,6 @@ void he_signal::clear()
 
 void he_signal::follow_l_sig(const wifi_signal_layout& layout)
 {
-    constexpr std::int64_t outer = (wifi_he_carriers - wifi_legacy) / 2;
     std::uint8_t coded[wifi_signal_bits];
     int state = 0;
     for (int i = 0; i < wifi_signal_bits / 2; ++i) {
@@ -293,7 +305,6 @@ void he_signal::follow_l_sig(const wifi_signal_layout& layout)
         coded[2 * i] = out >> 1 & 1;
         coded[2 * i + 1] = out & 1;
     }
-    double slope = 0, lever = 0, first = 0;
     for (int t = 0; t < 2; ++t) {
         complex sum{ 0, 0 };
         const auto add = [&](std::int64_t k, double sign) {
@@ -304,16 +315,31 @@ void he_signal::follow_l_sig(const wifi_signal_layout& layout)
             add(layout.data[layout.order[j]], coded[j] ? 1 : -1);
         for (int p = 0; p < 4; ++p)
             add(layout.pilots[p], layout.pilot_signs[4 * t + p]);
-        /* The second phase lies near what the first one predicts. */
-        const complex back = unit(-first * layout.distance[t]);
-        const double phase =
-            std::atan2((sum * back).im, (sum * back).re) + first * layout.distance[t];
-        slope += phase * layout.distance[t];
-        lever += layout.distance[t] * layout.distance[t];
-        first = slope / lever;
+        add_phase(layout, t, sum);
     }
     for (int t = 0; t < wifi_he_symbols; ++t)
-        d_turn[t] = unit(-slope / lever * layout.distance[t]);
+        d_turn[t] = unit(-frequency() * layout.distance[t]);
+}
+
+void he_signal::follow(const wifi_signal_layout& layout, int t, const complex* sent)
+{
+    complex sum{ 0, 0 };
+    for (const int k : he_data(layout)) {
+        const float re = symbols[t][2 * k], im = symbols[t][2 * k + 1];
+        sum.re += re * sent->re + im * sent->im;
+        sum.im += im * sent->re - re * sent->im;
+        ++sent;
+    }
+    add_phase(layout, t, sum);
+}
+
+void he_signal::add_phase(const wifi_signal_layout& layout, int t, complex sum)
+{
+    /* The phase lies near what the symbols before it predict. */
+    const double distance = layout.distance[t], near = t ? frequency() * distance : 0;
+    const complex rest = sum * unit(-near);
+    d_slope += (std::atan2(rest.im, rest.re) + near) * distance;
+    d_lever += distance * distance;
 }
 
 void he_signal::add_outer(const float* x, std::int64_t step)
@@ -335,25 +361,20 @@ void he_signal::add_outer(const float* x, std::int64_t step)
 
 void he_signal::aligned(const wifi_signal_layout& layout, int t, complex* data) const
 {
-    constexpr std::int64_t outer = (wifi_he_carriers - wifi_legacy) / 2;
     const auto turned = [&](std::int64_t k) {
         return complex{ symbols[t][2 * k], symbols[t][2 * k + 1] } * d_turn[t];
     };
     /* Two symbols of data told the phase before the pilots. */
     complex total{ d_signal->strength, 0 };
-    bool pilot[wifi_he_carriers] = {};
     for (int p = 0; p < 4; ++p) {
-        const std::int64_t k = layout.pilots[p] + outer;
-        const complex one = turned(k);
+        const complex one = turned(layout.pilots[p] + outer);
         total.re += one.re * layout.pilot_signs[4 * t + p];
         total.im += one.im * layout.pilot_signs[4 * t + p];
-        pilot[k] = true;
     }
     const double size = std::max(std::hypot(total.re, total.im), 1e-30);
     const complex back{ total.re / size, -total.im / size };
-    for (int k = 0; k < wifi_he_carriers; ++k)
-        if (!pilot[k])
-            *data++ = turned(k) * back;
+    for (const int k : he_data(layout))
+        *data++ = turned(k) * back;
 }
 
 void read_he(const wifi_signal_layout& layout, std::vector<he_signal>& signals)
@@ -399,6 +420,20 @@ void read_he(const wifi_signal_layout& layout, std::vector<he_signal>& signals)
         }
         signal.kind |= wifi_he_signal;
         std::copy_n(own, num_bits, signal.fields + half);
+        /* What was sent is now known. */
+        const bool extended = signal.kind & wifi_he_extended;
+        for (int half_of = 0; half_of < 2; ++half_of) {
+            complex first[wifi_he_bits], again[wifi_he_bits];
+            for (int j = 0; j < wifi_he_bits; ++j) {
+                const double sign = coded[half_of * wifi_he_bits + j] ? 1 : -1;
+                first[layout.he_order[j]] = { sign, 0 };
+                again[j] = half_of ? complex{ sign, 0 } : complex{ 0, sign };
+            }
+            const int t = 2 + (extended ? 2 * half_of : half_of);
+            signals[i].follow(layout, t, first);
+            if (extended)
+                signals[i].follow(layout, t + 1, again);
+        }
     }
 }
 

@@ -14,9 +14,10 @@ _STEP_DB = 4
 # Paths are searched within one guard interval on both sides of the mean delay: samples at 20 MS/s.
 _EARLIEST, _LATEST = -16, 16
 # Weaker paths may hide below the sidelobes of the outermost paths found. The margin for them is
-# in samples at 20 MS/s, and grows for each dB above 15.
+# in samples at 20 MS/s, and grows for each dB above 15. It depends on the density: HE's outermost
+# subcarriers lie nearer to the edge of the band, where filters have long responses.
 _MARGIN = 0.5
-_MARGIN_PER_DB = 0.1
+_MARGIN_PER_DB = {1: 0.1, 4: 0.3}
 # Channels longer than this, in samples at 20 MS/s, are not smoothed.
 _LONGEST = 48
 # Sidelobes of the window lie 31 dB below a path.
@@ -111,8 +112,8 @@ def smoother(carriers, wanted, bandwidth_mhz, density=1):
         carriers: tuple of the indices of the K subcarriers of the estimates.
         wanted: tuple of the indices of the W subcarriers at which to estimate the channel.
         bandwidth_mhz: bandwidth of the channel in MHz.
-        density: number of subcarriers in 312.5 kHz, a multiple of the distance between neighbours
-            in ``carriers``.
+        density: number of subcarriers in 312.5 kHz, 1 or 4, a multiple of the distance between
+            neighbours in ``carriers``.
 
     Returns:
         An object with a method ``smooth(channel, noise)``. ``channel`` is complex64 (n, K, rows),
@@ -133,6 +134,6 @@ def smoother(carriers, wanted, bandwidth_mhz, density=1):
     return _core.wifi.Smoother(
         k=k, wanted=at, density=density, apart=density // _step(k), delay=delays,
         transform=transform, lobe=64 * density / (np.ptp(k) + 2),
-        longest=_LONGEST, margin=_MARGIN, margin_per_db=_MARGIN_PER_DB, sidelobe=_SIDELOBE,
+        longest=_LONGEST, margin=_MARGIN, margin_per_db=_MARGIN_PER_DB[density], sidelobe=_SIDELOBE,
         step=_STEP_SAMPLES * 64 / fft_size, step_db=_STEP_DB,
         make=partial(_filter, eigenvectors))
