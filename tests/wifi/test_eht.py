@@ -177,6 +177,8 @@ def test_report():
     ({3: 1}, "the samples hold only 20 MHz of a 40 MHz frame", {"bandwidth_mhz": 40}),
     ({5: 1}, "EHT in 320 MHz", {"bandwidth_mhz": 320}),
     ({4: 1, 29: 1}, "EHT with a punctured channel", {"bandwidth_mhz": 80}),
+    ({4: 1} | dict.fromkeys(range(29, 33), 1),
+     "the samples hold only 20 MHz of a 80 MHz frame", {"bandwidth_mhz": 80}),
     ({4: 1, 5: 1}, "802.11be (EHT) with bandwidth 6 (reserved)",
      {"format": None, "bandwidth_mhz": None}),
     ({0: 1}, "a frame newer than 802.11be: version 1 in its U-SIG",

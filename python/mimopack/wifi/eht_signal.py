@@ -20,6 +20,8 @@ from .he_users import BlockReader, signal_llrs
 from .signal_fields import SignalError, he_duration
 
 _BANDWIDTHS = (20, 40, 80, 160, 320, 320)
+# Number of patterns of a punctured channel (Table 36-30). Another implementation sends 15 for none.
+_PATTERNS = {80: 4, 160: 12}
 _ONE_USER = 1    # PPDU Type And Compression Mode of a frame for one user, or without data
 
 
@@ -126,7 +128,9 @@ def _unsupported(kind, uplink, bits, bandwidth_mhz):
         return Unsupported("EHT sounding frame")
     if bandwidth_mhz > 160:
         return Unsupported(f"EHT in {bandwidth_mhz} MHz")
-    return Unsupported("EHT with a punctured channel") if bits[29:34].any() else None
+    if 0 < number_of(bits[29:34]) <= _PATTERNS.get(bandwidth_mhz, 0):
+        return Unsupported("EHT with a punctured channel")
+    return None
 
 
 def eht_sig(frame_format):
