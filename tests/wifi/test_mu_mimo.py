@@ -115,14 +115,22 @@ def test_wide_resource_units(bandwidth, compressed, parts, num_rx):
         for one, own in zip(f.users, mpdus, strict=True)}
 
 
-def test_midambles_of_users_that_share_a_resource_unit_are_named():
-    """The user of the other RU is decoded."""
-    users = [user(1, 0, ru=(106, 1)), user(2, 0, ru=(106, 1)), user(3, 0, ru=(106, 2))]
-    sent, _, mpdus = sent_to(users, midamble=10)
-    frame = received(in_air(sent, 2))
-    problem = "midambles for users that share a resource unit"
-    assert [one.problem for one in frame.users] == [problem, problem, ""]
-    assert [mpdu.data for mpdu in frame.users[2].mpdus] == mpdus[2]
+@pytest.mark.parametrize("every", [10, 20])
+@pytest.mark.parametrize("num_rx", [2, 4])
+def test_midambles(every, num_rx):
+    """The second half of the frame comes through another channel."""
+    users = [user(1, 1, ru=(106, 1), coding="ldpc"), user(2, 0, ru=(106, 1)),
+             user(3, 1, ru=(106, 2))]
+    sent, f, mpdus = sent_to(users, size=200, midamble=every)
+    assert f.num_symbols > 2 * every
+    at = f.data_start + every * f.first.symbol
+    samples = np.concatenate([in_air(sent[:, :at], num_rx, seed=2)[:, :400 + at],
+                              in_air(sent, num_rx, seed=3)[:, 400 + at:]], axis=1)
+    frame = received(samples, keep_symbols=True)
+    check(frame, f, mpdus)
+    for one in frame.users:
+        assert one.symbols.shape == (f.num_symbols, 102, 1)
+        assert one.evm_db[0] < -20
 
 
 def test_streams_of_users_mapped_to_the_same_antennas():

@@ -323,11 +323,13 @@ public:
     }
 
     /* Return a dictionary of the arrays of frame i, as the only frame, and "scrambled",
-     * its decoded bits or None. Frames that were decoded completely have none. */
-    py::dict arrays(std::size_t i)
+     * its decoded bits or None. Frames that were decoded completely have none. Part 0 of a
+     * frame with midambles ends at the first one. */
+    py::dict arrays(std::size_t i, std::size_t part)
     {
         rethrow();
-        const frame& f = d_frames[d_index.at(i)];
+        const frame& whole = d_frames[d_index.at(i)];
+        const wifi_frame& f = part ? whole.parts.at(part - 1) : whole;
         if (!d_arrays)
             throw std::runtime_error("the arrays of this frame were not kept");
         using shape = std::vector<py::ssize_t>;
@@ -704,7 +706,7 @@ void bind_wifi_demodulator(py::module_& m)
     py::class_<demodulation, task, std::shared_ptr<demodulation>>(
         m, "Demodulation", py::module_local())
         .def("report", &demodulation::report, py::arg("frame"))
-        .def("arrays", &demodulation::arrays, py::arg("frame"));
+        .def("arrays", &demodulation::arrays, py::arg("frame"), py::arg("part") = 0);
     py::class_<demodulator>(m, "Demodulator", py::module_local())
         .def(py::init<const py::dict&,
                       std::shared_ptr<smoother>,

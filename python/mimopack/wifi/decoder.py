@@ -251,8 +251,8 @@ class FrameDecoder:
         if payload is None:    # demodulated only
             report.evm_db = ()
         elif begun.keep_symbols:
-            d = setup.demodulator.demodulated(begun.task, [i])
-            report.symbols = self._symbols(report.format, d)[0]
+            f = begun.group[i].format
+            report.symbols = _symbols(f, _parts(f, setup.demodulator, begun.task, [i]))[0]
         return _divided(report)
 
     def improve(self, begun, left):
@@ -357,10 +357,6 @@ class FrameDecoder:
                 except _Refused as refused:
                     refusal = str(refused)
             steps = demodulate_and_decode(f, detector)
-            if f.midamble and detector is not None and not steps:
-                detector, refusal = None, (
-                    "midambles for users that share a resource unit" if isinstance(f, Joint)
-                    else "midambles, but the detector is not in C++")
             turn = self.settings.sample_rate / (2 * np.pi * f.symbol * self.settings.scale)
             _keep(self._setups, kind, _Setup(
                 demodulator, detector, _label(detector), refusal, turn, steps))
@@ -385,7 +381,7 @@ class FrameDecoder:
         results = begun.task.report(i)
         self._complete(frame, begun, i, *results)
         if one.format.num_symbols:
-            frame.evm_db = _evm(one.format, d)[0]
+            frame.evm_db = _evm(one.format, [d])[0]
             frame.format = one.format    # only the SERVICE field proves the length in a VHT-SIG-B
         return FrameVectors(frame, d.y[0].reshape(-1, d.y.shape[-1]), d.h[0],
                             float(d.noise_var[0]), one.inside, results[4])
@@ -395,7 +391,14 @@ class FrameDecoder:
         group = [begun.group[i] for i in indices]
         f, setup = group[0].format, self._setup(group[0])
         field, demodulator = self._fields.of(f), setup.demodulator
-        demodulated = demodulator.demodulated(begun.task, indices)
+        parts = _parts(f, demodulator, begun.task, indices)
+        if len(parts) > 1:
+            llr = np.concatenate([self._detect(setup.detector, part) for part in parts], axis=2)
+            self._timer.end("detection")
+            payloads = field.decode(llr)
+            self._timer.end("decoding")
+            return self._decoded_reports(begun, indices, parts, payloads)
+        demodulated, = parts
         if begun.setup.steps:
             bits = np.concatenate([begun.task.arrays(i)["scrambled"] for i in indices])
             payloads = self._iterated(field, demodulated, field.payloads(bits))
@@ -430,16 +433,16 @@ class FrameDecoder:
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._decoded_reports(begun, indices, reported, payloads)
+        return self._decoded_reports(begun, indices, [reported], payloads)
 
-    def _decoded_reports(self, begun, indices, demodulated, payloads):
-        """Return the reports of frames of one format."""
-        d, group = demodulated, [begun.group[i] for i in indices]
+    def _decoded_reports(self, begun, indices, parts, payloads):
+        """Return the reports of frames of one format, from their parts between midambles."""
+        d, group = parts[0], [begun.group[i] for i in indices]
         f = group[0].format
-        evm, fft = _evm(f, d), carriers.FFT_20 * f.density * self.settings.scale
+        evm, fft = _evm(f, parts), carriers.FFT_20 * f.density * self.settings.scale
         states = [(channel / fft, noise / fft**2, _core.wifi.condition(channel, noise))
                   for channel, noise in zip(d.channel, d.noise, strict=True)]
-        symbols = self._symbols(f, d) if begun.keep_symbols else [None] * len(group)
+        symbols = _symbols(f, parts) if begun.keep_symbols else [None] * len(group)
         reports = self._reports(group)
         joint = isinstance(f, Joint)
         for i, (report, payload) in enumerate(zip(reports, payloads, strict=True)):
@@ -487,11 +490,6 @@ class FrameDecoder:
         if f.name == "vht":
             report.format = (with_length(f, sig_b) if payload is None
                              else with_sent_length(f, payload[3], sig_b))
-
-    def _symbols(self, f, demodulated):
-        """Return the equalised points of frames, (n, symbols, carriers, streams)."""
-        d = demodulated
-        return in_time(mmse_points(d.y, d.h, d.noise_var), f)
 
     def _share_threads(self, detector, vectors):
         """Let a detector use all cores if the batch is large enough."""
@@ -610,11 +608,25 @@ def _kind(one):
     return f.kind, one.centre, not f.num_symbols
 
 
-def _evm(f, demodulated):
+def _parts(f, demodulator, task, indices):
+    """Return the :class:`Demodulated` of frames of one format: one, or one for each part.
+
+    Midambles give each part of a frame a channel of its own.
+    """
+    count = 1 + f.num_midambles if f.midamble else 1
+    return [demodulator.demodulated(task, indices, part) for part in range(count)]
+
+
+def _symbols(f, parts):
+    """Return the equalised points of frames, (n, symbols, carriers, streams)."""
+    return np.concatenate([in_time(mmse_points(d.y, d.h, d.noise_var), f) for d in parts], axis=1)
+
+
+def _evm(f, parts):
     """Return the EVM of the streams in dB for each demodulated frame, a list of tuples."""
-    d = demodulated
-    return [tuple([10 * log10(max(power, 1e-30)) for power in row])
-            for row in error_vectors(d.y, d.h, d.noise_var, f).tolist()]
+    powers = np.average([error_vectors(d.y, d.h, d.noise_var, f) for d in parts], axis=0,
+                        weights=[d.y.shape[2] for d in parts])
+    return [tuple([10 * log10(max(power, 1e-30)) for power in row]) for row in powers.tolist()]
 
 
 def _keep(objects, key, made):

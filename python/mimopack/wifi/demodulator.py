@@ -256,14 +256,15 @@ class Demodulator:
                                 cfo=samples.cfo, white=samples.white,
                                 sizes=[f.sizes for f in formats], **options)
 
-    def demodulated(self, task, frames):
+    def demodulated(self, task, frames, part=0):
         """Return the :class:`Demodulated` of some frames of a task that is done.
 
         Args:
             task: the result of :meth:`begin`.
             frames: indices of frames that have the same number of symbols.
+            part: number of midambles before this part of the frames.
         """
-        return Demodulated.stacked([self._demodulated(task.arrays(i)) for i in frames])
+        return Demodulated.stacked([self._demodulated(task.arrays(i, part)) for i in frames])
 
     def _demodulated(self, arrays):
         y, h = arrays["y"], arrays["h"]
