@@ -115,6 +115,47 @@ soft_decoder ldpc_decoder(int num_bits,
              } };
 }
 
+soft_decoder quasi_cyclic_decoder(int size,
+                                  int columns,
+                                  const std::vector<int>& first,
+                                  const std::vector<int>& column,
+                                  const std::vector<int>& shift,
+                                  float factor,
+                                  float offset,
+                                  bool early_stop,
+                                  const std::string& isa)
+{
+    const auto below = [](const std::vector<int>& values, int limit) {
+        return std::all_of(values.begin(), values.end(), [=](int value) {
+            return value >= 0 && value < limit;
+        });
+    };
+    if (column.size() != shift.size() || !below(column, columns) || !below(shift, size))
+        throw std::invalid_argument("code: a block lies outside the matrix");
+    for (std::size_t row = 1; row < first.size(); ++row)
+        if (first[row] - first[row - 1] > quasi_cyclic_degree)
+            throw std::invalid_argument("code: a block row has too many blocks");
+    const isa_build& build = find_build(isa);
+    return { build,
+             true,
+             static_cast<std::size_t>(columns) * size,
+             0,
+             [=, &build](const codeword_batch& b, int most) {
+                 const int rows = static_cast<int>(first.size()) - 1;
+                 return build.decoders.quasi_cyclic({ size,
+                                                      rows,
+                                                      columns,
+                                                      first.data(),
+                                                      column.data(),
+                                                      shift.data(),
+                                                      most,
+                                                      factor,
+                                                      offset,
+                                                      early_stop },
+                                                    b);
+             } };
+}
+
 soft_decoder turbo_decoder(const std::vector<int>& interleaver,
                            float scale,
                            bool early_stop,
@@ -254,6 +295,18 @@ void bind_codes(py::module_& m)
           py::arg("num_bits"),
           py::arg("first"),
           py::arg("columns"),
+          py::arg("factor"),
+          py::arg("offset"),
+          py::arg("early_stop"),
+          py::arg("isa"));
+    m.def("quasi_cyclic_decoder",
+          &quasi_cyclic_decoder,
+          py::kw_only(),
+          py::arg("size"),
+          py::arg("columns"),
+          py::arg("first"),
+          py::arg("column"),
+          py::arg("shift"),
           py::arg("factor"),
           py::arg("offset"),
           py::arg("early_stop"),

@@ -16,6 +16,20 @@ struct ldpc_plan {
     bool early_stop; /* each codeword stops by itself */
 };
 
+/* The plan of a decoder of an LDPC code made of circulant blocks, with integers of 16
+ * bits. Block row r has the blocks first[r] ... first[r + 1] - 1. In such a block, row i
+ * has its one in column (i + shift) modulo size. */
+constexpr int quasi_cyclic_degree = 32; /* most blocks in a block row */
+struct quasi_cyclic_plan {
+    int size, rows, columns; /* of a block; block rows, block columns */
+    const int* first;
+    const int* column; /* of a block */
+    const int* shift;
+    int iterations;
+    float factor, offset;
+    bool early_stop; /* each codeword stops by itself */
+};
+
 /* The plan of a turbo decoder; codes/turbo/kernel.h describes the interleaver */
 struct turbo_plan {
     int size;
@@ -123,10 +137,11 @@ struct viterbi_build {
         viterbi_job* const* jobs, int count, int rate, bool int8, std::uint8_t* memory);
 };
 
-/* The decoders of an instruction set. The first three return how many codewords were
+/* The decoders of an instruction set. The first four return how many codewords were
  * erased, or out_of_memory. */
 struct code_decoders {
     std::size_t (*ldpc)(const ldpc_plan&, const codeword_batch&);
+    std::size_t (*quasi_cyclic)(const quasi_cyclic_plan&, const codeword_batch&);
     std::size_t (*turbo)(const turbo_plan&, const codeword_batch&);
     std::size_t (*convolutional)(const convolutional_plan&, const codeword_batch&);
     const viterbi_build& viterbi;

@@ -13,6 +13,7 @@ namespace MIMOPACK_ISA {
 #undef DETECTOR
 
 std::size_t decode_ldpc(const ldpc_plan&, const codeword_batch&);
+std::size_t decode_quasi_cyclic(const quasi_cyclic_plan&, const codeword_batch&);
 std::size_t decode_turbo(const turbo_plan&, const codeword_batch&);
 std::size_t decode_convolutional(const convolutional_plan&, const codeword_batch&);
 extern const viterbi_build viterbi;

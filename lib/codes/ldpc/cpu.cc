@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codes/ldpc/kernel.h"
 #include "codes/codewords.h"
+#include "codes/ldpc/kernel.h"
+#include "codes/ldpc/quasi_cyclic.h"
 #include "cpu/run.h"
+#include <omp.h>
+#include <vector>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -60,6 +63,27 @@ std::size_t decode_ldpc(const ldpc_plan& p, const codeword_batch& b)
             for (int e = 0; messages && e < edges; ++e)
                 d.message[e].store(messages + e * simd::width);
         });
+}
+
+std::size_t decode_quasi_cyclic(const quasi_cyclic_plan& p, const codeword_batch& b)
+{
+    const std::size_t num_bits = static_cast<std::size_t>(p.columns) * p.size;
+    const int threads = static_cast<int>(std::min<std::size_t>(b.threads, b.n));
+    std::vector<quasi_cyclic_decoder> decoders(threads, quasi_cyclic_decoder(p));
+    std::size_t erased = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : erased) \
+    if (threads > 1)
+    for (std::size_t i = 0; i < b.n; ++i) {
+        if (b.stop(b.stop_context))
+            continue; /* OpenMP needs every thread at the end of the loop */
+        bool found;
+        int iterations;
+        erased += !decoders[omp_get_thread_num()].decode(
+            b.llr + i * num_bits, b.posterior + i * num_bits, found, iterations);
+        b.found[i] = found;
+        b.iterations[i] = iterations;
+    }
+    return erased;
 }
 
 } // namespace MIMOPACK_ISA

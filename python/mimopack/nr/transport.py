@@ -136,7 +136,8 @@ class TransportCoder:
         codeword: :class:`Codeword`.
         versions: the redundancy versions to send or combine; None for the codeword's own. With one
             version, the code leaves out parity bits that it does not send, and decoding is faster.
-        iterations, algorithm, backend, device, threads: see :class:`coding.ldpc.LdpcDecoder`.
+        iterations, algorithm, precision, backend, device, threads: see
+            :class:`coding.ldpc.LdpcDecoder`.
 
     Attributes:
         codeword: see above.
@@ -146,8 +147,8 @@ class TransportCoder:
     A coder is not thread-safe.
     """
 
-    def __init__(self, codeword, versions=None, iterations=20, algorithm="offset", backend="auto",
-                 device=0, threads=0):
+    def __init__(self, codeword, versions=None, iterations=20, algorithm="offset",
+                 precision="int16", backend="auto", device=0, threads=0):
         self.codeword = codeword
         versions = (codeword.rv,) if versions is None else tuple(versions)
         for version in versions:
@@ -163,8 +164,9 @@ class TransportCoder:
                       for size in sorted(set(sizes))] for version in versions}
         self._code = self._matchings[versions[0]][0][0].code
         self._encoder = None
-        self.decoder = LdpcDecoder(self._code, iterations=iterations, algorithm=algorithm,
-                                   backend=backend, device=device, threads=threads)
+        self.decoder = LdpcDecoder(
+            self._code, iterations=iterations, algorithm=algorithm, precision=precision,
+            backend=backend, device=device, threads=threads)
         sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
         self._scrambling, self._signs = sequence, Constant(np.float32(1) - 2 * sequence)
 

@@ -51,6 +51,63 @@ class TestAgainstTheReference:
         np.testing.assert_allclose(decoder.decode(llr)[0], expected, rtol=1e-5)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("isa", ISAS)
+class TestInt16:
+    """Integers of 16 bits, whose lanes are checks, against one codeword a lane."""
+
+    @pytest.mark.parametrize("size", [2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 48, 63, 64, 65, 384])
+    def test_same_llrs_except_for_rounding(self, size, isa):
+        rng = np.random.default_rng(size)
+        shifts = np.where(rng.random((5, 11)) < 0.7, rng.integers(0, size, (5, 11)), -1)
+        code = ldpc.Prototype(shifts, size)
+        llr = rng.normal(0, 2, (5, code.num_bits)).astype(np.float32)
+        for iterations, rule in ((1, {"factor": 0.8}), (3, {"algorithm": "offset"})):
+            posterior = [ldpc.LdpcDecoder(code, iterations, early_stop=False, isa=isa,
+                                          precision=precision, **rule).decode(llr)
+                         for precision in ("float32", "int16")]
+            unit = np.mean(np.abs(llr), axis=1, keepdims=True) / 64
+            difference = np.abs(posterior[0] - posterior[1])
+            # Roundings add up, and seldom tip the choice of the smallest magnitude.
+            assert np.quantile(difference / unit, 0.99) < 4 * iterations
+            assert (difference < 20 * unit).all()
+
+    def test_decoded_as_with_floats(self, isa):
+        code = ldpc.nr(1, 56)
+        _, _, llr = transmitted(code, 60, 1.3)
+        llr[:, :10] = 0                    # as if not sent
+        decoders = [ldpc.LdpcDecoder(code, 20, "offset", precision=precision, isa=isa, threads=2)
+                    for precision in ("float32", "int16")]
+        decided = [decoder.decode(llr) > 0 for decoder in decoders]
+        found = [decoder.found for decoder in decoders]
+        assert 0.3 < found[0].mean() and np.mean(found[0] != found[1]) < 0.05
+        both = found[0] & found[1]
+        np.testing.assert_array_equal(decided[0][both], decided[1][both])
+        taken = [decoder.iterations_taken[both] for decoder in decoders]
+        assert np.abs(taken[0] - taken[1]).max() <= 2
+
+    def test_certain_bits_and_erasures(self, isa):
+        code = ldpc.nr(2, 20)
+        encoder = ldpc.LdpcEncoder(code)
+        bits = np.random.default_rng(1).integers(0, 2, (4, encoder.num_info), np.uint8)
+        bits[:, 150:] = 0
+        words = encoder.encode(bits)
+        llr = (4.0 * words - 2 + np.random.default_rng(2).normal(0, 1.2, words.shape)).astype(
+            np.float32)
+        llr[:, 150:encoder.num_info] = -1e20
+        llr[1] = 0
+        llr[2, 5] = np.nan
+        decoder = ldpc.LdpcDecoder(code, 30, "offset", precision="int16", isa=isa)
+        posterior = decoder.decode(llr)
+        np.testing.assert_array_equal(decoder.found, [True, False, False, True])
+        np.testing.assert_array_equal(posterior[[0, 3]] > 0, words[[0, 3]])
+        assert (posterior[0, 150:encoder.num_info] < -1e19).all()
+        assert not posterior[[1, 2]].any() and decoder.erasures == 2
+        np.testing.assert_array_equal(decoder.iterations_taken[[1, 2]], 0)
+        assert ldpc.LdpcDecoder(code, precision="int16", isa=isa).decode(llr[:0]).shape == (
+            0, code.num_bits)
+
+
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 def test_found_means_that_the_decisions_are_a_codeword(zero, backend):
@@ -83,6 +140,13 @@ def test_a_check_of_one_bit_makes_it_zero(early_stop, backend):
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         ldpc.LdpcDecoder(SMALL, **parameters)
+
+
+def test_int16_is_for_circulant_blocks():
+    for code, parameters in ((HAMMING, {}), (SMALL, {"keep_messages": True}),
+                             (ldpc.Prototype(np.zeros((1, 33), int), 4), {})):
+        with pytest.raises(ValueError, match="precision: got 'int16', must be 'float32' unless"):
+            ldpc.LdpcDecoder(code, precision="int16", **parameters)
 
 
 class TestErrorRates:
