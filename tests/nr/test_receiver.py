@@ -80,6 +80,82 @@ def test_blocks_arrive(name):
             :block.bits.size], block.bits)
 
 
+def test_pdsch_of_two_codewords_interleaved_prbs():
+    rng, slots = np.random.default_rng(4), [1, 2]
+    config = nr.PdschConfig(
+        carrier=nr.Carrier(n_cell_id=5, n_size_grid=24), num_layers=6, num_prb=12, prb_start=6,
+        vrb_to_prb_bundle=2, dmrs=nr.Dmrs(length=2, additional_position=1), mcs=nr.Mcs(index=4),
+        second_mcs=nr.Mcs(index=12))
+    transmitter = nr.PdschTransmitter(config)
+    bits = [rng.integers(0, 2, (2, size), np.uint8) for size in transmitter.tb_sizes]
+    received = through(rng, transmitter.grids(bits, slots), 8, 0.003)
+    blocks = nr.PdschReceiver(config, num_rx=8).process(received, slots)
+    assert [(block.slot, block.codeword, block.crc_ok) for block in blocks] == [
+        (1, 0, True), (1, 1, True), (2, 0, True), (2, 1, True)]
+    assert np.array_equal(blocks[3].bits, bits[1][1])
+
+
+def test_dft_spread_layer():
+    rng, slots = np.random.default_rng(5), [0, 1, 2]
+    config = pusch(transform_precoding=True, num_prb=10, mcs=nr.Mcs(index=12))
+    bits, grids = sent(rng, [config], slots)
+    received = through(rng, grids, 2, 0.01)
+    receiver = nr.PuschReceiver(config, num_rx=2)
+    blocks = receiver.process(received, slots)
+    assert all(block.crc_ok for block in blocks)
+    assert np.array_equal(blocks[2].bits, bits[0][2])
+
+
+def test_passes_decode_what_one_pass_does_not():
+    rng, slots = np.random.default_rng(6), list(range(10))
+    configs = [pusch(mcs=nr.Mcs(index=20)),
+               pusch(mcs=nr.Mcs(index=20), dmrs_ports=(1,), n_rnti=301)]
+    _, grids = sent(rng, configs, slots)
+    received = through(rng, grids, 4, 0.16)
+    counts = [sum(block.crc_ok for block in nr.PuschReceiver(
+        configs, 4, iterations=iterations).process(received, slots)) for iterations in (1, 4)]
+    assert counts[1] >= counts[0] + 2
+
+
+def test_harq_combines_redundancy_versions():
+    rng, slots = np.random.default_rng(7), [0, 1]
+    config = pusch(mcs=nr.Mcs(index=9))
+    again = replace(config, rv=2)
+    transmitter = nr.PuschTransmitter(config)
+    bits = rng.integers(0, 2, (2, transmitter.tb_size), np.uint8)
+    receiver = nr.PuschReceiver(config, num_rx=2, versions=(0, 2))
+    first = receiver.process(through(rng, transmitter.grids(bits, slots), 2, 1.4), slots)
+    assert not any(block.crc_ok for block in first)
+    received = through(rng, nr.PuschTransmitter(again).grids(bits, slots), 2, 1.4)
+    assert not any(block.crc_ok for block in receiver.process(received, slots, rv=2))
+    both = receiver.process(received, slots, rv=2, earlier=first)
+    assert all(block.crc_ok for block in both)
+    assert np.array_equal(both[1].bits, bits[1])
+
+
+def test_pt_rs_follow_the_phase():
+    rng, slots = np.random.default_rng(8), [0, 1]
+    config = pusch(num_layers=2, mcs=nr.Mcs(index=15), ptrs=nr.Ptrs(),
+                   dmrs={"additional_position": 0})
+    bits, grids = sent(rng, [config], slots)
+    grids = grids * np.exp(1j * np.cumsum(rng.normal(0, 0.15, (2, 1, 14, 1)), axis=2))
+    blocks = nr.PuschReceiver(config, 4).process(through(rng, grids, 4, 0.005), slots)
+    assert all(block.crc_ok for block in blocks)
+    assert np.array_equal(blocks[1].bits, bits[0][1])
+
+
+def test_interference_is_whitened():
+    rng, slots = np.random.default_rng(9), list(range(6))
+    config = pusch(num_layers=2, mcs=nr.Mcs(index=15))
+    _, grids = sent(rng, [config], slots)
+    received = through(rng, grids, 4, 0.01)
+    direction = rng.normal(size=(2, 6, 4, 1, 1))
+    interferer = noisy(rng, np.zeros((6, 1, 14, 144)), 1.0)
+    received += (direction[0] + 1j * direction[1]) * interferer
+    blocks = nr.PuschReceiver(config, 4).process(received, slots)
+    assert all(block.crc_ok for block in blocks)
+
+
 def test_samples_with_delay_and_carrier_offset():
     rng, config = np.random.default_rng(2), pusch(num_layers=2)
     transmitter, ofdm = nr.PuschTransmitter(config), nr.Ofdm(CARRIER)

@@ -4,17 +4,21 @@
 
 from .config import PdschConfig, PuschConfig, load_users
 from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
+from .estimation import ChannelEstimate, estimate_channel
+from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
 from .parts import Carrier, Dmrs, Mcs, Ptrs
 from .precoding import precoding_matrix, transform_deprecode, transform_precode
-from .receiver import ITERATIONS, PuschReceiver, TransportBlock
+from .receiver import ITERATIONS, PdschReceiver, PuschReceiver, TransportBlock
 from .resources import Resources, dmrs_positions, resources
+from .synchronisation import Synchronisation, synchronise
 from .transmitter import PdschTransmitter, PuschTransmitter
 from .transport import Codeword, DecodedBlocks, TransportCoder, codeword, codewords
 
-__all__ = ["ITERATIONS", "Carrier", "Codeword", "DecodedBlocks", "Dmrs", "Mcs", "Ofdm",
-           "PdschConfig", "PdschTransmitter", "Ptrs", "PuschConfig", "PuschReceiver",
-           "PuschTransmitter", "Resources", "TransportBlock", "TransportCoder", "codeword",
-           "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",
-           "load_users", "port_weights", "precoding_matrix", "ptrs_symbols", "resources",
-           "transform_deprecode", "transform_precode"]
+__all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Codeword", "DecodedBlocks", "Dmrs", "Mcs",
+           "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter", "Ptrs", "PuschConfig",
+           "PuschReceiver", "PuschTransmitter", "Resources", "Synchronisation", "TransportBlock",
+           "TransportCoder", "codeword", "codewords", "dmrs_positions", "dmrs_sequence",
+           "dmrs_subcarriers", "dmrs_symbols", "estimate_channel", "load_users",
+           "noise_covariance", "port_weights", "precoding_matrix", "ptrs_symbols", "resources",
+           "synchronise", "transform_deprecode", "transform_precode", "whiten"]

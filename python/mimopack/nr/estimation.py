@@ -21,7 +21,7 @@ import numpy as np
 
 # The delays of the model, as parts of the cyclic prefix: the slot may begin a little later than the
 # receiver believes, or earlier.
-FIRST_DELAY, LAST_DELAY = -0.3, 1.1
+FIRST_DELAY, LAST_DELAY = -0.3, 1.3
 # Delays per resolution cell (the inverse of the bandwidth). With one, the channel of a path between
 # two delays needs many gains; with four the error is no smaller.
 OVERSAMPLING = 2
@@ -34,6 +34,8 @@ _DOPPLERS = (0.0, 0.003, 0.006, 0.012, 0.024, 0.048)
 # Gain in log-likelihood that a carrier offset and a Doppler spread must bring
 _LEAST_GAIN = 6.0
 _LEAST_EIGENVALUE = 1e-3    # of the correlation in time, relative to the sum of all
+# Power at a delay over that of noise, with which the search for the profile begins
+_LEAST_HEARD = 1.3
 _LEAST_GAMMA = 1e-3    # of a user's strongest delay, relative to LEAST_POWER
 _TINY = 1e-12
 
@@ -82,58 +84,82 @@ class _Gains:
 
     def __init__(self, received, known, weight, basis, users, prefix):
         used = np.flatnonzero(weight.any(axis=0))
-        self.received, self.known, self.weight, self.basis = received, known, weight, basis
-        count = max(OVERSAMPLING * int(used[-1] - used[0] + 1), known.shape[2])
-        steps = np.arange(int(np.floor(FIRST_DELAY * prefix * count)),
-                          int(np.ceil(LAST_DELAY * prefix * count)) + 1)
-        ports, components = len(known), basis.shape[1]
-        self.delays, size = steps / count, len(steps)
-        in_time = known[:, None] * basis.T[:, :, None]    # (ports, T, symbols, subcarriers)
-        # Matched filter: A^H W y
-        matched = np.einsum("ptlk,rlk->ptrk", in_time.conj(), weight * received, optimize=True)
-        self.projection = np.fft.ifft(matched, count, norm="forward")[..., steps].swapaxes(
-            2, 3).reshape(-1, len(received))
-        # A^H W A; within a pair of ports and components, it depends on the difference of delays
-        products = np.fft.ifft(
-            np.einsum("ptlk,qulk->pqtuk", in_time.conj(), weight * in_time, optimize=True),
-            count, norm="forward")
-        difference = steps[:, None] - steps
-        self.gram = products[..., difference].transpose(0, 2, 4, 1, 3, 5).reshape(
-            2 * (ports * components * size,))
-        # Ports without common resource elements are solved one after another.
-        linked = np.linalg.matrix_power(np.abs(products).max(axis=(2, 3, 4)) > 0, ports)
-        self._groups = [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
+        self.basis, self.antennas, self.subcarriers = basis, len(received), known.shape[2]
+        # Delays are multiples of a symbol's part 1 / count.
+        self.count = OVERSAMPLING * self.subcarriers
+        steps = np.arange(int(np.floor(FIRST_DELAY * prefix * self.count)),
+                          int(np.ceil(LAST_DELAY * prefix * self.count)) + 1)
+        ports, components, size = len(known), basis.shape[1], len(steps)
         names = np.unique(users, return_inverse=True)[1]
-        self.profile = np.broadcast_to(
-            size * names[:, None, None] + np.arange(size), (ports, components, size)).ravel()
-        self.num_profile = size * (names.max() + 1)
-        self.port, self.component, self.step = (places.ravel() for places in np.indices(
-            (ports, components, size)))
-        self.energy = np.sum(weight * np.abs(received)**2)
-        self.elements = np.count_nonzero(weight)
+        self.num_delays, self.num_profile = size, size * (names.max() + 1)
+        shape = ports, components, size
+        self.port, self.component, places = (each.ravel() for each in np.indices(shape))
+        self.step, self.profile = steps[places], size * names[self.port] + places
+        self.energy, self.elements = np.sum(weight * np.abs(received)**2), np.count_nonzero(weight)
+
+        in_time = known[:, None] * basis.T[:, :, None]    # (ports, T, symbols, subcarriers)
+        # Matched filter, A^H W y: (ports, T, nr, delays)
+        matched = np.einsum("ptlk,rlk->ptrk", in_time.conj(), weight * received, optimize=True)
+        spectra = np.fft.ifft(matched, self.count, norm="forward")
+        self.projection = spectra[..., steps].swapaxes(2, 3).reshape(-1, self.antennas)
+        # A^H W A; within a pair of ports and components, it depends on the difference of delays
+        self._products = np.fft.ifft(
+            np.einsum("ptlk,qulk->pqtuk", in_time.conj(), weight * in_time, optimize=True),
+            self.count, norm="forward")
+        self.gain = np.einsum("pptt->pt", self._products[..., 0]).real.max()
+        # Ports without common resource elements are solved one after another.
+        linked = np.abs(self._products).max(axis=(2, 3, 4)) > 0
+        linked = np.linalg.matrix_power(linked.astype(int), ports) > 0
+        self._groups = [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
+        self._heard = self._above_noise(matched, used, names)[:, steps].ravel()
+
+    def _above_noise(self, matched, used, names):
+        """Return at which delays of each user there may be power: bool (users, count)."""
+        taper = np.zeros(self.subcarriers)    # without it, a path leaks to all delays
+        taper[used[0]:used[-1] + 1] = np.hanning(used[-1] - used[0] + 3)[1:-1]
+        power = np.sum(np.abs(np.fft.ifft(matched * taper, self.count))**2, axis=(1, 2))
+        powers = np.stack([power[names == user].sum(axis=0) for user in range(names.max() + 1)])
+        # The gaps between ports and their images have noise only.
+        floor = np.min([part.mean(axis=1) for part in np.array_split(powers, 16, axis=1)], axis=0)
+        heard = powers > _LEAST_HEARD * floor[:, None]
+        around = range(-OVERSAMPLING, OVERSAMPLING + 1)
+        return np.any([np.roll(heard, shift, axis=1) for shift in around], axis=0)
+
+    def gram(self, places):
+        """Return the rows and columns of A^H W A of some unknowns."""
+        pairs = [(each[places][:, None], each[places]) for each in (
+            self.port, self.component, self.step)]
+        (first, second), components, (step, other) = pairs
+        return self._products[first, second, components[0], components[1],
+                              (step - other) % self.count]
 
     def solve(self, gamma, noise, kept):
-        """Return the mean (gains, nr), the covariance blocks and the degrees of freedom.
+        """Return the gains' posterior distribution.
 
         Args:
             gamma: variance of the gains by ``profile``.
             noise: noise power where the weight is 1.
             kept: sorted indices of the unknowns that are not 0.
+
+        Returns:
+            (mean (gains, nr), [(index of the gains, their covariance, their A^H W A)], degrees of
+            freedom of each gain).
         """
-        mean = np.zeros((len(kept), len(self.received)), complex)
+        mean = np.zeros((len(kept), self.antennas), complex)
         degrees, blocks = np.zeros(len(kept)), []
         for ports in self._groups:
             own = np.flatnonzero(np.isin(self.port[kept], ports))
             if not len(own):
                 continue
-            scale, places = np.sqrt(gamma[self.profile[kept[own]]] / noise), kept[own]
-            matrix = scale[:, None] * self.gram[np.ix_(places, places)] * scale
+            places = kept[own]
+            gram, scale = self.gram(places), np.sqrt(gamma[self.profile[places]] / noise)
+            matrix = scale[:, None] * gram * scale
             matrix.flat[::len(own) + 1] += 1
             inverse = np.linalg.inv(matrix)
             covariance = noise * scale[:, None] * inverse * scale
             mean[own] = covariance @ self.projection[places] / noise
             degrees[own] = 1 - np.diag(inverse).real
-            blocks.append((own, covariance))
+            blocks.append((own, covariance, gram))
         return mean, blocks, degrees
 
     def learn(self, noise=None, gamma=None):
@@ -147,57 +173,51 @@ class _Gains:
         Returns:
             (gamma, noise, kept) as for :meth:`solve`.
         """
-        antennas = len(self.received)
-        power = self.energy / (self.elements * antennas)
-        gain = np.diag(self.gram).real.max()
+        power = self.energy / (self.elements * self.antennas)
         fixed = noise is not None
         if not fixed:
-            noise = 0.1 * power
+            noise = 0.01 * power
         if gamma is None:
-            gamma = np.full(self.num_profile, power * self.elements / gain / len(self.delays))
+            gamma = np.where(self._heard, power * self.elements / self.gain / self.num_delays, 0)
+        for user in np.arange(0, self.num_profile, self.num_delays):    # none without any delay
+            if not gamma[user:user + self.num_delays].any():
+                gamma[user] = _LEAST_GAMMA * noise / self.gain
         kept = np.flatnonzero(gamma[self.profile] > 0)
         for _ in range(STEPS):
-            mean, _, degrees = self.solve(gamma, noise, kept)
+            mean, blocks, degrees = self.solve(gamma, noise, kept)
             profile = self.profile[kept]
             energy = np.bincount(profile, np.sum(np.abs(mean)**2, axis=1), self.num_profile)
-            freedom = np.bincount(profile, antennas * degrees, self.num_profile)
+            freedom = np.bincount(profile, self.antennas * degrees, self.num_profile)
             gamma = energy / np.maximum(freedom, _TINY)
             if not fixed:
-                fitted = mean.conj() * (self.gram[np.ix_(kept, kept)] @ mean
-                                        - 2 * self.projection[kept])
-                rest = self.energy + fitted.real.sum()
-                noise = max(rest / (antennas * max(self.elements - degrees.sum(), 1)),
+                rest = self.energy - 2 * np.sum(mean.conj() * self.projection[kept]).real + sum(
+                    np.sum(mean[own].conj() * (gram @ mean[own])).real for own, _, gram in blocks)
+                noise = max(rest / (self.antennas * max(self.elements - degrees.sum(), 1)),
                             1e-9 * power)
             strongest = np.argmax(gamma)    # stays even if there is nothing but noise
-            gamma[gamma * gain < LEAST_POWER * noise] = 0
-            gamma[strongest] = max(gamma[strongest], _LEAST_GAMMA * noise / gain)
+            gamma[gamma * self.gain < LEAST_POWER * noise] = 0
+            gamma[strongest] = max(gamma[strongest], _LEAST_GAMMA * noise / self.gain)
             kept = kept[gamma[profile] > 0]
         return gamma, noise, kept
 
     def channel(self, mean, blocks, kept):
         """Return h without carrier offset, and its error variance, as in ChannelEstimate."""
-        subcarriers = np.arange(self.known.shape[2])
-        waves = np.exp(-2j * np.pi * np.outer(subcarriers, self.delays[self.step[kept]]))
-        in_time = self.basis[:, self.component[kept]]
-        h = np.stack([np.einsum("lg,kg,gr->lkr", in_time[:, own], waves[:, own], mean[own],
-                                optimize=True)
-                      for own in (self.port[kept] == port for port in range(len(self.known)))],
-                     axis=-1)
-        error = np.zeros(h.shape[:2])
-        for own, covariance in blocks:
-            for port in np.unique(self.port[kept[own]]):
-                part = np.flatnonzero(self.port[kept[own]] == port)
-                error += _quadratic(in_time[:, own[part]], waves[:, own[part]],
-                                    covariance[np.ix_(part, part)])
+        shape = 1 + self.port[-1], 1 + self.component[-1]
+        gains = np.zeros((*shape, self.antennas, self.count), complex)
+        gains[self.port[kept], self.component[kept], :, self.step[kept]] = mean
+        waves = np.fft.fft(gains)[..., :self.subcarriers]
+        h = np.einsum("lt,ptrk->lkrp", self.basis, waves, optimize=True)
+        # v^H C v depends on the differences of delays, too.
+        spread = np.zeros((shape[1], shape[1], self.count), complex)
+        for own, covariance, _ in blocks:
+            first = kept[own]
+            row, column = np.nonzero(self.port[first][:, None] == self.port[first])
+            np.add.at(spread, (self.component[first[row]], self.component[first[column]],
+                               self.step[first[row]] - self.step[first[column]]),
+                      covariance[row, column])
+        spread = np.fft.fft(spread)[..., :self.subcarriers]
+        error = np.einsum("lt,lu,tuk->lk", self.basis, self.basis, spread, optimize=True).real
         return h, error
-
-
-def _quadratic(in_time, waves, covariance):
-    """Return v^H C v for each (symbol, subcarrier), where v is in_time * waves: real."""
-    rows = np.unique(in_time, axis=0, return_inverse=True)
-    values = np.stack([np.sum((waves * row @ covariance) * (waves * row).conj(), axis=1).real
-                       for row in rows[0]])
-    return values[rows[1].ravel()]
 
 
 def time_basis(doppler, symbols):
@@ -269,9 +289,8 @@ def _modes(model, own, gamma, noise, instants):
     """
     first = own[model.component[own] == 0]
     scale = np.sqrt(gamma[model.profile[first]] / noise)
-    size = len(model.delays)
-    gram = sum(model.gram[np.ix_(first + shift * size, first + shift * size)]
-               for shift in range(instants)) / instants
+    size = model.num_delays
+    gram = sum(model.gram(first + shift * size) for shift in range(instants)) / instants
     values, vectors = np.linalg.eigh(scale[:, None] * gram * scale)
     used = values > 0.1
     seen = np.stack([vectors[:, used].conj().T @ (

@@ -7,16 +7,18 @@ from functools import partial
 
 import numpy as np
 
-from .. import detectors
+from .. import constellation, detectors
 from ..arrays import is_device_array
 from ..checks import integer, integers, positive
-from ..constellation import each_layer
-from .dmrs import dmrs_symbols
+from .dmrs import dmrs_symbols, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
+from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
-from .resources import resources
+from .parts import MODULATIONS
+from .precoding import transform_deprecode, transform_precode
+from .resources import ptrs_port, resources
 from .synchronisation import EARLY, synchronise
-from .transport import TransportCoder, codeword
+from .transport import TransportCoder, codewords
 
 AUTO = "auto"
 MOST_CANDIDATES = 256    # that "auto" enumerates: 4 layers of QPSK, 2 of 16-QAM, 1 of 256-QAM
@@ -36,9 +38,11 @@ class TransportBlock:
     Attributes:
         slot: number of the slot, as it was given.
         user: index of the user's configuration.
+        codeword: 0, or 1 for the second codeword of a PDSCH.
         bits: (tb_size,) uint8, first bit sent first; decisions also if the CRC is wrong.
         crc_ok: whether the CRC is correct.
-        snr_db: power of the user's layers over the power of noise, per antenna, in dB.
+        snr_db: power of the block's layers over the power of noise and interference, per antenna,
+            in dB.
         detector: name of the detector.
         iterations: number of passes of detection and decoding.
         soft: combined LLRs of the code blocks, for a later transmission of the same block.
@@ -46,6 +50,7 @@ class TransportBlock:
 
     slot: int
     user: int
+    codeword: int
     bits: np.ndarray
     crc_ok: bool
     snr_db: float
@@ -78,19 +83,27 @@ def soft_symbols(points, llr):
     return mean.astype(np.complex64), np.maximum(power - np.abs(mean)**2, 0).astype(np.float32)
 
 
-class _User:
-    """A user's part of a receiver.
+class _Word:
+    """A codeword of a user, as a part of the vectors.
 
     Attributes:
-        layers, bits: slices of the user's layers, and of their bits in a vector.
+        user, number: index of the user, and of the codeword among the user's.
+        layers, bits: slices of the codeword's layers, and of their bits in a vector.
         points: the constellation.
         coder: :class:`TransportCoder`.
     """
 
-    def __init__(self, first_layer, first_bit, config, points, coder):
-        self.layers = slice(first_layer, first_layer + config.num_layers)
-        self.bits = slice(first_bit, first_bit + config.num_layers * points.bits_per_symbol)
-        self.points, self.coder = points, coder
+    def __init__(self, user, number, first_layer, first_bit, coder):
+        word = coder.codeword
+        self.user, self.number, self.coder = user, number, coder
+        self.points = constellation.get(MODULATIONS[word.modulation_order])
+        self.layers = slice(first_layer, first_layer + word.num_layers)
+        self.bits = slice(first_bit, first_bit + word.num_layers * word.modulation_order)
+
+    def symbols(self, llr):
+        """Return mean and variance of the symbols of vectors: two arrays (vectors, layers)."""
+        return soft_symbols(self.points, llr[:, self.bits].reshape(
+            len(llr), -1, self.points.bits_per_symbol))
 
 
 class _Slot:
@@ -98,94 +111,64 @@ class _Slot:
 
     Attributes:
         number: number of the slot.
-        received: (nr, symbols, subcarriers) of the allocation.
+        received: (nr, symbols, subcarriers) of the allocation, whitened.
         known: (layers, symbols, subcarriers), the DMRS.
         estimate: :class:`ChannelEstimate`.
-        blocks: the :class:`TransportBlock` of each user.
+        powers: (layers,) power of each layer over that of noise, by the first estimate.
+        blocks: the :class:`TransportBlock` of each codeword, None before the first pass.
         posterior: (vectors, bits) the decoder's a-posteriori LLRs.
-        prior: (vectors, bits) the decoder's extrinsic LLRs; None before the first pass.
+        prior: (vectors, bits) the decoder's extrinsic LLRs.
     """
 
-    def __init__(self, number, received, known, users):
+    def __init__(self, number, received, known, words):
         self.number, self.received, self.known = number, received, known
-        self.estimate = self.posterior = self.prior = self._signal = None
-        self.blocks = [None] * users
+        self.estimate = self.posterior = self.prior = self.powers = None
+        self.blocks = [None] * words
 
-    def snr_db(self, layers):
-        """Return the power of layers over that of noise, by the first estimate."""
-        if self._signal is None:
-            power = np.mean(np.abs(self.estimate.h)**2, axis=(0, 1, 2))
-            self._signal = power / self.estimate.noise_var
-        return float(10 * np.log10(max(self._signal[layers].sum(), 1e-30)))
-
-    def lacks(self, user):
-        """Return whether the transport block of a user is not yet decoded."""
-        return self.blocks[user] is None or not self.blocks[user].crc_ok
+    def lacks(self, word):
+        """Return whether the transport block of a codeword is not yet decoded."""
+        return self.blocks[word] is None or not self.blocks[word].crc_ok
 
 
-class PuschReceiver:
-    """Receiver of the PUSCH of one or several users on the same resource elements.
-
-        receiver = PuschReceiver(config, num_rx=4)
-        for block in receiver.process(grid, slots=[0, 1, 2, 3]):
-            print(block.slot, block.crc_ok)
+class _Receiver:
+    """The receiver of shared channels with the same resource elements.
 
     Args:
-        config: :class:`PuschConfig`, or a list with one for each user.
-        num_rx: number of receive antennas.
-        detector: name of a detector with parameters, as ``detectors.create`` takes it. "auto" is
-            omap, which is exact, if a vector has up to 256 candidates, otherwise nway with
-            log-sum LLRs: the lowest block error rates of all detectors.
-        iterations: maximum number of passes of detection and decoding. From the second pass on, the
-            decoder's LLRs improve the channel estimate, and are the detector's a-priori LLRs if it
-            takes them. Slots whose transport blocks all have correct CRCs are ready.
-        backend: backend of detector and decoder.
-        threads: number of CPU threads; 0 takes all cores.
-        versions: redundancy versions that are combined (HARQ); None for the configuration's own.
+        configs: list of configurations, one for each user.
+        versions: redundancy versions that are combined; None for the configurations' own.
 
-    Raises:
-        ValueError: users do not have the same resource elements, or share a DMRS port.
+    The others are those of :class:`PuschReceiver`.
     """
 
-    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
-                 threads=0, versions=None):
-        self.configs = list(config) if isinstance(config, (list, tuple)) else [config]
-        self.num_rx = num_rx
+    def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
+        self.configs, self.num_rx = configs, num_rx
         self.iterations = integer("iterations", iterations, 1, 100)
-        first = self.configs[0]
-        self._resources = resources(first)
-        ports = [port for each in self.configs for port in each.dmrs_ports]
-        self._owners = np.repeat(np.arange(len(self.configs)),
-                                 [each.num_layers for each in self.configs])
-        for index, each in enumerate(self.configs[1:], 1):
-            if (each.carrier != first.carrier
-                    or not np.array_equal(resources(each).data_mask, self._resources.data_mask)):
-                raise ValueError(f"config: user {index} has other resource elements than user 0, "
-                                 "must have the same carrier, PRBs, symbols and DMRS positions")
-        if len(set(ports)) < len(ports):
-            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers")
-        if len(self.configs) > 1 and any(each.transform_precoding for each in self.configs):
-            raise ValueError("config: got transform precoding with several users, must be one user")
-        names = [self.configs[owner].constellation for owner in self._owners]
+        self._resources = places = resources(configs[0])
+        # The part of the grid from the first to the last allocated subcarrier
+        self._band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
+        self._data = places.data_symbols, places.data_subcarriers - self._band.start
+        self._owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
+        self._words, layer, bit = [], 0, 0
+        for user, config in enumerate(configs):
+            for number, word in enumerate(codewords(config)):
+                coder = TransportCoder(word, versions, iterations=DECODER_ITERATIONS,
+                                       backend=backend, threads=threads)
+                self._words.append(_Word(user, number, layer, bit, coder))
+                layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
         if detector == AUTO:
-            bits = sum(self.configs[owner].modulation_order for owner in self._owners)
-            detector = "omap" if 2**bits <= MOST_CANDIDATES else "nway:llr_method=logsum"
-        self.detector_name = detector
-        create = partial(detectors.create, detector, num_tx=len(ports), num_rx=num_rx,
+            detector = "omap" if 2**bit <= MOST_CANDIDATES else "nway:llr_method=logsum"
+        self.detector_name, self._spreads = detector, configs[0].transform_precoding
+        names = [word.points.name for word in self._words for _ in range(
+            word.layers.start, word.layers.stop)]
+        create = partial(detectors.create, detector, num_tx=layer,
+                         num_rx=1 if self._spreads else num_rx,
                          constellation=names, backend=backend, threads=threads)
         self.detector = create()
-        self._feedback = self.detector.takes_feedback()
-        if self._feedback:
+        self._feeds_back = not self._spreads and self.detector.takes_feedback()
+        if self._feeds_back:
             self.detector = create(extrinsic=True)
-        layers = each_layer(self.detector.constellation, len(ports))
-        self._users, layer, bit = [], 0, 0
-        for each in self.configs:
-            coder = TransportCoder(codeword(each), versions, iterations=DECODER_ITERATIONS,
-                                   backend=backend, threads=threads)
-            self._users.append(_User(layer, bit, each, layers[layer], coder))
-            layer, bit = self._users[-1].layers.stop, self._users[-1].bits.stop
 
-    def process(self, grid, slots=None, channel=None, noise_var=None):
+    def process(self, grid, slots=None, channel=None, noise_var=None, rv=None, earlier=None):
         """Decode slots.
 
         Args:
@@ -195,9 +178,13 @@ class PuschReceiver:
             channel: (..., symbols_per_slot, subcarriers, nr, layers) the true channel, for
                 simulations; None to estimate it.
             noise_var: the true noise power, with ``channel``.
+            rv: redundancy version of these slots, one of ``versions``; None for the
+                configuration's own.
+            earlier: the result of ``process`` for earlier transmissions of the same blocks, whose
+                soft bits are combined with these slots' (HARQ).
 
         Returns:
-            list of :class:`TransportBlock`, by slot and user.
+            list of :class:`TransportBlock`, by slot, user and codeword.
 
         Raises:
             ValueError: an argument does not match its description.
@@ -213,87 +200,158 @@ class PuschReceiver:
         slots = integers("slots", slots, 1, 0, 2**31 - 1)
         if len(slots) != len(grid):
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
-        subcarriers = self._resources.subcarriers
+        if channel is not None:
+            channel = np.asarray(channel).reshape(-1, *shape[1:], self.num_rx, len(self._owners))
+        soft = None
+        if earlier is not None:
+            if len(earlier) != len(slots) * len(self._words):
+                raise ValueError(f"earlier: got {len(earlier)} blocks, must be "
+                                 f"{len(slots) * len(self._words)}, those of as many slots")
+            soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
         work = []
         for index, number in enumerate(map(int, slots)):
-            known = self.known_symbols(number % carrier.slots_per_frame)[..., subcarriers]
-            slot = _Slot(number, grid[index][..., subcarriers], known, len(self._users))
+            known = self.known_symbols(number % carrier.slots_per_frame)[..., self._band]
+            slot = _Slot(number, grid[index][..., self._band], known, len(self._words))
             if channel is None:
-                slot.estimate = estimate_channel(
-                    slot.received, known, np.abs(known).max(axis=0) > 0, self._owners)
+                self._estimate(slot)
             else:
-                slot.estimate = true_channel(channel[index][:, subcarriers], noise_var)
+                slot.estimate = true_channel(channel[index][:, self._band], noise_var)
+            slot.powers = (np.mean(np.abs(slot.estimate.h)**2, axis=(0, 1, 2))
+                           / slot.estimate.noise_var)
             work.append(slot)
         for iteration in range(1, self.iterations + 1):
-            active = [slot for slot in work if any(map(slot.lacks, range(len(self._users))))]
-            if not active:
+            rows = [row for row, slot in enumerate(work)
+                    if any(map(slot.lacks, range(len(self._words))))]
+            if not rows:
                 break
+            active = [work[row] for row in rows]
             if iteration > 1 and channel is None:
                 for slot in active:
                     self._refine(slot)
-            llr = self._detect(active, iteration)
-            for user in range(len(self._users)):
-                self._decode(user, active, llr, iteration)
+            llr = (self._despread(active) if self._spreads else self._detect(active))
+            for word in range(len(self._words)):
+                combined = soft and [soft[word][row].soft for row in rows]
+                self._decode(word, active, llr, iteration, rv, combined)
         return [block for slot in work for block in slot.blocks]
 
-    def _detect(self, active, iteration):
-        """Return LLRs (slots, vectors, bits), without those that the prior has."""
-        symbols = self._resources.data_symbols
-        places = symbols, self._resources.data_subcarriers - self._resources.subcarriers[0]
-        y = np.stack([np.ascontiguousarray(slot.received[:, places[0], places[1]].T)
+    def _estimate(self, slot):
+        """Estimate the channel of a slot, and whiten it if there is interference."""
+        weight = np.abs(slot.known).max(axis=0) > 0
+        estimate = partial(estimate_channel, known=slot.known, weight=weight, users=self._owners,
+                           prefix=self._prefix)
+        slot.estimate = estimate(slot.received)
+        covariance = noise_covariance(slot.estimate.residual, slot.estimate.degrees)
+        if not np.allclose(covariance, covariance[0, 0] * np.eye(self.num_rx)):
+            slot.received = whiten(slot.received, covariance)
+            slot.estimate = estimate(slot.received)
+        if self.configs[0].ptrs is not None and len(self.configs) == 1:
+            slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
+
+    @property
+    def _prefix(self):
+        return 0.25 if self.configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048
+
+    def _phases(self, slot):
+        """Return the phase of each symbol by its PT-RS, relative to the channel estimate."""
+        config = self.configs[0]
+        reference = ptrs_symbols(config, slot.number % config.carrier.slots_per_frame)
+        layer = config.dmrs_ports.index(ptrs_port(config))
+        places = reference.symbols[:, None], reference.subcarriers - self._band.start
+        expected = slot.estimate.h[places][..., layer] * reference.values[..., None]
+        seen = np.moveaxis(slot.received[:, places[0], places[1]], 0, -1)
+        # The channel estimate has the phase of the DMRS symbols.
+        symbols = np.concatenate([reference.symbols, self._resources.dmrs_symbols])
+        phases = np.zeros(len(symbols))
+        phases[:len(seen)] = np.angle(np.sum(seen * expected.conj(), axis=(1, 2)))
+        order = np.argsort(symbols)
+        return np.interp(np.arange(slot.received.shape[1]), symbols[order],
+                         np.unwrap(phases[order]))
+
+    def _detect(self, active):
+        """Return LLRs (slots, vectors, bits), without the a-priori LLRs."""
+        y = np.stack([np.ascontiguousarray(slot.received[:, self._data[0], self._data[1]].T)
                       for slot in active])
-        h = np.stack([slot.estimate.h[places] for slot in active])
-        variance = np.stack([slot.estimate.noise_var + slot.estimate.error_var[places]
+        h = np.stack([slot.estimate.h[self._data] for slot in active])
+        variance = np.stack([slot.estimate.noise_var + slot.estimate.error_var[self._data]
                              for slot in active])
         prior = None
-        if iteration > 1 and self._feedback:
+        if self._feeds_back and active[0].prior is not None:
             prior = np.stack([slot.prior for slot in active])
         return self.detector.detect(y, h, variance, prior)
 
-    def _decode(self, user, active, llr, iteration):
-        """Decode the blocks of a user that are not yet decoded."""
-        part, feeds_back = self._users[user], iteration < self.iterations
-        rows = [row for row, slot in enumerate(active) if slot.lacks(user)]
+    def _despread(self, active):
+        """Return LLRs of a DFT-spread layer, by a linear equaliser that takes soft symbols.
+
+        Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using
+        A Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
+        domain, with the mean variance v of an OFDM symbol's symbols.
+        """
+        rows = -1, self.configs[0].num_subcarriers
+        z, variance = [], []
+        for slot in active:
+            h = slot.estimate.h[self._data][..., 0].reshape(*rows, self.num_rx)
+            y = slot.received[:, self._data[0], self._data[1]].T.reshape(h.shape)
+            noise = (slot.estimate.noise_var + slot.estimate.error_var[self._data]).reshape(rows)
+            mean, v = np.zeros(h.shape[:2]), np.ones((len(h), 1))
+            if slot.prior is not None:
+                means, variances = self._words[0].symbols(slot.prior)
+                mean, v = means.reshape(rows), variances.reshape(rows).mean(axis=1, keepdims=True)
+            power = np.sum(np.abs(h)**2, axis=-1)
+            error = y - h * transform_precode(mean)[..., None]
+            filtered = np.sum(h.conj() * error, axis=-1) / (v * power + noise)
+            mu = np.mean(power / (v * power + noise), axis=1, keepdims=True)
+            z.append((transform_deprecode(filtered) / mu + mean).ravel())
+            variance.append(np.broadcast_to(1 / mu - v, mean.shape).ravel())
+        one = np.ones((len(active), len(z[0]), 1, 1), np.complex64)
+        return self.detector.detect(np.stack(z)[..., None], one, np.stack(variance))
+
+    def _decode(self, number, active, llr, iteration, rv, soft):
+        """Decode the blocks of a codeword that are not yet decoded."""
+        word, goes_on = self._words[number], iteration < self.iterations
+        rows = [row for row, slot in enumerate(active) if slot.lacks(number)]
         if not rows:
             return
-        own = np.ascontiguousarray(llr[rows][..., part.bits])
-        decoded = part.coder.decode(own.reshape(len(rows), -1), posterior=feeds_back)
+        own = np.ascontiguousarray(llr[rows][..., word.bits])
+        decoded = word.coder.decode(own.reshape(len(rows), -1), rv, soft and np.stack(
+            [soft[row] for row in rows]), posterior=goes_on)
         for index, row in enumerate(rows):
-            slot = active[row]
-            slot.blocks[user] = TransportBlock(
-                slot.number, user, decoded.bits[index], bool(decoded.crc_ok[index]),
-                slot.snr_db(part.layers), self.detector_name, iteration, decoded.soft[index])
-            if not feeds_back:
+            slot, bits = active[row], decoded.bits[index]
+            snr = 10 * np.log10(max(slot.powers[word.layers].sum(), 1e-30))
+            slot.blocks[number] = TransportBlock(
+                slot.number, word.user, word.number, bits, bool(decoded.crc_ok[index]), float(snr),
+                self.detector_name, iteration, decoded.soft[index])
+            if not goes_on:
                 continue
             if slot.prior is None:
                 slot.prior, slot.posterior = np.zeros((2, *llr.shape[1:]), np.float32)
             if decoded.crc_ok[index]:
-                signs = 2.0 * part.coder.encode(decoded.bits[index]) - 1
+                signs = 2.0 * word.coder.encode(bits, rv) - 1
                 posterior = extrinsic = (CERTAIN * signs).reshape(own[index].shape)
             else:
                 posterior = decoded.posterior[index].reshape(own[index].shape)
                 extrinsic = np.clip(FEEDBACK_SCALE * (posterior - own[index]), -CERTAIN, CERTAIN)
-            slot.posterior[:, part.bits] = posterior
-            slot.prior[:, part.bits] = extrinsic
+            slot.posterior[:, word.bits] = posterior
+            slot.prior[:, word.bits] = extrinsic
 
     def _refine(self, slot):
         """Estimate the channel of a slot again, with the decoder's symbols."""
         known, estimate = slot.known.copy(), slot.estimate
-        symbols = self._resources.data_symbols
-        places = symbols, self._resources.data_subcarriers - self._resources.subcarriers[0]
         # Noise, and what the symbols' variance adds to it
         noise = np.full(known.shape[1:], estimate.noise_var, np.float32)
-        for part in self._users:
-            llr = slot.posterior[:, part.bits].reshape(len(symbols), -1,
-                                                       part.points.bits_per_symbol)
-            means, variances = soft_symbols(part.points, llr)
-            known[part.layers, places[0], places[1]] = means.T
-            powers = np.mean(np.abs(estimate.h[..., part.layers][places])**2, axis=1)
-            noise[places] += np.sum(powers * variances, axis=1)
+        for word in self._words:
+            means, variances = word.symbols(slot.posterior)
+            if self._spreads:
+                rows = -1, self.configs[0].num_subcarriers
+                means = transform_precode(means.reshape(rows)).reshape(-1, 1)
+                variances = np.broadcast_to(variances.reshape(rows).mean(axis=1)[:, None], (
+                    len(means) // rows[1], rows[1])).reshape(-1, 1)
+            known[word.layers, self._data[0], self._data[1]] = means.T
+            powers = np.mean(np.abs(estimate.h[..., word.layers][self._data])**2, axis=1)
+            noise[self._data] += np.sum(powers * variances, axis=1)
         weight = estimate.noise_var / noise
         weight[np.abs(known).max(axis=0) == 0] = 0
         slot.estimate = estimate_channel(
-            slot.received, known, weight, self._owners, noise=estimate.noise_var,
+            slot.received, known, weight, self._owners, self._prefix, noise=estimate.noise_var,
             cfo=estimate.cfo, doppler=estimate.doppler, profile=estimate.profile)
 
     def process_samples(self, samples, slot=0, start=None, fft_size=None):
@@ -309,7 +367,7 @@ class PuschReceiver:
             fft_size: see :class:`Ofdm`; samples come at fft_size times the subcarrier spacing.
 
         Returns:
-            list of :class:`TransportBlock`, by slot and user.
+            list of :class:`TransportBlock`, by slot, user and codeword.
 
         Raises:
             ValueError: there are too few samples for a slot.
@@ -331,6 +389,66 @@ class PuschReceiver:
             reference = dmrs_symbols(config, slot, port)
             row[reference.symbols[:, None], reference.subcarriers] = reference.values
         return known
+
+
+class PuschReceiver(_Receiver):
+    """Receiver of the PUSCH of one or several users on the same resource elements.
+
+        receiver = PuschReceiver(config, num_rx=4)
+        for block in receiver.process(grid, slots=[0, 1, 2, 3]):
+            print(block.slot, block.crc_ok)
+
+    Several users are detected together, each with its own modulation. PT-RS are used if there is
+    one user.
+
+    Args:
+        config: :class:`PuschConfig`, or a list with one for each user.
+        num_rx: number of receive antennas.
+        detector: name of a detector with parameters, as ``detectors.create`` takes it. "auto" is
+            omap, which is exact, if a vector has up to 256 candidates, otherwise nway with
+            log-sum LLRs: the lowest block error rates of all detectors.
+        iterations: maximum number of passes of detection and decoding. From the second pass on, the
+            decoder's LLRs improve the channel estimate, and are the detector's a-priori LLRs if it
+            takes them. Slots whose transport blocks all have correct CRCs are ready.
+        backend: backend of detector and decoder.
+        threads: number of CPU threads; 0 takes all cores.
+        versions: redundancy versions that are combined (HARQ); None for the configuration's own.
+
+    Raises:
+        ValueError: users do not have the same resource elements, or share a DMRS port.
+    """
+
+    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
+                 threads=0, versions=None):
+        configs = list(config) if isinstance(config, (list, tuple)) else [config]
+        first = configs[0]
+        for index, each in enumerate(configs[1:], 1):
+            if each.carrier != first.carrier or not np.array_equal(
+                    resources(each).data_mask, resources(first).data_mask):
+                raise ValueError(f"config: user {index} has other resource elements than user 0, "
+                                 "must have the same carrier, PRBs, symbols and DMRS positions")
+        ports = [port for each in configs for port in each.dmrs_ports]
+        if len(set(ports)) < len(ports):
+            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers")
+        if len(configs) > 1 and any(each.transform_precoding for each in configs):
+            raise ValueError("config: got transform precoding with several users, must be one user")
+        super().__init__(configs, num_rx, detector, iterations, backend, threads, versions)
+
+
+class PdschReceiver(_Receiver):
+    """Receiver of a PDSCH whose configuration is known.
+
+    The channel that it estimates contains the transmitter's precoding.
+
+    Args:
+        config: :class:`PdschConfig`.
+
+    The others are those of :class:`PuschReceiver`.
+    """
+
+    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
+                 threads=0, versions=None):
+        super().__init__([config], num_rx, detector, iterations, backend, threads, versions)
 
 
 def true_channel(h, noise_var):

@@ -232,9 +232,10 @@ class TransportCoder:
             decided = xp.asnumpy(decided)
         bits, crc_ok, block_crc_ok = self._segmentation.join(
             decided.reshape(len(rows), self.num_blocks, -1))
-        heard = words.any(axis=2)    # LLRs of 0 are decoded to bits of 0, whose CRC is correct
-        heard = heard if xp is np else xp.asnumpy(heard)
-        crc_ok, block_crc_ok = crc_ok & heard.all(axis=1), block_crc_ok & heard
+        # Weak LLRs are decoded to zeros, whose CRC is correct but which are no codeword.
+        found = self.decoder.found if xp is np else xp.asnumpy(self.decoder.found)
+        real = (found | decided.any(axis=1)).reshape(block_crc_ok.shape)
+        crc_ok, block_crc_ok = crc_ok & real.all(axis=1), block_crc_ok & real
         return DecodedBlocks(bits.reshape(*shape, -1), crc_ok.reshape(shape),
                              block_crc_ok.reshape(*shape, -1), words.reshape(
                                  *shape, *words.shape[1:]), posterior)
