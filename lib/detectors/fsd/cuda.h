@@ -21,7 +21,8 @@ MP_FN float flipped_level(float level, int b)
     return copysignf((away < 2.0f ? 2.0f : 6.0f) - away, level);
 }
 
-template <int NT, int NR, int WIDTH, bool SOFT>
+/* PATHS: the best paths that are extended, if SOFT; 1 for hard output */
+template <int NT, int NR, int WIDTH, bool SOFT, int PATHS>
 class fixed_sphere_in_registers
 {
 public:
@@ -46,14 +47,14 @@ public:
         register_system<NT, WIDTH> s;
         const mask finite = s.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
-        shortlist<lane, SOFT ? bits : 1, bits> best;
+        shortlist<lane, PATHS, bits> best;
         best.clear();
         expand_top<SOFT>(
             s, m, [&](const auto& x) { best.add(lane(x.metric), x.number); });
         lane by_column[NT * bits];
         if constexpr (SOFT) {
 #pragma unroll 1
-            for (int path = 0; path < bits; ++path)
+            for (int path = 0; path < PATHS; ++path)
                 extend(s, best.take().v, m);
             m.llrs(reciprocal(noise_var).v,
                    fsd_options(program::options()).llr_clip,
@@ -208,49 +209,50 @@ private:
     }
 };
 
-/* Whether one level is expanded and, for soft output, paths are extended by as many as a
- * symbol has bits. Only then a thread's loops are unrolled. */
-template <bool SOFT>
+/* Whether one level is expanded and, for SFSD, paths are extended by as many as a symbol
+ * has bits. Only then a thread's loops are unrolled. */
+template <bool SFSD>
 constexpr bool is_usual()
 {
     constexpr fsd_options o = program::options();
-    return o.levels == 1 && (!SOFT || o.num_paths == program::bits);
+    return o.levels == 1 && (!SFSD || o.num_paths == program::bits);
 }
 
 /* Whether a team follows the paths. Measured on an H200, it is 1.1 to 2.3 times as fast
  * as threads from 6 layers on with usual options, and 1.4 to 35 times from 4 layers on
- * with others. */
-template <bool SOFT>
+ * with others. Teams have no soft output of HFSD. */
+template <bool SFSD>
 constexpr bool team_fits()
 {
-    if constexpr (fits_team_from(is_usual<SOFT>() ? 6 : 4))
-        return team_fixed_sphere<program::width, SOFT>::possible;
+    if constexpr (fits_team_from(is_usual<SFSD>() ? 6 : 4) &&
+                  !fsd_options(program::options()).soft)
+        return team_fixed_sphere<program::width, SFSD>::possible;
     else
         return false;
 }
 
-/* HFSD, or soft: SFSD */
-template <bool SOFT>
+/* SFSD or HFSD */
+template <bool SFSD>
 MP_FN auto make_fixed_sphere(arena<lane>& a)
 {
     constexpr fsd_options o = program::options();
-    constexpr bool usual = is_usual<SOFT>();
+    constexpr bool usual = is_usual<SFSD>(), soft = SFSD || o.soft;
+    constexpr int num_paths = SFSD ? o.num_paths : soft ? 0 : 1;
     constexpr int nt = usual ? program::fixed_tx : 0, nr = usual ? program::fixed_rx : 0;
     if constexpr (usual && fits_registers)
-        return fixed_sphere_in_registers<nt, nr, program::width, SOFT>(a,
-                                                                       program::points);
-    else if constexpr (team_fits<SOFT>())
-        return team_kernel<team_fixed_sphere<program::width, SOFT>, false>();
+        return fixed_sphere_in_registers<nt, nr, program::width, soft, num_paths>(
+            a, program::points);
+    else if constexpr (team_fits<SFSD>())
+        return team_kernel<team_fixed_sphere<program::width, SFSD>, false>();
     else
         return sized<fixed_sphere<lane, nt, nr, program::width>, nt>(a,
                                                                      program::points,
                                                                      layers<nt>(),
                                                                      antennas<nr>(),
                                                                      o.levels,
-                                                                     SOFT ? o.num_paths
-                                                                          : 1,
+                                                                     num_paths,
                                                                      o.llr_clip,
-                                                                     SOFT);
+                                                                     soft);
 }
 
 template <class Lane>

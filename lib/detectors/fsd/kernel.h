@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The fixed-complexity sphere decoder (000 §4.2, 003): full expansion of the top levels,
- * SIC below, and hard output or the soft-output extension from the best paths.
+ * SIC below, and hard output, max-log LLRs of all paths, or the soft-output extension
+ * from the best paths.
  *
  * The M^L paths come in batches of M that differ in the lowest expanded level. Only the
  * numbers of the best paths are kept, and the paths are computed again from their
@@ -17,13 +18,15 @@ namespace MIMOPACK_ISA {
 struct fsd_options {
     int levels = 1;
     int num_paths = 1;         /* option of sfsd */
-    float llr_clip = infinity; /* option of sfsd */
+    int soft = 0;              /* option of hfsd */
+    float llr_clip = infinity;
 
     template <class Visit>
     MP_FN void each(Visit visit)
     {
         visit("levels", levels);
         visit("num_paths", num_paths);
+        visit("soft", soft);
         visit("llr_clip", llr_clip);
     }
 };
@@ -60,7 +63,6 @@ public:
         }
     }
 
-    MP_FN int length() const { return LENGTH; }
     MP_FN auto number(int i) const { return d_metric[i].as_word() & mask; }
 
     /* Remove the best candidate from the list, and return its number. */
@@ -109,7 +111,6 @@ public:
         }
     }
 
-    MP_FN int length() const { return d_length; }
     MP_FN auto number(int i) const { return d_number[i].to_word(); }
 
 private:
@@ -117,7 +118,8 @@ private:
     F *const d_metric, *const d_number;
 };
 
-/* NT > 0: one expanded level, and one extended path for each bit of a symbol */
+/* NT > 0: one expanded level, and at most one extended path for each bit of a symbol.
+ * num_paths: the best paths that are extended, if soft; 1 for hard output */
 template <class F, int NT, int NR, int WIDTH>
 class fixed_sphere
 {
@@ -139,6 +141,7 @@ public:
           d_levels(levels),
           d_clip(clip),
           d_soft(soft),
+          d_num_paths(num_paths),
           d_order(a, nt, nr),
           d_tree(a, c, nt, nr),
           d_best(a, num_paths),
@@ -166,8 +169,7 @@ public:
         d_best.clear();
         expand();
         const int lowest = nt - d_levels;
-        const int paths = d_soft ? d_best.length() : 1;
-        for (int j = 0; j < paths; ++j) {
+        for (int j = 0; j < d_num_paths; ++j) {
             const word number = d_best.number(j);
             d_tree.follow(
                 [=](int level, F re, F im) {
@@ -190,6 +192,7 @@ private:
     const extent<NT ? 1 : 0> d_levels;
     const float d_clip;
     const bool d_soft;
+    const int d_num_paths;
     amplification_order<F, NT, NR> d_order;
     tree d_tree;
     shortlist<F, NT ? bits : 0, NT ? bits : 0> d_best;

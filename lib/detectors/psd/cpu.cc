@@ -11,19 +11,20 @@ namespace MIMOPACK_ISA {
 
 namespace {
 
-template <bool LIMITED>
+template <bool LIMITED, bool SOFT>
 std::size_t run(const plan& p, const batch& b, const psd_options& o)
 {
     const auto order = static_cast<level_order>(o.ordering);
     const psd_shape shape{
-        o.levels.count, o.levels.values, o.expansions.values, o.team_size, o.max_nodes
+        o.levels.count, o.levels.values, o.expansions.values, o.team_size,
+        o.max_nodes,    SOFT ? o.list_size : 0, o.llr_clip
     };
     return by_width(p, [&](auto width) {
         return drive<0, 0>(
             p,
             b,
             [&](arena<simd>& a) {
-                return psd<simd, 0, 0, width.value, LIMITED>(
+                return psd<simd, 0, 0, width.value, LIMITED, SOFT>(
                     a, p.points, p.num_tx, p.num_rx, order, shape);
             },
             node_counts{ b });
@@ -35,7 +36,9 @@ std::size_t run(const plan& p, const batch& b, const psd_options& o)
 std::size_t run_psd(const plan& p, const batch& b)
 {
     return with_options<psd_options>(p, [&](const psd_options& o) {
-        return o.max_nodes ? run<true>(p, b, o) : run<false>(p, b, o);
+        if (o.soft)
+            return run<true, true>(p, b, o);
+        return o.max_nodes ? run<true, false>(p, b, o) : run<false, false>(p, b, o);
     });
 }
 

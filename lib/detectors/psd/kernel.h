@@ -11,6 +11,9 @@
  * enumerated (both axes of the lowest antenna if they are paired). Its nodes count as if
  * they were enumerated.
  *
+ * Soft output collects the best leaves of all rounds in a list, whose last one bounds the
+ * search. It enumerates the lowest level too.
+ *
  * A budget counts each vector's own nodes. The search of a vector ends before a round for
  * which its nodes do not suffice, but not without a leaf. */
 #pragma once
@@ -28,6 +31,9 @@ struct psd_options {
     int_list expansions; /* exp_1 ... */
     int team_size = 1;   /* tt */
     int max_nodes = 0;   /* 0: no limit */
+    int soft = 0;        /* whether to put out LLRs from a list of leaves */
+    int list_size = 1;   /* leaves of the list */
+    float llr_clip = infinity;
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -37,22 +43,28 @@ struct psd_options {
         visit("expansions", expansions);
         visit("team_size", team_size);
         visit("max_nodes", max_nodes);
+        visit("soft", soft);
+        visit("list_size", list_size);
+        visit("llr_clip", llr_clip);
     }
 };
 
 
-/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, and the most nodes of a vector or 0 */
+/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, the most nodes of a vector or 0, and for soft
+ * output the size of the list and the limit of LLRs */
 struct psd_shape {
     int stages;
     const int* levels;
     const int* expansions;
     int team;
     int max_nodes;
+    int list_size = 0;
+    float llr_clip = 0.0f;
 };
 
 /* LIMITED: count nodes against a budget. Searches without a budget leave the counting
- * out, which makes them a few percent faster. */
-template <class F, int NT, int NR, int WIDTH, bool LIMITED>
+ * out, which makes them a few percent faster. SOFT: put out LLRs. */
+template <class F, int NT, int NR, int WIDTH, bool LIMITED, bool SOFT = false>
 class psd
 {
 public:
@@ -70,7 +82,11 @@ public:
           d_stages(shape.stages),
           d_team(shape.team),
           d_max_nodes(shape.max_nodes),
+          d_list_size(shape.list_size),
+          d_clip(shape.llr_clip),
           d_k(a, 2 * nt),
+          d_listed(a, d_list_size),
+          d_nearest(a, SOFT ? 4 * nt * WIDTH : 0),
           d_stage()
     {
         const int size = 2 * nt;
@@ -115,11 +131,16 @@ public:
         d_ended = F(0.0f);
         for (int s = 0; s < d_stages; ++s)
             d_stage[s].best[0] = F(0.0f);
+        if constexpr (SOFT)
+            clear_list(d_tree.reach(noise_var, prior, d_clip));
         if (prior)
             search<true>();
         else
             search<false>();
-        d_tree.decide(&d_k[0], llr);
+        if constexpr (SOFT)
+            d_tree.llrs(&d_nearest[0], d_listed[d_list_size - 1], noise_var, prior, d_clip, llr);
+        else
+            d_tree.decide(&d_k[0], llr);
         return usable;
     }
 
@@ -148,13 +169,18 @@ private:
     };
 
     tree d_tree;
-    const int d_stages, d_team, d_max_nodes;
+    const int d_stages, d_team, d_max_nodes, d_list_size;
+    const float d_clip;
     int d_lanes = F::width, d_counted = 0;
     unsigned* d_nodes[F::width];
     F d_bound;
     F d_visited; /* nodes, if there is a budget */
     F d_ended;   /* 1 if the budget has ended the search, else 0 */
-    buffer<F, 2 * NT> d_k;
+    buffer<F, 2 * NT> d_k; /* symbols of the best leaf, or of the leaf that is looked at */
+    F d_reach;             /* a leaf that is farther than this from the best is of no use */
+    int d_filled;           /* places of the list that are in use in any lane */
+    buffer<F, 0> d_listed;  /* metrics of the list's leaves, rising */
+    buffer<F, 0> d_nearest; /* see real_tree::llrs() */
     stage d_stage[max_list_option];
     F *d_deep, *d_partial;
 
@@ -180,7 +206,18 @@ private:
                     fill<Prior>(++s);
             }
         }
-        trace<Prior>();
+        if constexpr (!SOFT)
+            trace<Prior>();
+    }
+
+    void clear_list(F reach)
+    {
+        d_reach = reach;
+        d_filled = 0;
+        for (int i = 0; i < d_list_size; ++i)
+            d_listed[i] = F(3e38f);
+        for (int i = 0; i < 2 * d_tree.size * WIDTH; ++i)
+            d_nearest[i] = F(no_metric);
     }
 
     template <bool Prior>
@@ -277,8 +314,13 @@ private:
         stage& t = d_stage[d_stages - 1];
         const F before = d_bound;
         d_leaf = F(0.0f);
-        for (int p = 0; p < t.parents; ++p)
+        for (int p = 0; p < t.parents; ++p) {
+            if constexpr (SOFT)
+                set_path(p);
             expand<Prior, true>(t, p);
+        }
+        if constexpr (SOFT)
+            return;
         const mask improved = d_bound < before;
         if (!any(improved))
             return;
@@ -296,6 +338,22 @@ private:
     }
 
     F d_leaf;
+
+    /* Set the symbols of the levels above the last stage to those of its parent p. */
+    void set_path(int p)
+    {
+        F parent(static_cast<float>(p));
+        for (int s = d_stages - 2; s >= 0; --s) {
+            const stage& t = d_stage[s];
+            F index = t.chosen[0];
+            for (int e = 1; e < t.together; ++e)
+                index = select(is(parent.to_word(), e), t.chosen[e], index);
+            const int levels = t.top - t.bottom + 1;
+            for (int l = t.bottom; l <= t.top; ++l)
+                d_k[l] = digit(index.to_word(), l - t.bottom);
+            parent = (index.to_word() >> (WIDTH * levels)).to_float();
+        }
+    }
 
     /* Compute the metrics of the children of parent p: into the buffer, or the best one
      * against the bound. The walk is depth first through the levels, lowest digit
@@ -331,6 +389,8 @@ private:
                 continue;
             }
             const int l = t.top - d, k = digits[d];
+            if constexpr (Leaves && SOFT)
+                d_k[l] = F(static_cast<float>(k));
             const F s = tree::symbol(k);
             const F e = fnma(d_tree.r(l, l), s, rest[l]);
             F metric = fma(e, e, d_partial[d]);
@@ -349,6 +409,10 @@ private:
     template <bool Prior, bool Leaves, int Inner>
     MP_FN void lowest(stage& t, const F* rest, F metric, int c)
     {
+        if constexpr (Leaves && SOFT) {
+            list_leaves<Prior, Inner>(rest, metric);
+            return;
+        }
         if (Leaves) {
             for (int i = 0; i < Inner; ++i)
                 metric = nearest<Prior>(t.bottom + i, rest[t.bottom + i], metric);
@@ -358,16 +422,11 @@ private:
             return;
         }
         F part[2][side];
-        for (int i = 0; i < Inner; ++i) {
-            const int l = t.bottom + i;
-            MP_UNROLL
-            for (int k = 0; k < side; ++k) {
-                const F e = fnma(d_tree.r(l, l), tree::symbol(k), rest[l]);
-                part[i][k] = i == Inner - 1 ? fma(e, e, metric) : e * e;
-                if (Prior)
-                    part[i][k] = part[i][k] + d_tree.prior(l, k);
-            }
-        }
+        for (int i = 0; i < Inner; ++i)
+            steps<Prior>(t.bottom + i,
+                         rest[t.bottom + i],
+                         i == Inner - 1 ? metric : F(0.0f),
+                         part[i]);
         F* const out = t.node + c;
         if (Inner == 1) {
             MP_UNROLL
@@ -380,6 +439,74 @@ private:
             for (int low = 0; low < side; ++low)
                 out[high * side + low] = part[1][high] + part[0][low];
         }
+    }
+
+    /* Compute a metric plus the contribution of each symbol of a level. */
+    template <bool Prior>
+    MP_FN void steps(int l, F rest, F metric, F* to) const
+    {
+        MP_UNROLL
+        for (int k = 0; k < side; ++k) {
+            const F e = fnma(d_tree.r(l, l), tree::symbol(k), rest);
+            to[k] = fma(e, e, metric);
+            if (Prior)
+                to[k] = to[k] + d_tree.prior(l, k);
+        }
+    }
+
+    /* List the leaves below a node of level Inner - 1, whose path is in d_k. */
+    template <bool Prior, int Inner>
+    void list_leaves(const F* rest, F metric)
+    {
+        F part[2][side], least[2] = { F(0.0f), F(0.0f) };
+        for (int i = 0; i < Inner; ++i) {
+            steps<Prior>(i, rest[i], F(0.0f), part[i]);
+            least[i] = part[i][0];
+            for (int k = 1; k < side; ++k)
+                least[i] = min(least[i], part[i][k]);
+        }
+        /* Each metric is summed in the same order, so that rounding cannot put a leaf
+         * beyond itself. */
+        const F best = metric + least[1] + least[0];
+        if (!any(best < d_bound))
+            return;
+        for (int l = Inner; l < d_tree.size; ++l) {
+            const auto gray = gray_codes<WIDTH>(d_k[l].to_word());
+            MP_UNROLL
+            for (int g = 0; g < WIDTH; ++g) {
+                F* const of_bit = &d_nearest[2 * (l * WIDTH + g)];
+                of_bit[0] = masked_min(of_bit[0], gray.not_bit(WIDTH - 1 - g), best);
+                of_bit[1] = masked_min(of_bit[1], gray.bit(WIDTH - 1 - g), best);
+            }
+        }
+        for (int l = 0; l < Inner; ++l) {
+            for (int g = 0; g < WIDTH; ++g) {
+                F zero, one;
+                bit_minima_of_axis<WIDTH>(part[l], g, zero, one);
+                F* const of_bit = &d_nearest[2 * (l * WIDTH + g)];
+                of_bit[0] = min(of_bit[0], l ? metric + zero + least[0] : metric + least[1] + zero);
+                of_bit[1] = min(of_bit[1], l ? metric + one + least[0] : metric + least[1] + one);
+            }
+        }
+        for (int high = 0; high < (Inner == 2 ? side : 1); ++high) {
+            const F above = Inner == 2 ? metric + part[1][high] : metric;
+            if (any(above + least[0] < d_bound))
+                for (int low = 0; low < side; ++low)
+                    list(above + part[0][low]);
+        }
+    }
+
+    MP_FN void list(F leaf)
+    {
+        if (!any(leaf < d_bound))
+            return;
+        d_filled = d_filled < d_list_size ? d_filled + 1 : d_list_size;
+        for (int i = 0; i < d_filled; ++i) {
+            const F better = min(leaf, d_listed[i]);
+            leaf = max(leaf, d_listed[i]);
+            d_listed[i] = better;
+        }
+        d_bound = min(d_bound, min(d_listed[d_list_size - 1], d_listed[0] + d_reach));
     }
 
     /* Return a metric plus the least contribution of a level. */
@@ -432,8 +559,9 @@ private:
     MP_CALLED mask charge(mask active, int evaluations)
     {
         const F after = d_visited + F(static_cast<float>(evaluations));
-        const mask ends = active & (F(static_cast<float>(d_max_nodes)) < after) &
-                          (d_bound < F(3e38f));
+        const float most = d_max_nodes ? static_cast<float>(d_max_nodes) : 3e38f;
+        const mask ends = active & (F(most) < after) &
+                          ((SOFT ? d_listed[0] : d_bound) < F(3e38f));
         d_ended = select(ends, F(1.0f), d_ended);
         d_bound = select(ends, F(-1.0f), d_bound);
         const mask goes_on = active & ~ends;

@@ -34,25 +34,29 @@ struct hard_solutions {
 };
 
 template <int WIDTH>
-std::size_t run_width(const plan& p, const batch& b, sic_ordering ordering, bool soft)
+std::size_t
+run_width(const plan& p, const batch& b, const sic_options& o, sic_output output)
 {
+    const auto ordering = static_cast<sic_ordering>(o.ordering);
     const int num_hard = b.hard ? static_cast<int>(b.num_hard) : 0;
     return drive<0, 0>(
         p,
         b,
         [&](arena<simd>& a) {
             return flip_detector<simd, 0, 0, WIDTH>(
-                a, p.points, p.num_tx, p.num_rx, ordering, soft, num_hard);
+                a, p.points, p.num_tx, p.num_rx, ordering, output, o.llr_clip, num_hard);
         },
         hard_solutions{ p, b });
 }
 
-std::size_t run_with(const plan& p, const batch& b, bool soft)
+std::size_t run_with(const plan& p, const batch& b, bool has_list)
 {
     return with_options<sic_options>(p, [&](const sic_options& o) {
-        const auto ordering = static_cast<sic_ordering>(o.ordering);
+        const sic_output output = has_list ? sic_output::by_list
+                                  : o.soft ? sic_output::by_layer
+                                           : sic_output::hard;
         return by_width(
-            p, [&](auto width) { return run_width<width.value>(p, b, ordering, soft); });
+            p, [&](auto width) { return run_width<width.value>(p, b, o, output); });
     });
 }
 

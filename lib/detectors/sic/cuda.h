@@ -14,24 +14,28 @@ struct constant {
     MP_FN constexpr operator T() const { return VALUE; }
 };
 
-/* ZF-SIC, or soft: bit flipping */
-template <bool SOFT>
+/* Bit flipping, or ZF-SIC */
+template <bool HAS_LIST>
 MP_FN auto make_with_sic(arena<lane>& a)
 {
     constexpr sic_options o = program::options();
+    constexpr sic_output output = HAS_LIST ? sic_output::by_list
+                                  : o.soft ? sic_output::by_layer
+                                           : sic_output::hard;
     using detector = flip_detector<lane,
                                    program::fixed_tx,
                                    program::fixed_rx,
                                    program::width,
-                                   constant<bool, SOFT>,
+                                   constant<sic_output, output>,
                                    constant<int, program::num_hard>>;
-    constexpr bool large = SOFT && program::fixed_tx > 4;
+    constexpr bool large = HAS_LIST && program::fixed_tx > 4;
     return prepared<detector, large>(a,
                                      program::points,
                                      layers(),
                                      antennas(),
                                      static_cast<sic_ordering>(o.ordering),
                                      {},
+                                     o.llr_clip,
                                      {});
 }
 

@@ -16,6 +16,9 @@ struct sphere_options {
     int radius = 0;      /* option of sd; 0: infinite, 1: zero forcing */
     int enumeration = 0; /* option of sd; 0: Schnorr-Euchner, 1: natural */
     int max_nodes = 0;   /* 0: no limit */
+    int soft = 0;        /* whether to put out LLRs from a list of leaves */
+    int list_size = 1;   /* leaves of the list */
+    float llr_clip = infinity;
 
     template <class Visit>
     MP_FN void each(Visit visit)
@@ -24,6 +27,9 @@ struct sphere_options {
         visit("radius", radius);
         visit("enumeration", enumeration);
         visit("max_nodes", max_nodes);
+        visit("soft", soft);
+        visit("list_size", list_size);
+        visit("llr_clip", llr_clip);
     }
 };
 
@@ -102,6 +108,54 @@ struct scalar_tree {
     }
 };
 
+/* The best leaves of a search (list sphere detection). A leaf that is no better than the
+ * last one of a full list, or farther than `reach` from the first, is of no use. */
+template <int WIDTH>
+struct leaf_list {
+    int size;       /* most leaves */
+    float reach;
+    float* metric;  /* the leaves' metrics, rising; `size` of them */
+    float* nearest; /* nearest[2 * (l * WIDTH + g) + value]: see real_tree::llrs() */
+    int levels;
+    int count;
+
+    MP_FN void clear()
+    {
+        count = 0;
+        for (int i = 0; i < 2 * levels * WIDTH; ++i)
+            nearest[i] = no_metric;
+    }
+
+    /* The metric from which a leaf is of no use */
+    MP_FN float bound() const
+    {
+        if (!count)
+            return outside;
+        const float last = metric[0] + reach;
+        return count == size && metric[size - 1] < last ? metric[size - 1] : last;
+    }
+
+    /* The metric beyond which a leaf is not in the list */
+    MP_FN float last() const { return count == size ? metric[size - 1] : outside; }
+
+    /* Add a leaf by its metric, which is less than bound(), and the symbols of its path. */
+    MP_CALLED void add(float leaf, const float* path)
+    {
+        int i = count < size ? count++ : size - 1;
+        for (; i > 0 && leaf < metric[i - 1]; --i)
+            metric[i] = metric[i - 1];
+        metric[i] = leaf;
+        for (int l = 0; l < levels; ++l) {
+            const int k = static_cast<int>(path[l] + ((1 << WIDTH) - 1)) / 2;
+            MP_UNROLL
+            for (int g = 0; g < WIDTH; ++g) {
+                float& least = nearest[2 * (l * WIDTH + g) + gray_bit<WIDTH>(k, g)];
+                least = leaf < least ? leaf : least;
+            }
+        }
+    }
+};
+
 struct search_end {
     long long visited; /* number of nodes */
     bool truncated;    /* the budget has ended the search */
@@ -111,13 +165,15 @@ struct search_end {
  * axis's levels (natural), or from the nearest on (Schnorr-Euchner), where the first
  * sibling outside the radius ends a level. A node is visited when its metric is compared
  * with the radius. The search ends before it visits more than `budget` nodes, but not
- * without a point: the first leaf takes a node of each level. */
-template <int WIDTH>
+ * without a point: the first leaf takes a node of each level. SOFT: collect leaves in the
+ * list instead of the best one. */
+template <bool SOFT, int WIDTH>
 MP_FN search_end search_depth_first(const scalar_tree<WIDTH>& t,
                                     bool natural,
                                     bool zero_forcing_radius,
                                     long long budget,
-                                    float* best)
+                                    float* best,
+                                    leaf_list<WIDTH>& list)
 {
     constexpr int side = 1 << WIDTH;
     float child[max_levels][side], path[max_levels] = {};
@@ -152,6 +208,9 @@ MP_FN search_end search_depth_first(const scalar_tree<WIDTH>& t,
         if (l > 0) {
             --l;
             t.children(l, path, metric, child[l]);
+        } else if (SOFT) {
+            list.add(metric, path);
+            bound = list.bound();
         } else {
             bound = metric;
             for (int j = 0; j < t.size; ++j)
@@ -209,18 +268,22 @@ struct node_store {
  * taken is the solution. All children of an expanded node count as visited. If `budget`
  * nodes do not suffice, the nearest children complete the root and the open node with the
  * smallest metric, and the better of the two paths is taken. If the store is full, the
- * search starts again depth first, which needs no store. */
-template <int WIDTH>
+ * search starts again depth first, which needs no store. SOFT: leaves are taken until the
+ * next one is of no use to the list. */
+template <bool SOFT, int WIDTH>
 MP_FN search_end search_best_first(const scalar_tree<WIDTH>& t,
                                    long long budget,
                                    node_store& store,
-                                   float* best)
+                                   float* best,
+                                   leaf_list<WIDTH>& list)
 {
     constexpr int side = 1 << WIDTH;
     float child[side];
     store.used = store.open = 0;
     store.push({ 0.0f, 0, static_cast<short>(t.size), 0 });
     while (store.used + side <= node_store::capacity) {
+        if (SOFT && (!store.open || !(store.nodes[store.heap[0]].metric < list.bound())))
+            return { store.used - 1, false };
         const unsigned at = store.pop();
         const int level = store.nodes[at].level;
         unsigned up = at;
@@ -229,12 +292,21 @@ MP_FN search_end search_best_first(const scalar_tree<WIDTH>& t,
             up = store.nodes[up].parent;
         }
         const unsigned visited = store.used - 1; /* the root does not count */
-        if (level == 0)
-            return { visited, false };
+        if (level == 0) {
+            if (!SOFT)
+                return { visited, false };
+            list.add(store.nodes[at].metric, best);
+            continue;
+        }
         if (visited + side > budget) {
             float from_root[max_levels];
-            const float metric = t.complete(level, store.nodes[at].metric, best);
-            if (t.complete(t.size, 0.0f, from_root) < metric)
+            const float metric = t.complete(level, store.nodes[at].metric, best),
+                        other = t.complete(t.size, 0.0f, from_root);
+            if (SOFT && metric < list.bound())
+                list.add(metric, best);
+            if (SOFT && other < list.bound())
+                list.add(other, from_root);
+            if (!SOFT && other < metric)
                 for (int l = 0; l < t.size; ++l)
                     best[l] = from_root[l];
             return { visited, true };
@@ -245,7 +317,10 @@ MP_FN search_end search_best_first(const scalar_tree<WIDTH>& t,
                 { child[s], at, static_cast<short>(level - 1), static_cast<short>(s) });
     }
     const unsigned visited = store.used - 1;
-    const search_end end = search_depth_first(t, false, false, budget - visited, best);
+    if (SOFT)
+        list.clear();
+    const search_end end =
+        search_depth_first<SOFT>(t, false, false, budget - visited, best, list);
     return { visited + end.visited, end.truncated };
 }
 
@@ -269,7 +344,10 @@ public:
           d_r(a, 4 * nt * nt),
           d_y(a, 2 * nt),
           d_prior(a, 2 * nt * side),
-          d_k(a, 2 * nt)
+          d_k(a, 2 * nt),
+          d_list(a, o.soft ? o.list_size : 0),
+          d_least(a, o.soft ? 4 * nt * WIDTH : 0),
+          d_nearest(a, o.soft ? 4 * nt * WIDTH : 0)
     {
         if (best_first) {
             const unsigned long nodes =
@@ -310,10 +388,18 @@ public:
             d_k[l] = F(0.0f);
         }
         d_truncated = 0;
+        const bool soft = d_options.soft;
+        float reach[F::width];
+        if (soft)
+            d_tree.reach(noise_var, prior, d_options.llr_clip).store(reach);
         for (int lane = 0; lane < d_lanes; ++lane)
             if (usable[lane])
-                search(lane, prior != nullptr);
-        d_tree.decide(&d_k[0], llr);
+                soft ? search<true>(lane, prior != nullptr, reach[lane])
+                     : search<false>(lane, prior != nullptr, 0.0f);
+        if (soft)
+            d_tree.llrs(&d_nearest[0], d_last, noise_var, prior, d_options.llr_clip, llr);
+        else
+            d_tree.decide(&d_k[0], llr);
         return usable;
     }
 
@@ -325,6 +411,9 @@ private:
     tree d_tree;
     buffer<F, 0> d_r, d_y, d_prior; /* lane by lane */
     buffer<F, 0> d_k;
+    buffer<F, 0> d_list, d_least; /* a lane's list of leaves */
+    buffer<F, 0> d_nearest;       /* of all lanes, see real_tree::llrs() */
+    F d_last;                     /* the metric of the last leaf in the list */
     node_store d_store{};
     int d_lanes = F::width;
     int d_truncated = 0;
@@ -338,7 +427,8 @@ private:
             reinterpret_cast<float*>(lanes)[lane * stride + place] = values[lane];
     }
 
-    void search(int lane, bool has_prior)
+    template <bool SOFT>
+    void search(int lane, bool has_prior, float reach)
     {
         const int size = d_tree.size;
         const scalar_tree<WIDTH> t{
@@ -348,16 +438,31 @@ private:
             has_prior ? reinterpret_cast<float*>(&d_prior[0]) + lane * size * side
                       : nullptr
         };
+        leaf_list<WIDTH> list{ d_options.list_size,
+                               reach,
+                               reinterpret_cast<float*>(&d_list[0]),
+                               reinterpret_cast<float*>(&d_least[0]),
+                               size,
+                               0 };
+        if (SOFT)
+            list.clear();
         float best[max_levels] = {};
         const long long budget = node_budget(d_options.max_nodes);
         const search_end end =
             d_best_first
-                ? search_best_first(t, budget, d_store, best)
-                : search_depth_first(
-                      t, d_options.enumeration, d_options.radius, budget, best);
+                ? search_best_first<SOFT>(t, budget, d_store, best, list)
+                : search_depth_first<SOFT>(
+                      t, d_options.enumeration, d_options.radius, budget, best, list);
         d_truncated += end.truncated;
-        for (int l = 0; l < size; ++l)
-            reinterpret_cast<float*>(&d_k[l])[lane] = 0.5f * (best[l] + (side - 1));
+        const auto set = [lane](F& lanes, float value) {
+            reinterpret_cast<float*>(&lanes)[lane] = value;
+        };
+        for (int i = 0; SOFT && i < 2 * size * WIDTH; ++i)
+            set(d_nearest[i], list.nearest[i]);
+        if (SOFT)
+            set(d_last, list.last());
+        for (int l = 0; !SOFT && l < size; ++l)
+            set(d_k[l], 0.5f * (best[l] + (side - 1)));
         if (d_nodes[lane])
             *d_nodes[lane] = static_cast<unsigned>(end.visited);
     }

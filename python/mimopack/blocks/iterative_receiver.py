@@ -107,7 +107,7 @@ class iterative_receiver(Decoding, Noise, batched_block):
         refuse_reserved("detector_options", detector_options or {}, OF_DETECTOR)
         refuse_reserved("decoder_options", decoder_options or {}, OF_DECODER)
         of_detector = factory.keywords | (detector_options or {})
-        if kind.takes_feedback():
+        if kind.takes_feedback(**of_detector):
             of_detector["extrinsic"] = True
         of_decoder = dict(decoder_options or {})
         if decoder_iterations is not None:
@@ -126,7 +126,7 @@ class iterative_receiver(Decoding, Noise, batched_block):
 
         device = of_detector.get("device", 0)
         devices = device if isinstance(device, list | tuple) else [device]
-        on_gpu = backend == "cuda" or backend == "auto" and not kind.IN_PYTHON
+        on_gpu = backend == "cuda" or backend == "auto" and kind.has_gpu_form(**of_detector)
         self._begin(SharedReceiver(make_receiver, devices if on_gpu else None, threads, backend))
         self._erased_vectors = 0
         self._set_noise(num_rx, noise_var, noise_cov)

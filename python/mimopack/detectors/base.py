@@ -298,7 +298,7 @@ class Detector(DetectorSettings):
     @property
     def gpus(self):
         """The :class:`CudaBackend`, for measurements; None without a GPU backend."""
-        return self._cuda_backend() if self.backend in ("auto", "cuda") else None
+        return self._cuda_backend() if self.backend in ("auto", "cuda") and self._may_copy else None
 
     def prepare(self, n, per_channel=1, has_prior=False, num_hard=0, has_cov=False):
         """Do the slow first steps on a GPU now, so that the first ``detect`` is fast.

@@ -7,7 +7,7 @@ import math
 from ..checks import integer
 from .base import Detector
 from .nway import LLR_CLIP
-from .parameters import Parameter
+from .parameters import SOFT, Parameter
 
 
 class _FixedSphere(Detector):
@@ -71,7 +71,10 @@ class HFSD(_FixedSphere):
     name = "hfsd"
     summary = "Fixed-complexity sphere decoder, hard output"
     HARD = True
-    PARAMETERS = (_FixedSphere.LEVELS,)
+    PARAMETERS = (
+        _FixedSphere.LEVELS,
+        *SOFT,
+    )
 
 
 class SFSD(_FixedSphere):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..backends import BACKENDS
-from ..checks import choice, integer, limit, positive, share
+from ..checks import choice, flag, integer, limit, positive, share
 
 # Conditions that correspond to the checks of floats.
 _CONDITIONS = {positive: "{} > 0", limit: "{} > 0", share: "0 <= {} < 1"}
@@ -26,8 +26,8 @@ class Parameter:
         choices: allowed values of an enum.
         optional: whether None is allowed; ``doc`` says what None means.
         least, most: bounds of an int; ``most`` may be the name of another parameter.
-        check: for a float, the function of the module ``checks`` to call with (name, value); or
-            None.
+        check: for a float or bool, the function of the module ``checks`` to call with (name,
+            value); or None.
         in_core: whether the parameter is among the C++ options of the detector's family. An enum is
             passed to C++ as its index in ``choices``. For None, the C++ default applies.
         in_reference: whether the NumPy reference takes the parameter.
@@ -79,6 +79,8 @@ class Parameter:
         """Return a value in the form that C++ takes: a number or a list."""
         if self.kind == "enum":
             return self.choices.index(value)
+        if self.kind == "bool":
+            return int(value)
         return list(value) if self.kind == "ints" else value
 
 
@@ -114,6 +116,15 @@ MAX_NODES = Parameter(
     "Most nodes that the search of a vector visits, 1 to 2^24. A vector whose search ends there "
     "gets the best result found so far, and counts as truncated. None: no limit.",
     optional=True, least=1, most=2**24, live=True)
+
+# The output of a detector that decides for a candidate.
+SOFT = (
+    Parameter("soft", "Soft output", False, "bool",
+              "Whether to put out LLRs for a soft decoder instead of +-1.", check=flag),
+    Parameter("llr_clip", "LLR clipping", 8.0, "float",
+              "With soft=True: LLRs are limited to +- this value (relative to the prior, if there "
+              "is one).", check=positive),
+)
 
 # Additional parameters of detectors with soft output that take a-priori LLRs.
 PRIOR = (

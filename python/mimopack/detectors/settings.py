@@ -28,7 +28,7 @@ class DetectorSettings(BackendChoice):
     SUPPORTS_PRIOR = False
     NEEDS_GRID = False          # works per axis: needs square QAM or BPSK
     NEEDS_RANK = True           # a vector whose H has no full column rank is an erasure
-    HARD = False                # hard decisions: all LLRs are +-1
+    HARD = False                # hard decisions: all LLRs are +-1, unless it has ``soft=True``
     TAKES_HARD = False          # ``detect`` takes hard solutions to start from
     OWN_SCALES = False          # the kernel knows each layer's scale, if constellations differ
     CANONICAL_ORDER = True      # the kernel works per axis if the constellation allows it
@@ -82,9 +82,9 @@ class DetectorSettings(BackendChoice):
         self.extrinsic = flag("extrinsic", extrinsic)
         if self.extrinsic and not self.SUPPORTS_PRIOR:
             raise ValueError(f"extrinsic: {self.name} takes no a-priori LLRs to subtract")
-        if self.extrinsic and self.HARD:
+        if self.extrinsic and not self.takes_feedback(**own):
             raise ValueError(f"extrinsic: {self.name} has hard output, which has no a-priori part "
-                             "to subtract")
+                             "to subtract; use soft=True")
         self._asked_isa = instruction_set(isa)
         self.device = _device("device", device)
         self._set_own(own)
@@ -224,12 +224,17 @@ class DetectorSettings(BackendChoice):
     @classmethod
     def all_parameters(cls):
         """Return the parameters of the detector: those of all detectors first, its own last."""
-        return (*COMMON, *(PRIOR if cls.takes_feedback() else ()), *cls.PARAMETERS)
+        return (*COMMON, *(PRIOR if cls.takes_feedback(soft=True) else ()), *cls.PARAMETERS)
 
     @classmethod
-    def takes_feedback(cls):
-        """Return whether the detector can iterate with a decoder."""
-        return cls.SUPPORTS_PRIOR and not cls.HARD
+    def takes_feedback(cls, *, soft=False, **own):
+        """Return whether the detector, with its own parameters, can iterate with a decoder."""
+        return cls.SUPPORTS_PRIOR and (soft or not cls.HARD)
+
+    @classmethod
+    def has_gpu_form(cls, **own):
+        """Return whether the detector, with its own parameters, has a form for GPUs."""
+        return not cls.IN_PYTHON
 
 
 def _live(parameter):

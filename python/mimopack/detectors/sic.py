@@ -6,7 +6,7 @@ import numpy as np
 
 from ..checks import array
 from .base import Detector
-from .parameters import Parameter
+from .parameters import SOFT, Parameter
 
 ORDERINGS = ("sinr", "norm", "none")
 ORDERING = Parameter(
@@ -36,6 +36,7 @@ class ZFSIC(_Cancelling):
     name = "zfsic"
     summary = "Zero forcing with successive interference cancellation, hard output"
     HARD = True
+    PARAMETERS = (ORDERING, *SOFT)
 
 
 class BitFlip(_Cancelling):

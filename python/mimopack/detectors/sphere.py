@@ -10,7 +10,7 @@ from .. import reference
 from ..arrays import is_device_array
 from ..cuda.device import cupy
 from .base import Detector
-from .parameters import MAX_NODES, Parameter
+from .parameters import MAX_NODES, SOFT, Parameter
 
 ORDERING = Parameter(
     "ordering", "Ordering", "sorted", "enum",
@@ -21,6 +21,12 @@ ORDERING = Parameter(
 RADII = ("infinite", "zf")
 ENUMERATIONS = ("schnorr-euchner", "natural")
 PRESETS = ("auto", "table5")
+LIST = (
+    *SOFT,
+    Parameter("list_size", "List size", 32, "int",
+              "With soft=True: number of candidates from which the LLRs come, 1 to 1024.",
+              least=1, most=1024),
+)
 
 # 004 table 5: {(nt, side): ((lvl_1, ...), (exp_1, ...), tt)}.
 TABLE_5 = {
@@ -87,7 +93,7 @@ class _Sphere(Detector):
     def reference(self, y, h, noise_var, constellation, prior=None):
         tree, search = self._search(y, h, noise_var, constellation, prior)
         self._truncated += search.truncated
-        return 2.0 * tree.bits(search.path) - 1
+        return tree.llr(search, self.soft, self.llr_clip)
 
     def _visited(self, y, h, noise_var, constellation, prior=None):
         return self._search(y, h, noise_var, constellation, prior)[1].visited
@@ -96,8 +102,26 @@ class _Sphere(Detector):
         """Return the tree of one vector and the result of its search, by the NumPy reference."""
         tree = reference.sphere.RealTree(y, h, constellation, noise_var, prior, self.ordering)
         own = {p.name: getattr(self, p.name) for p in self.PARAMETERS
-               if p.in_reference and p is not ORDERING}
-        return tree, getattr(reference.sphere, f"{self.name}_search")(tree, **own)
+               if p.in_reference and p not in (ORDERING, *LIST)}
+        found = tree.leaf_list(self.soft, self.list_size, self.llr_clip)
+        return tree, getattr(reference.sphere, f"{self.name}_search")(tree, found, **own)
+
+    @classmethod
+    def has_gpu_form(cls, *, soft=False, **own):
+        return not soft
+
+    def _complete(self):
+        if self.soft and self.backend == "cuda":
+            raise ValueError(f"soft: got True with backend 'cuda', but {self.name} has LLRs on the "
+                             "CPU only, allowed are backends auto, cpu, reference")
+        self._may_copy = not self.soft
+
+    def _gpu_of(self, y):
+        gpu = super()._gpu_of(y)
+        if self.soft and gpu is not None:
+            raise ValueError(f"y: got an array on a GPU, but {self.name} with soft=True takes host "
+                             "arrays only (NumPy)")
+        return gpu
 
 
 class SD(_Sphere):
@@ -139,8 +163,15 @@ class SD(_Sphere):
                   "metric; visits the fewest nodes. natural: in the order of the symbols, as in "
                   "004 Algorithm 1. Both give the same solution.", ENUMERATIONS),
         MAX_NODES,
+        *LIST,
         ORDERING,
     )
+
+    def _complete(self):
+        super()._complete()
+        if self.soft and self.radius != "infinite":
+            raise ValueError(f"radius: got {self.radius!r} with soft=True, must be 'infinite': the "
+                             "list has candidates beyond the zero-forcing point")
 
 
 class ASD(_Sphere):
@@ -162,7 +193,7 @@ class ASD(_Sphere):
 
     name = "asd"
     summary = "Automatic sphere decoder, hard maximum likelihood with the fewest expansions"
-    PARAMETERS = (MAX_NODES, ORDERING)
+    PARAMETERS = (MAX_NODES, *LIST, ORDERING)
 
 
 class PSD(_Sphere):
@@ -219,11 +250,13 @@ class PSD(_Sphere):
                   optional=True, least=1, most=32, in_core=False, in_reference=False,
                   advanced=True),
         MAX_NODES,
+        *LIST,
         ORDERING,
     )
 
     def _complete(self):
         """Set the shape of the search from the sizes and the preset."""
+        super()._complete()
         nt, side = self.num_tx, self.constellation.grid.side
         if self.expansions is not None and self.levels is None:
             raise ValueError("expansions: got expansions without levels, must be given with levels")

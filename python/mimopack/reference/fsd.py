@@ -49,11 +49,17 @@ def extension(tree, paths, levels):
     return np.concatenate(added) if added else paths[:0]
 
 
-def hfsd(y, h, noise_var, constellation, prior=None, levels=1):
-    """Return the hard decisions of the best path, as LLRs of +-1."""
+def hfsd(y, h, noise_var, constellation, prior=None, levels=1, soft=False, llr_clip=8.0):
+    """Return the hard decisions of the best path, as LLRs of +-1.
+
+    With ``soft``, return max-log LLRs of all paths. An LLR differs from the a-priori LLR by at most
+    llr_clip; it does if all paths agree on the bit.
+    """
     tree = Tree(y, h, noise_var, constellation, fsd_order(spaced(h, constellation), levels),
                 prior)
     paths, metric = hfsd_list(tree, levels)
+    if soft:
+        return clipped(list_llr(tree.labels(paths), metric, constellation), prior, llr_clip)
     best = tree.labels(paths[np.argmin(metric)][None])[0]
     return 2.0 * label_bits(best[None], constellation)[0] - 1
 

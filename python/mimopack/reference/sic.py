@@ -6,7 +6,7 @@ import numpy as np
 
 from .fsd import extension, fsd_order
 from .kbest import ascending_norm
-from .tree import Tree, label_bits, list_llr, spaced
+from .tree import Tree, clipped, label_bits, list_llr, spaced
 
 
 def sic_order(h, ordering):
@@ -23,11 +23,19 @@ def sic_order(h, ordering):
     return list(range(h.shape[1]))
 
 
-def zfsic(y, h, noise_var, constellation, ordering="sinr"):
-    """Return hard decisions of ordered ZF with successive cancellation, as LLRs of +-1."""
+def zfsic(y, h, noise_var, constellation, ordering="sinr", soft=False, llr_clip=8.0):
+    """Return hard decisions of ordered ZF with successive cancellation, as LLRs of +-1.
+
+    With ``soft``, return the max-log LLRs of each layer, given the layers decided before it, and
+    limited to +-llr_clip.
+    """
     tree = Tree(y, h, noise_var, constellation, sic_order(spaced(h, constellation), ordering))
     path = tree.complete(np.zeros((1, h.shape[1]), int), h.shape[1] - 1)
-    return 2.0 * label_bits(tree.labels(path), constellation)[0] - 1
+    if not soft:
+        return 2.0 * label_bits(tree.labels(path), constellation)[0] - 1
+    llr = [list_llr(np.arange(points.size)[:, None], tree.steps(path, level)[0], points)
+           for level, points in enumerate(tree.layers)]
+    return clipped(np.concatenate([llr[level] for level in np.argsort(tree.order)]), None, llr_clip)
 
 
 def bitflip(y, h, noise_var, constellation, prior=None, starts=None, ordering="sinr"):

@@ -8,8 +8,13 @@ They return the ML solution for every channel, or with a-priori LLRs the MAP sol
 as *visited* when its metric is evaluated, as in 004 fig. 10.
 
 ``max_nodes`` ends a search before it visits more nodes; the path is then the best one found so far.
+
+With a list of more than one leaf, a search finds the most likely leaves, whatever its order. LLRs
+come from these (list sphere detection: B. M. Hochwald, S. ten Brink: Achieving Near-Capacity on a
+Multiple-Antenna Channel, IEEE Transactions on Communications 51 (3), 2003).
 """
 
+import bisect
 import heapq
 from typing import Any, NamedTuple
 
@@ -17,7 +22,7 @@ import numpy as np
 
 from ..constellation import each_layer
 from .axes import axis_logits, grids, real_model, turned
-from .tree import label_bits, spaced
+from .tree import clipped, label_bits, list_llr, spaced
 
 ORDERINGS = ("sorted", "stacked")
 
@@ -26,14 +31,41 @@ class Search(NamedTuple):
     """The result of a search.
 
     Attributes:
-        path: the path, complete.
+        leaves: the best leaves found, (metric, path), by rising metric.
         visited: number of visited nodes; of ``psd_search``, of each thread (tt,).
         truncated: whether the search ended because of ``max_nodes``.
     """
 
-    path: tuple
+    leaves: list
     visited: Any
     truncated: bool
+
+
+class LeafList:
+    """The best leaves that a search has met.
+
+    Args:
+        size: most leaves in the list.
+        reach: how far from the best metric another one may be.
+
+    Attributes:
+        leaves: (metric, path) of each leaf, by rising metric.
+    """
+
+    def __init__(self, size=1, reach=0.0):
+        self.size, self.reach, self.leaves = size, reach, []
+
+    @property
+    def bound(self):
+        """The metric from which a leaf is of no use: the radius of the search."""
+        last = self.leaves[-1][0] if len(self.leaves) == self.size else np.inf
+        return min(last, self.leaves[0][0] + self.reach) if self.leaves else np.inf
+
+    def add(self, metric, path):
+        """Add a leaf if it is of use."""
+        if metric < self.bound:
+            bisect.insort(self.leaves, (metric, path), key=lambda leaf: leaf[0])
+            del self.leaves[self.size:]
 
 
 def sorted_qr_order(h):
@@ -70,7 +102,7 @@ class RealTree:
     """
 
     def __init__(self, y, h, constellation, noise_var=1.0, prior=None, ordering="stacked"):
-        self.constellation = constellation
+        self.constellation, self.noise_var, self.known = constellation, noise_var, prior
         self.size = 2 * h.shape[1]
         # The axis of each level: 2 i + 0 (real part) or 1 (imaginary part) of layer i.
         self.axes = [*range(0, self.size, 2), *range(1, self.size, 2)]
@@ -94,28 +126,47 @@ class RealTree:
         rest = self.y[level] - self.r[level, level + 1:] @ above if path else self.y[level]
         return (rest - self.r[level, level] * self.levels[level]) ** 2 + self.prior[level]
 
-    def bits(self, path):
-        """Return the bits of a complete path."""
+    def labels(self, path):
+        """Return the labels of a complete path, by layer."""
         value = np.empty(self.size)
         value[self.axes] = [levels[k] for levels, k in zip(self.levels, path, strict=True)]
-        labels = [np.argmin(np.abs(points.grid.turn * symbol - points.points))
-                  for symbol, points in zip(value[0::2] + 1j * value[1::2], each_layer(
-                      self.constellation, self.size // 2), strict=True)]
-        return label_bits(np.array([labels]), self.constellation)[0]
+        return [np.argmin(np.abs(points.grid.turn * symbol - points.points))
+                for symbol, points in zip(value[0::2] + 1j * value[1::2], each_layer(
+                    self.constellation, self.size // 2), strict=True)]
+
+    def llr(self, search, soft=False, llr_clip=8.0):
+        """Return the LLRs of the leaves that a search has found: +-1, or max-log with ``soft``.
+
+        An LLR differs from the a-priori LLR by at most llr_clip. If all leaves agree on a bit, its
+        LLR is at the limit.
+        """
+        leaves = search.leaves if soft else search.leaves[:1]
+        labels = np.array([self.labels(path) for _, path in leaves])
+        if not soft:
+            return 2.0 * label_bits(labels, self.constellation)[0] - 1
+        metric = np.array([metric for metric, _ in leaves]) / self.noise_var
+        return clipped(list_llr(labels, metric, self.constellation), self.known, llr_clip)
+
+    def leaf_list(self, soft=False, list_size=32, llr_clip=8.0):
+        """Return an empty :class:`LeafList` for ``llr``."""
+        if not soft:
+            return LeafList()
+        strongest = 0.0 if self.known is None else np.max(np.abs(self.known))
+        return LeafList(list_size, self.noise_var * (llr_clip + strongest))
 
 
 def babai(tree):
-    """Return the zero-forcing point of 004 §4.1 and its metric, the squared ZF radius."""
+    """Return (metric, path) of the zero-forcing point of 004 §4.1: the squared ZF radius."""
     zero_forcing = np.linalg.pinv(tree.r) @ tree.y
     path = tuple(np.argmin(np.abs(value - levels))
                  for value, levels in zip(zero_forcing, tree.levels, strict=True))
     metric = 0.0    # summed in the order of the search, to get the same rounding
     for level in range(tree.size - 1, -1, -1):
         metric = metric + tree.children(path[level + 1:], level)[path[level]]
-    return path, metric
+    return metric, path
 
 
-def sd_search(tree, radius="infinite", enumeration="schnorr-euchner", max_nodes=None):
+def sd_search(tree, found, radius="infinite", enumeration="schnorr-euchner", max_nodes=None):
     """Search depth-first (004 Algorithm 1); return a :class:`Search`.
 
     Algorithm 1 compares each child of an expanded node with the radius, in the order of the PAM
@@ -125,46 +176,49 @@ def sd_search(tree, radius="infinite", enumeration="schnorr-euchner", max_nodes=
 
     Args:
         tree: ``RealTree``.
+        found: empty ``LeafList``.
         radius: initial radius: "infinite", or "zf" for the metric of :func:`babai`.
         enumeration: order of the children, "schnorr-euchner" or "natural".
         max_nodes: most nodes to visit, or None. With an infinite radius, the search visits at least
             the N nodes of the first leaf.
     """
     natural = enumeration == "natural"
-    best, bound = (None, np.inf) if radius == "infinite" else babai(tree)
     most = max_nodes or np.inf
-    if best is None:
+    if radius == "infinite":
         most = max(most, tree.size)
+    else:
+        found.add(*babai(tree))
     visited, truncated = 0, False
 
     def descend(path, level, metric):
-        nonlocal best, bound, visited, truncated
+        nonlocal visited, truncated
         steps = metric + tree.children(path, level)
         for k in range(len(steps)) if natural else np.argsort(steps, kind="stable"):
             truncated = truncated or visited == most
             if truncated:
                 return
             visited += 1
-            if steps[k] >= bound:
+            if steps[k] >= found.bound:
                 if natural:
                     continue
                 return
             if level == 0:
-                best, bound = (k, *path), steps[k]
+                found.add(steps[k], (k, *path))
             else:
                 descend((k, *path), level - 1, steps[k])
 
     descend((), tree.size - 1, 0.0)
-    return Search(best, visited, truncated)
+    return Search(found.leaves, visited, truncated)
 
 
-def asd_search(tree, max_nodes=None):
+def asd_search(tree, found, max_nodes=None):
     """Search best-first (automatic sphere decoder, [33] of 004); return a :class:`Search`.
 
     The search always expands the open node with the smallest metric, which minimises the number of
-    expanded nodes. When this node is a leaf, it is the solution. All children of an expanded node
-    count as visited. If ``max_nodes`` does not suffice to expand the node, the nearest child at
-    each level below completes its path and that of the root, and the better of the two is taken.
+    expanded nodes. Leaves come by rising metric, so the first one is the solution. All children of
+    an expanded node count as visited. If ``max_nodes`` does not suffice to expand the node, the
+    nearest child at each level below completes its path and that of the root, which are then two
+    leaves more.
     """
     def completed(path, metric):
         while len(path) < tree.size:
@@ -174,21 +228,24 @@ def asd_search(tree, max_nodes=None):
 
     visited, serial = 0, 0
     queue = [(0.0, serial, ())]
-    while True:
+    while queue and queue[0][0] < found.bound:
         metric, _, path = heapq.heappop(queue)
         level = tree.size - 1 - len(path)
         if level < 0:
-            return Search(path, visited, False)
+            found.add(metric, path)
+            continue
         if visited + len(tree.levels[level]) > (max_nodes or np.inf):
-            _, path = min(completed(path, metric), completed((), 0.0), key=lambda end: end[0])
-            return Search(path, visited, True)
+            found.add(*completed(path, metric))
+            found.add(*completed((), 0.0))
+            return Search(found.leaves, visited, True)
         for k, step in enumerate(tree.children(path, level)):
             visited += 1
             serial += 1
             heapq.heappush(queue, (metric + step, serial, (k, *path)))
+    return Search(found.leaves, visited, False)
 
 
-def psd_search(tree, levels, expansions, team_size, max_nodes=None):
+def psd_search(tree, found, levels, expansions, team_size, max_nodes=None):
     """Search as the parallel sphere detector, 004 Algorithms 2 and 3.
 
     Each stage keeps its nodes in a sorted buffer and expands them in groups. The number of nodes in
@@ -199,6 +256,7 @@ def psd_search(tree, levels, expansions, team_size, max_nodes=None):
 
     Args:
         tree: ``RealTree``.
+        found: empty ``LeafList``.
         levels: lvl_1 > lvl_2 > ... > 1, the levels at which partial vectors are evaluated; all
             levels between two of them are expanded at once. They are numbered as in 004: 1 is the
             bottom and N the top.
@@ -213,7 +271,7 @@ def psd_search(tree, levels, expansions, team_size, max_nodes=None):
     """
     bounds = [tree.size + 1, *levels]
     visited = np.zeros(team_size, int)
-    best, bound, truncated = None, np.inf, False
+    truncated = False
 
     def evaluate(parents, stage):
         """Extend the parents down to level bounds[stage]; return a sorted list (metric, path)."""
@@ -226,35 +284,39 @@ def psd_search(tree, levels, expansions, team_size, max_nodes=None):
         return sorted(nodes)
 
     def traverse(parents, stage):
-        nonlocal best, bound, truncated
+        nonlocal truncated
         nodes = evaluate(parents, stage)
         if stage == len(levels):
-            if nodes[0][0] < bound:
-                bound, best = nodes[0]
+            for leaf in nodes:
+                found.add(*leaf)
             return
         together = expansions[stage - 1]
         for first in range(0, len(nodes), together):
-            if truncated or nodes[first][0] >= bound:
+            if truncated or nodes[first][0] >= found.bound:
                 return
             group = nodes[first:first + together]
             evaluations = len(group) * np.prod(
                 [len(own) for own in tree.levels[bounds[stage + 1] - 1:bounds[stage] - 1]])
-            truncated = best is not None and visited.sum() + evaluations > (max_nodes or np.inf)
+            truncated = bool(found.leaves) and visited.sum() + evaluations > (max_nodes or np.inf)
             if truncated:
                 return
             traverse(group, stage + 1)
 
     traverse([(0.0, ())], 1)
-    return Search(best, visited, truncated)
+    return Search(found.leaves, visited, truncated)
 
 
-def _decided(search):
-    """Make a detector from a search: LLRs of +-1 from the bits of the path."""
-    def detector(y, h, noise_var, constellation, prior=None, ordering="sorted", **parameters):
+def _detector(search):
+    """Make a detector from a search."""
+    def detector(y, h, noise_var, constellation, prior=None, ordering="sorted", soft=False,
+                 list_size=32, llr_clip=8.0, **parameters):
         tree = RealTree(y, h, constellation, noise_var, prior, ordering)
-        return 2.0 * tree.bits(search(tree, **parameters).path) - 1
+        found = tree.leaf_list(soft, list_size, llr_clip)
+        return tree.llr(search(tree, found, **parameters), soft, llr_clip)
     return detector
 
 
-# The detectors: f(y, h, noise_var, constellation, prior, ordering, **parameters of the search).
-sd, asd, psd = _decided(sd_search), _decided(asd_search), _decided(psd_search)
+# The detectors: f(y, h, noise_var, constellation, prior, ordering, soft, list_size, llr_clip,
+# **parameters of the search). They return LLRs of +-1, or with ``soft`` max-log LLRs of the
+# list_size most likely candidates, which differ from the a-priori LLRs by at most llr_clip.
+sd, asd, psd = _detector(sd_search), _detector(asd_search), _detector(psd_search)

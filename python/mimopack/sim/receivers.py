@@ -62,7 +62,7 @@ class Receiver:
         self._code = link.coding
         self._detector = factory.make(
             link.num_tx, link.num_rx, link.points, backend=backend, threads=threads,
-            **({"extrinsic": True} if factory.kind.takes_feedback() else {}))
+            **({"extrinsic": True} if factory.kind.takes_feedback(**factory.keywords) else {}))
         self._receiver, self._on_gpu = None, False
         if link.is_coded:
             decoder = self._decoder(decoder_iterations, backend, threads)

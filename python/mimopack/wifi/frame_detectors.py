@@ -69,7 +69,7 @@ class FrameDetectors:
             check_tells(detector, "constellation")
         elif keywords:
             self._check_parameters()
-        if self.iterations > 1 and not factory.kind.takes_feedback():
+        if self.iterations > 1 and not factory.kind.takes_feedback(**factory.keywords):
             allowed = ", ".join(name for name, kind in detectors.REGISTRY.items()
                                 if kind.takes_feedback())
             raise ValueError(f"detector: got {self.label!r}, which takes no a-priori LLRs; with "
@@ -130,4 +130,5 @@ def can_iterate(detector):
     Raises:
         ValueError: this is no detector.
     """
-    return look_up(detector, OF_RECEIVER).kind.takes_feedback()
+    factory = look_up(detector, OF_RECEIVER)
+    return factory.kind.takes_feedback(**factory.keywords)
