@@ -29,6 +29,8 @@ FORMS = [
     ("softsphere", {}, {}), ("softsphere", {"constellation": "qam64"}, {}),
     ("softsphere", {"num_tx": 8, "num_rx": 8, "constellation": "qpsk"}, {}),
     ("sd", {"max_nodes": 100}, {}), ("psd", {"max_nodes": 100}, {"has_prior": True}),
+    ("hfsd", {"soft": True}, {}), ("hfsd", {"soft": True, "num_tx": 8, "num_rx": 8}, {}),
+    ("zfsic", {"soft": True}, {"matrix_each": False}),
     ("softsphere", {"max_nodes": 100}, {}),
     ("softsphere", {"max_nodes": 100, "constellation": "qam256"}, {}),
     ("kbest", {"k": 64}, {}), ("kbest", {"num_tx": 8, "num_rx": 8}, {}),

@@ -47,7 +47,7 @@ public:
         register_system<NT, WIDTH> s;
         const mask finite = s.set(d_qr, y, d_scale);
         bit_minima<NT, WIDTH> m;
-        shortlist<lane, PATHS, bits> best;
+        shortlist<lane, PATHS ? PATHS : 1, bits> best;
         best.clear();
         expand_top<SOFT>(
             s, m, [&](const auto& x) { best.add(lane(x.metric), x.number); });

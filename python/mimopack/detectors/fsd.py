@@ -50,11 +50,13 @@ class _FixedSphere(Detector):
 
 
 class HFSD(_FixedSphere):
-    """Fixed-complexity sphere decoder with hard output (000 §4.2, 003).
+    """Fixed-complexity sphere decoder (000 §4.2, 003).
 
     The top L levels of the tree are fully expanded (L is the parameter ``levels``), which gives M^L
     paths. Each path continues to the bottom by successive interference cancellation (000 eq. 14).
-    The output is the decision for the best path, as LLRs of +-1.
+    The output is the decision for the best path, as LLRs of +-1. With ``soft=True`` LLRs are
+    max-log over all M^L paths; if these agree on a bit, its LLR is +-``llr_clip``. ``SFSD`` adds
+    paths for such bits.
 
     The layer order is that of L. G. Barbero and J. S. Thompson (Fixing the Complexity of the Sphere
     Decoder for MIMO Detection, IEEE Transactions on Wireless Communications 7 (6), 2008). Layers
@@ -69,7 +71,7 @@ class HFSD(_FixedSphere):
     """
 
     name = "hfsd"
-    summary = "Fixed-complexity sphere decoder, hard output"
+    summary = "Fixed-complexity sphere decoder"
     HARD = True
     PARAMETERS = (
         _FixedSphere.LEVELS,

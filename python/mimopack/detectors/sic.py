@@ -26,15 +26,17 @@ class ZFSIC(_Cancelling):
     """Zero forcing with ordered successive interference cancellation (002 §2.2; 000 eq. 14).
 
     The detector decides one layer after another. For each layer it nulls the undecided layers (QR
-    decomposition) and subtracts the decided ones. The output is hard: LLRs of +-1. A-priori LLRs
-    are not supported: with a single path there are no metrics to compare, and slicing with a-priori
-    LLRs would make a different detector.
+    decomposition) and subtracts the decided ones. The output is the decisions, as LLRs of +-1. With
+    ``soft=True`` they are max-log LLRs of each layer alone, as if all decisions before it were
+    right, and limited to +-``llr_clip``: without the limit, wrong decisions make large wrong LLRs.
+    A-priori LLRs are not supported: with a single path there are no metrics to compare, and slicing
+    with a-priori LLRs would make a different detector.
 
     Complexity: O(nt^2) per vector and O(nr nt^2 + nt^3) per matrix.
     """
 
     name = "zfsic"
-    summary = "Zero forcing with successive interference cancellation, hard output"
+    summary = "Zero forcing with successive interference cancellation"
     HARD = True
     PARAMETERS = (ORDERING, *SOFT)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sphere detectors: hard maximum likelihood by tree search (004)."""
+"""Sphere detectors: maximum likelihood by tree search (004), and list sphere detection."""
 
 import operator
 
@@ -136,6 +136,15 @@ class SD(_Sphere):
     add a nonnegative term to the metric of each symbol (002 eq. 4); the solution then has the
     maximum a-posteriori probability.
 
+    With ``soft=True`` LLRs are max-log over the ``list_size`` most likely candidates: list sphere
+    detection (B. M. Hochwald, S. ten Brink: Achieving Near-Capacity on a Multiple-Antenna Channel,
+    IEEE Transactions on Communications 51 (3), 2003). The radius is then the metric of the last
+    candidate in the list; it is no farther from the best one than ``llr_clip`` (plus the largest
+    a-priori LLR) in units of the noise, where LLRs are at their limit anyway. If all candidates
+    agree on a bit, its LLR is +-``llr_clip``. With M^nt candidates, LLRs are exact max-log within
+    the limit. The result does not depend on the order of the search: SD, ASD and PSD have the same
+    LLRs. Soft output has no form for GPUs.
+
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
     high SNR. From about 8 layers on, a vector can take seconds at low SNR, and a flowgraph stops
@@ -153,7 +162,7 @@ class SD(_Sphere):
     """
 
     name = "sd"
-    summary = "Sphere detector, hard maximum likelihood"
+    summary = "Sphere detector, maximum likelihood"
     PARAMETERS = (
         Parameter("radius", "Initial radius", "infinite", "enum",
                   "Initial radius of the search: infinite, or the distance of the zero-forcing "
@@ -179,7 +188,8 @@ class ASD(_Sphere):
 
     The detector always expands the open node with the smallest metric. It therefore expands the
     fewest nodes and needs no radius. Once the node with the smallest metric is a leaf, this leaf is
-    the solution, which equals that of ``SD``. For a-priori LLRs and complexity see ``SD``. Source:
+    the solution, which equals that of ``SD``. For a-priori LLRs, soft output and complexity see
+    ``SD``. Source:
     K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple Input Multiple
     Output Channels, University of Cambridge, 2005 (reference [33] of 004).
 
@@ -192,7 +202,7 @@ class ASD(_Sphere):
     """
 
     name = "asd"
-    summary = "Automatic sphere decoder, hard maximum likelihood with the fewest expansions"
+    summary = "Automatic sphere decoder, maximum likelihood with the fewest expansions"
     PARAMETERS = (MAX_NODES, *LIST, ORDERING)
 
 
@@ -205,7 +215,8 @@ class PSD(_Sphere):
     all extensions of these nodes at the next listed level. If this level is d levels lower, there
     are e M^(d/2) extensions. The search continues with the best of them. The search ends when no
     open node is inside the radius; the radius is the metric of the best leaf so far. The solution
-    equals that of ``SD`` for all parameters, with a-priori LLRs too.
+    equals that of ``SD`` for all parameters, with a-priori LLRs too. For soft output see ``SD``:
+    the radius is then that of the list.
 
     On the CPU each SIMD lane processes one vector, and all lanes run in lockstep. A GPU searches as
     it does for ``SD``: the search finds the same solution and is 3 to 8 times as fast as the teams
@@ -220,7 +231,7 @@ class PSD(_Sphere):
 
     name = "psd"
     family = "psd"
-    summary = "Parallel sphere detector, hard maximum likelihood at speed"
+    summary = "Parallel sphere detector, maximum likelihood at speed"
     LARGEST_BUFFER = 2**16    # nodes evaluated in a round on any level but the last
     LARGEST_ROUND = 2**24     # nodes evaluated in a round on the last level
     PARAMETERS = (
