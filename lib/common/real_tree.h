@@ -141,24 +141,24 @@ public:
     {
         F strongest(0.0f);
         for (int b = 0; prior && b < d_nt * bits; ++b)
-            strongest = max(strongest,
-                            select(prior[b] < F(known_bit), F(0.0f), abs(prior[b])));
+            strongest =
+                max(strongest, select(prior[b] < F(known_bit), F(0.0f), abs(prior[b])));
         return (strongest + F(clip)) * noise_var;
     }
 
-    /* Set max-log LLRs by layer from nearest[2 * (l * WIDTH + g) + value], the least metric
-     * of the leaves with a value of bit g of level l. Leaves beyond `last` do not count. */
-    MP_FN void llrs(
-        const F* nearest, F last, F noise_var, const F* prior, float clip, F* llr)
+    /* Set max-log LLRs by layer from nearest[2 * (l * WIDTH + g) + value], the least
+     * metric of the leaves with a value of bit g of level l. Leaves beyond `last` do not
+     * count. */
+    MP_FN void
+    llrs(const F* nearest, F last, F noise_var, const F* prior, float clip, F* llr)
     {
         const int nt = d_nt;
         const F root = rsqrt(noise_var), unit = root * root;
-        F* const by_column = &d_by_column[0];
+        F* const by_column = paired() ? &d_by_column[0] : llr;
         for (int column = 0; column < nt; ++column) {
             for (int b = 0; b < bits; ++b) {
                 const F* const of_bit =
-                    nearest +
-                    2 * (level(column, b / WIDTH) * WIDTH + b % WIDTH);
+                    nearest + 2 * (level(column, b / WIDTH) * WIDTH + b % WIDTH);
                 const F zero = select(last < of_bit[0], F(no_metric), of_bit[0]),
                         one = select(last < of_bit[1], F(no_metric), of_bit[1]);
                 by_column[column * bits + b] = (zero - one) * unit;
@@ -167,8 +167,7 @@ public:
         if (paired())
             d_qr.columns.to_layers(by_column, bits, llr);
         for (int b = 0; b < nt * bits; ++b)
-            llr[b] = clipped(
-                prior ? prior[b] : F(0.0f), paired() ? llr[b] : by_column[b], clip);
+            llr[b] = clipped(prior ? prior[b] : F(0.0f), llr[b], clip);
     }
 
 private:

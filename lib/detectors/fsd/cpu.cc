@@ -12,8 +12,8 @@ namespace MIMOPACK_ISA {
 namespace {
 
 template <int NT, int NR, int WIDTH>
-std::size_t run_size(
-    const plan& p, const batch& b, const fsd_options& o, bool soft, int num_paths)
+std::size_t
+run_size(const plan& p, const batch& b, const fsd_options& o, bool soft, int num_paths)
 {
     using kernel = fixed_sphere<simd, NT, NR, WIDTH>;
     return drive<NT, NR>(p, b, [&](arena<simd>& a) {
@@ -22,11 +22,11 @@ std::size_t run_size(
     });
 }
 
-/* Choose the build. The builds for 4x4 expand one level and extend at most a path for each
- * bit of a symbol, as the defaults do. */
+/* Choose the build. The builds for 4x4 expand one level and extend at most a path for
+ * each bit of a symbol, as the defaults do. */
 template <int WIDTH>
-std::size_t run_width(
-    const plan& p, const batch& b, const fsd_options& o, bool soft, int num_paths)
+std::size_t
+run_width(const plan& p, const batch& b, const fsd_options& o, bool soft, int num_paths)
 {
     if constexpr (WIDTH <= 3)
         if (p.num_tx == 4 && p.num_rx == 4 && o.levels == 1 && !p.points.layers &&

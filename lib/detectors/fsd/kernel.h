@@ -17,8 +17,8 @@ namespace MIMOPACK_ISA {
 
 struct fsd_options {
     int levels = 1;
-    int num_paths = 1;         /* option of sfsd */
-    int soft = 0;              /* option of hfsd */
+    int num_paths = 1; /* option of sfsd */
+    int soft = 0;      /* option of hfsd */
     float llr_clip = infinity;
 
     template <class Visit>

@@ -15,10 +15,9 @@ template <bool LIMITED, bool SOFT>
 std::size_t run(const plan& p, const batch& b, const psd_options& o)
 {
     const auto order = static_cast<level_order>(o.ordering);
-    const psd_shape shape{
-        o.levels.count, o.levels.values, o.expansions.values, o.team_size,
-        o.max_nodes,    SOFT ? o.list_size : 0, o.llr_clip
-    };
+    const psd_shape shape{ o.levels.count, o.levels.values, o.expansions.values,
+                           o.team_size,    o.max_nodes,     SOFT ? o.list_size : 0,
+                           o.llr_clip };
     return by_width(p, [&](auto width) {
         return drive<0, 0>(
             p,

@@ -50,8 +50,8 @@ struct psd_options {
 };
 
 
-/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, the most nodes of a vector or 0, and for soft
- * output the size of the list and the limit of LLRs */
+/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, the most nodes of a vector or 0, and for
+ * soft output the size of the list and the limit of LLRs */
 struct psd_shape {
     int stages;
     const int* levels;
@@ -138,7 +138,8 @@ public:
         else
             search<false>();
         if constexpr (SOFT)
-            d_tree.llrs(&d_nearest[0], d_listed[d_list_size - 1], noise_var, prior, d_clip, llr);
+            d_tree.llrs(
+                &d_nearest[0], d_listed[d_list_size - 1], noise_var, prior, d_clip, llr);
         else
             d_tree.decide(&d_k[0], llr);
         return usable;
@@ -176,8 +177,8 @@ private:
     F d_bound;
     F d_visited; /* nodes, if there is a budget */
     F d_ended;   /* 1 if the budget has ended the search, else 0 */
-    buffer<F, 2 * NT> d_k; /* symbols of the best leaf, or of the leaf that is looked at */
-    F d_reach;             /* a leaf that is farther than this from the best is of no use */
+    buffer<F, 2 * NT> d_k;  /* symbols of the best leaf, or of the leaves to list */
+    F d_reach;              /* a leaf farther than this from the best is of no use */
     int d_filled;           /* places of the list that are in use in any lane */
     buffer<F, 0> d_listed;  /* metrics of the list's leaves, rising */
     buffer<F, 0> d_nearest; /* see real_tree::llrs() */
@@ -480,12 +481,15 @@ private:
             }
         }
         for (int l = 0; l < Inner; ++l) {
+            const auto leaf = [&](F own) {
+                return l ? metric + own + least[0] : metric + least[1] + own;
+            };
             for (int g = 0; g < WIDTH; ++g) {
                 F zero, one;
                 bit_minima_of_axis<WIDTH>(part[l], g, zero, one);
                 F* const of_bit = &d_nearest[2 * (l * WIDTH + g)];
-                of_bit[0] = min(of_bit[0], l ? metric + zero + least[0] : metric + least[1] + zero);
-                of_bit[1] = min(of_bit[1], l ? metric + one + least[0] : metric + least[1] + one);
+                of_bit[0] = min(of_bit[0], leaf(zero));
+                of_bit[1] = min(of_bit[1], leaf(one));
             }
         }
         for (int high = 0; high < (Inner == 2 ? side : 1); ++high) {
@@ -560,8 +564,8 @@ private:
     {
         const F after = d_visited + F(static_cast<float>(evaluations));
         const float most = d_max_nodes ? static_cast<float>(d_max_nodes) : 3e38f;
-        const mask ends = active & (F(most) < after) &
-                          ((SOFT ? d_listed[0] : d_bound) < F(3e38f));
+        const mask ends =
+            active & (F(most) < after) & ((SOFT ? d_listed[0] : d_bound) < F(3e38f));
         d_ended = select(ends, F(1.0f), d_ended);
         d_bound = select(ends, F(-1.0f), d_bound);
         const mask goes_on = active & ~ends;

@@ -34,7 +34,12 @@ enum class sic_ordering { sinr, norm, none };
 enum class sic_output { hard, by_layer, by_list };
 
 /* OUTPUT, COUNT: sic_output and int, or types that convert to them when compiling */
-template <class F, int NT, int NR, int WIDTH, class OUTPUT = sic_output, class COUNT = int>
+template <class F,
+          int NT,
+          int NR,
+          int WIDTH,
+          class OUTPUT = sic_output,
+          class COUNT = int>
 class flip_detector
 {
 public:

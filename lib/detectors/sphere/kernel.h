@@ -112,7 +112,7 @@ struct scalar_tree {
  * last one of a full list, or farther than `reach` from the first, is of no use. */
 template <int WIDTH>
 struct leaf_list {
-    int size;       /* most leaves */
+    int size; /* most leaves */
     float reach;
     float* metric;  /* the leaves' metrics, rising; `size` of them */
     float* nearest; /* nearest[2 * (l * WIDTH + g) + value]: see real_tree::llrs() */
@@ -138,7 +138,7 @@ struct leaf_list {
     /* The metric beyond which a leaf is not in the list */
     MP_FN float last() const { return count == size ? metric[size - 1] : outside; }
 
-    /* Add a leaf by its metric, which is less than bound(), and the symbols of its path. */
+    /* Add a leaf: its metric, which is less than bound(), and the symbols of its path. */
     MP_CALLED void add(float leaf, const float* path)
     {
         int i = count < size ? count++ : size - 1;
