@@ -33,8 +33,11 @@ class LdpcEncoder(Encoder):
     def _encode(self, bits):
         words = np.zeros((len(bits), self.num_bits), np.uint8)
         words[:, self.information] = bits
-        sums = bits[:, self._used].astype(np.float32) @ self._sums    # exact up to 2^24
-        words[:, self._solved] = sums.astype(np.int32) & 1
+        others, starts, solution = self._remaining
+        if len(starts):
+            sums = np.bitwise_xor.reduceat(words[:, others], starts, axis=1)
+            # exact up to 2^24
+            words[:, self._solved] = (sums.astype(np.float32) @ solution).astype(np.int32) & 1
         for parity, others, starts in reversed(self._rounds):
             words[:, parity] = np.bitwise_xor.reduceat(words[:, others], starts, axis=1)
         return words
@@ -76,8 +79,11 @@ class LdpcEncoder(Encoder):
         place[bits] = np.arange(len(bits))
         number = np.cumsum(checks) - 1
         left = checks[self._rows]
-        dense = np.zeros((np.count_nonzero(checks), len(bits)), bool)
+        count = np.count_nonzero(checks)
+        # Beside the checks, the sums of checks that the elimination makes of them
+        dense = np.zeros((count, len(bits) + count), bool)
         dense[number[self._rows[left]], place[self._columns[left]]] = True
+        dense[:, len(bits):] = np.eye(count, dtype=bool)
         packed = np.packbits(dense, axis=1)
         pivots = []
         for column in range(len(bits)):
@@ -93,12 +99,14 @@ class LdpcEncoder(Encoder):
             has[row] = 0
             packed[has.astype(bool)] ^= packed[row]
             pivots.append(column)
-        reduced = np.unpackbits(packed, axis=1, count=len(bits))[:len(pivots)]
+        reduced = np.unpackbits(packed, axis=1, count=len(bits) + count)[:len(pivots)]
         self._solved = bits[pivots]
         information = np.ones(len(bits), bool)
         information[pivots] = False
-        order = np.flatnonzero(information)[::-1]
-        self.information = bits[order]
-        of_information = reduced[:, order].T
-        self._used = np.flatnonzero(of_information.any(axis=1))
-        self._sums = of_information[self._used].astype(np.float32)
+        self.information = bits[np.flatnonzero(information)[::-1]]
+        # A solved bit is the sum of the information bits of some checks.
+        known = left & np.isin(self._columns, self.information)
+        rows, others = number[self._rows[known]], self._columns[known]
+        taken = np.unique(rows)
+        self._remaining = (others, np.searchsorted(rows, taken),
+                           reduced[:, len(bits):].T[taken].astype(np.float32))
