@@ -25,7 +25,8 @@ from gnuradio.mimopack.text import json_rows
 CODE, SNR, PASSES, ITERATIONS = "wimax:2304:1/2", 10.5, 4, 20
 DETECTORS = [("omap", {}), ("softsphere", {"llr_clip": 8.0}), ("ep", {}),
              ("mmsepic", {"num_iterations": 2}), ("nway", {"llr_method": "logsum"}),
-             ("nway", {"llr_clip": 8.0})]
+             ("nway", {"llr_clip": 8.0}), ("fpfsd", {"llr_method": "logsum"}),
+             ("kbest", {"k": 32})]
 MOST_CODEWORDS = 8192
 
 

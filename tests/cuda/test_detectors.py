@@ -91,7 +91,7 @@ def test_budget(name, num_tx, points):
 
 @pytest.mark.parametrize("num_tx, side", TABLE_5)
 def test_table_5_of_004(num_tx, side):
-    """With a channel for 600 vectors as in 004, and with a-priori LLRs, which need the rounds."""
+    """With a channel for 600 vectors as in 004, and with a-priori LLRs."""
     n, points = 9000, f"qam{side**2}" if side > 2 else "qpsk"
     y, h, noise_var, bits = problem(n, num_tx, num_tx, points, 8, 600)
     cpu, gpu = (detectors.PSD(num_tx, num_tx, points, preset="table5", backend=backend)
