@@ -3,6 +3,7 @@
 """Demodulation and phase-tracking reference signals: TS 38.211 §6.4.1.1, §6.4.1.2, §7.4.1.1."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -71,6 +72,7 @@ def dmrs_subcarriers(config, port):
     return (SUBCARRIERS_PER_PRB * resources(config).prbs[:, None] + delta + places).ravel()
 
 
+@lru_cache(maxsize=256)
 def dmrs_sequence(config, slot, symbol):
     """Return r(2n + k'), the DMRS sequence of a symbol on the allocated PRBs, before weights.
 
@@ -84,7 +86,7 @@ def dmrs_sequence(config, slot, symbol):
         symbol: number of the symbol in the slot.
 
     Returns:
-        complex128 (6 * num_prb,) with DMRS type 1, (4 * num_prb,) with type 2.
+        complex128 (6 * num_prb,) with DMRS type 1, (4 * num_prb,) with type 2; read-only.
     """
     slot = integer("slot", slot, 0, config.carrier.slots_per_frame - 1)
     per_prb = {1: 6, 2: 4}[config.dmrs.config_type]
@@ -95,7 +97,9 @@ def dmrs_sequence(config, slot, symbol):
     c_init = (2**17 * count * (2 * identity + 1) + 2 * identity + choice) % 2**31
     crbs = config.carrier.n_start_grid + resources(config).prbs
     values = qpsk(gold_sequence(c_init, 2 * per_prb * (int(crbs[-1]) + 1)))
-    return values.reshape(-1, per_prb)[crbs].ravel()
+    values = values.reshape(-1, per_prb)[crbs].ravel()
+    values.setflags(write=False)
+    return values
 
 
 def qpsk(bits):
