@@ -269,6 +269,26 @@ def gpu_crossover(results):
                    *(f"{place}: smallest number of vectors" for place in places)], lines)]
 
 
+def gpu_searches(results):
+    """Return the rates of tree searches, their latency, and the rates of the CPU and of Sionna."""
+    def rate(row):
+        return [number(1e-6 * row["vectors_per_s"]), gigabits(row)]
+
+    def antennas(row):
+        return f"{row['num_rx']}x{row['num_tx']} {NAMES[row['constellation']]}"
+
+    lines = [[spelled(row["label"]), antennas(row), f"{row['snr_db']:g}", *rate(row),
+              bit_error_rate(row), number(1e-6 * row["cpu_vectors_per_s"]), number(row["speedup"]),
+              duration(row["latency_s"]), duration(row["latency_999_s"]),
+              number(100 * row["truncated"] / row["vectors"])] for row in results["results"]]
+    lines += [[f"Sionna {row['method']}, {row['mode']}", antennas(row), "20", *rate(row),
+               bit_error_rate(row), *5 * ["-"]] for row in results["peers"]]
+    return [Table(
+        ["detector", "antennas", "SNR, dB", "GPU, Mvectors/s", "GPU, Gbit/s", "bit error rate",
+         f"{results['threads']} threads, Mvectors/s", "GPU over threads", "latency, median",
+         "latency, 99.9th percentile", "truncated, %"], lines)]
+
+
 def gpu_slot(results):
     """Compare tables I to III of 001 with our times."""
     return [Table(
