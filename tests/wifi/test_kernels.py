@@ -420,7 +420,7 @@ def _smoothed(channel, noise, carriers, wanted, bandwidth, density):
     np.add.at(paths, np.clip(np.rint(delays + mean).astype(int) + 32, 0, 63),
               np.where(power > least, power, 0))
     snr_db = 10 * np.log10(max(np.mean(np.abs(channel)**2) / noise - 1, 0.1))
-    margin = 0.5 + 0.1 * max(0, snr_db - 15)
+    margin = 0.5 + (0.3 if density > 1 else 0.1) * max(0, snr_db - 15)
     lobe = 64 * density / (np.ptp(k) + 2)
     first, last = oracle.extent(power, least, margin, delays, lobe, 48)
     width = int(np.ceil((last - first) / (0.5 * 64 / fft)))
