@@ -22,6 +22,9 @@ SCRATCH_BYTES = 2**31
 # Number of threads per multiprocessor that keep it busy. With more vectors than threads, a thread
 # takes several vectors.
 THREADS_WANTED = 512
+# A search without arrays in memory gets so many times as many: blocks wait for their turn, because
+# searches differ in length.
+SEARCH_TURNS = 8
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
@@ -121,9 +124,10 @@ class Program:
                 whitened = self._whitened(n, per_channel, y, h, noise_cov,
                                           variant.covariance == 1)    # alive until queued
             y, h = whitened[0].ptr, whitened[1].ptr
-        chunk = _chunk(n, per_channel, self._processors * THREADS_WANTED // compiled.team)
+        wanted = THREADS_WANTED if compiled.arena else SEARCH_TURNS * THREADS_WANTED
+        chunk = _chunk(n, per_channel, self._processors * wanted // compiled.team)
         blocks = -(-(n // chunk) * compiled.most_threads // self._threads)
-        if compiled.arena:    # without arrays in memory, blocks may wait: searches differ in length
+        if compiled.arena:
             blocks = min(blocks, self._processors * compiled.blocks)
         scratch = None
         if compiled.is_global:
