@@ -66,7 +66,7 @@ class ChannelEstimate:
     profile: np.ndarray
 
 
-class _Gains:
+class SlotModel:
     """The linear model of a slot, and the gains' posterior distribution.
 
     An unknown is the gain of (port, component in time, delay), in this order. ``profile`` is the
@@ -80,6 +80,9 @@ class _Gains:
         basis: (symbols, T), the matrix B.
         users: (ports,) integers.
         prefix: length of the cyclic prefix, in OFDM symbols without prefix.
+
+    Attributes:
+        groups: list of the ports, int arrays, that share resource elements.
     """
 
     def __init__(self, received, known, weight, basis, users, prefix):
@@ -110,7 +113,7 @@ class _Gains:
         # Ports without common resource elements are solved one after another.
         linked = np.abs(self._products).max(axis=(2, 3, 4)) > 0
         linked = np.linalg.matrix_power(linked.astype(int), ports) > 0
-        self._groups = [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
+        self.groups = [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
         self._heard = self._above_noise(matched, used, names)[:, steps].ravel()
 
     def _above_noise(self, matched, used, names):
@@ -147,7 +150,7 @@ class _Gains:
         """
         mean = np.zeros((len(kept), self.antennas), complex)
         degrees, blocks = np.zeros(len(kept)), []
-        for ports in self._groups:
+        for ports in self.groups:
             own = np.flatnonzero(np.isin(self.port[kept], ports))
             if not len(own):
                 continue
@@ -262,7 +265,7 @@ def estimate_motion(received, known, weight, users, prefix):
     apart = np.zeros((len(received[0]), len(instants)))
     for index, instant in enumerate(instants):
         apart[instant, index] = 1
-    model = _Gains(received, known, weight, apart, users, prefix)
+    model = SlotModel(received, known, weight, apart, users, prefix)
     gamma, noise, kept = model.learn()
     limit = 0.5 / np.diff(times).min()
     candidates = np.linspace(-limit, limit, 4 * int(np.ptp(times) / np.diff(times).min() * 16) + 1)
@@ -349,8 +352,8 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
         doppler = found[1] if doppler is None else doppler
     symbols = received.shape[1]
     turn = np.exp(2j * np.pi * np.multiply.outer(cfo, np.arange(symbols)))    # (ports, symbols)
-    model = _Gains(received, known * turn[..., None], weight, time_basis(doppler, symbols), users,
-                   prefix)
+    model = SlotModel(received, known * turn[..., None], weight, time_basis(doppler, symbols),
+                      users, prefix)
     gamma, noise, kept = model.learn(noise, profile)
     mean, blocks, degrees = model.solve(gamma, noise, kept)
     h, error = model.channel(mean, blocks, kept)

@@ -21,16 +21,35 @@ def noise_covariance(residual, degrees=0.0):
     Returns:
         complex128 (nr, nr), E[n n^H].
     """
-    antennas, count = residual.shape
-    free = max(count - degrees, 1.0)
+    free = max(residual.shape[1] - degrees, 1.0)
     full = (residual @ residual.conj().T).astype(complex) / free
-    powers = np.diag(full).real
-    white, diagonal = np.eye(antennas) * powers.mean(), np.diag(powers)
-    if free <= antennas or not powers.min() > 0:
-        return white.astype(complex)
-    lengths = [free * np.linalg.slogdet(form)[1] + 0.5 * parameters * np.log(free)
-               for form, parameters in ((white, 1), (diagonal, antennas), (full, antennas**2))]
-    return (white, diagonal, full)[int(np.argmin(lengths))].astype(complex)
+    white = np.eye(len(full), dtype=complex) * np.trace(full).real / len(full)
+    form = noise_forms(full[None], np.array([free]))[0]
+    return white if form is None else form
+
+
+def noise_forms(full, free):
+    """Choose the simplest forms of covariances, see :func:`noise_covariance`.
+
+    Args:
+        full: (n, nr, nr) the covariances of residuals.
+        free: (n,) number of elements, less the gains that were estimated.
+
+    Returns:
+        list of (nr, nr) covariances; None for the same power on all antennas.
+    """
+    antennas = full.shape[1]
+    powers = np.diagonal(full, axis1=1, axis2=2).real
+    with np.errstate(divide="ignore", invalid="ignore"):
+        determinants = np.stack([antennas * np.log(powers.mean(axis=1)),
+                                 np.log(powers).sum(axis=1), np.linalg.slogdet(full)[1]])
+    parameters = np.array([1, antennas, antennas**2])[:, None]
+    lengths = free * determinants + 0.5 * parameters * np.log(free)
+    choices = np.where((free <= antennas) | ~(powers.min(axis=1) > 0), 0,
+                       np.argmin(lengths, axis=0))
+    forms = None, lambda matrix: np.diag(np.diag(matrix)), lambda matrix: matrix
+    return [forms[choice](matrix) if choice else None
+            for choice, matrix in zip(choices, full, strict=True)]
 
 
 def whiten(received, covariance):

@@ -18,6 +18,7 @@ from .parts import MODULATIONS
 from .precoding import transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
 from .synchronisation import EARLY, synchronise
+from .tracking import Tracker
 from .transport import TransportCoder, codewords
 
 AUTO = "auto"
@@ -120,9 +121,10 @@ class _Slot:
         prior: (vectors, bits) the decoder's extrinsic LLRs.
     """
 
-    def __init__(self, number, received, known, words):
+    def __init__(self, number, received, known, estimate, words):
         self.number, self.received, self.known = number, received, known
-        self.estimate = self.posterior = self.prior = self.powers = None
+        self.estimate = estimate
+        self.posterior = self.prior = self.powers = None
         self.blocks = [None] * words
 
     def lacks(self, word):
@@ -164,6 +166,7 @@ class _Receiver:
                          num_rx=1 if self._spreads else num_rx,
                          constellation=names, backend=backend, threads=threads)
         self.detector = create()
+        self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
         self._feeds_back = not self._spreads and self.detector.takes_feedback()
         if self._feeds_back:
             self.detector = create(extrinsic=True)
@@ -208,14 +211,18 @@ class _Receiver:
                 raise ValueError(f"earlier: got {len(earlier)} blocks, must be "
                                  f"{len(slots) * len(self._words)}, those of as many slots")
             soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
+        received = grid[..., self._band]
+        if channel is None:
+            estimates = self._tracker.estimate(received, slots % carrier.slots_per_frame)
+        else:
+            estimates = [(own, true_channel(h[:, self._band], noise_var))
+                         for own, h in zip(received, channel, strict=True)]
         work = []
-        for index, number in enumerate(map(int, slots)):
-            known = self.known_symbols(number % carrier.slots_per_frame)[..., self._band]
-            slot = _Slot(number, grid[index][..., self._band], known, len(self._words))
-            if channel is None:
-                self._estimate(slot)
-            else:
-                slot.estimate = true_channel(channel[index][:, self._band], noise_var)
+        for number, (own, estimate) in zip(slots.tolist(), estimates, strict=True):
+            slot = _Slot(number, own, self._known(number % carrier.slots_per_frame), estimate,
+                         len(self._words))
+            if channel is None and self.configs[0].ptrs is not None and len(self.configs) == 1:
+                slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
             slot.powers = (np.mean(np.abs(slot.estimate.h)**2, axis=(0, 1, 2))
                            / slot.estimate.noise_var)
             work.append(slot)
@@ -234,18 +241,21 @@ class _Receiver:
                 self._decode(word, active, llr, iteration, rv, combined)
         return [block for slot in work for block in slot.blocks]
 
-    def _estimate(self, slot):
-        """Estimate the channel of a slot, and whiten it if there is interference."""
-        weight = np.abs(slot.known).max(axis=0) > 0
-        estimate = partial(estimate_channel, known=slot.known, weight=weight, users=self._owners,
+    def _alone(self, received, known):
+        """Estimate the channel of a slot without others, and whiten it if there is interference."""
+        weight = np.abs(known).max(axis=0) > 0
+        estimate = partial(estimate_channel, known=known, weight=weight, users=self._owners,
                            prefix=self._prefix)
-        slot.estimate = estimate(slot.received)
-        covariance = noise_covariance(slot.estimate.residual, slot.estimate.degrees)
+        found = estimate(received)
+        covariance = noise_covariance(found.residual, found.degrees)
         if not np.allclose(covariance, covariance[0, 0] * np.eye(self.num_rx)):
-            slot.received = whiten(slot.received, covariance)
-            slot.estimate = estimate(slot.received)
-        if self.configs[0].ptrs is not None and len(self.configs) == 1:
-            slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
+            received = whiten(received, covariance)
+            found = estimate(received)
+        return received, found
+
+    def _known(self, slot):
+        """Return the DMRS within the allocation."""
+        return self.known_symbols(slot)[..., self._band]
 
     @property
     def _prefix(self):

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slots with a common power-delay profile are estimated as well as each slot alone."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import nr
+from gnuradio.mimopack.nr.estimation import estimate_channel
+from gnuradio.mimopack.nr.noise import noise_covariance
+from gnuradio.mimopack.nr.tracking import LEAST_SLOTS, Tracker
+
+SUBCARRIERS, NOISE_VAR, RX, PREFIX = 288, 0.05, 4, 144 / 2048
+
+
+def normal(rng, *shape):
+    return 0.5**0.5 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+
+
+class Alone:
+    """Estimates slots alone, and counts them."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, received, known):
+        self.calls += 1
+        return received, estimate_channel(received, known, np.abs(known).max(axis=0) > 0)
+
+
+def receiver(scrambling=(0, 0), **dmrs):
+    users = [nr.PuschConfig(
+        carrier=nr.Carrier(n_size_grid=24), dmrs_ports=(port,),
+        dmrs=nr.Dmrs(n_scid=scrambling[port], **{"additional_position": 2, **dmrs}))
+        for port in (0, 1)]
+    return nr.PuschReceiver(users, RX)
+
+
+def tracker(of, alone):
+    return Tracker(of.known_symbols, alone, np.zeros(2, int), PREFIX)
+
+
+def simulate(rng, known, slots, delays=(0.0, 0.006, 0.02), offset=0.0):
+    """Return (channels (slots, symbols, subcarriers, nr, ports), received)."""
+    waves = np.exp(-2j * np.pi * np.outer(np.arange(SUBCARRIERS), delays))
+    gains = normal(rng, slots, len(delays), RX, 2) / np.sqrt(len(delays))
+    h = np.einsum("kd,sdrp->skrp", waves, gains)[:, None] * np.exp(
+        2j * np.pi * offset * np.arange(14))[:, None, None, None]
+    sent = np.stack([known(slot) for slot in range(slots)])
+    received = np.einsum("slkrp,splk->srlk", h, sent)
+    return h, received + np.sqrt(NOISE_VAR) * normal(rng, *received.shape)
+
+
+def error(results, h):
+    found = np.stack([estimate.h for _, estimate in results])
+    return np.mean(np.sum(np.abs(found - h)**2, axis=-1)) / NOISE_VAR
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.01])
+def test_slots_are_estimated_as_well_as_alone(offset):
+    rng, alone, of = np.random.default_rng(1), Alone(), receiver()
+    h, received = simulate(rng, of.known_symbols, 16, offset=offset)
+    results = tracker(of, alone).estimate(received, np.arange(16))
+    assert alone.calls == 0
+    single = [alone(*slot) for slot in zip(received, map(of.known_symbols, range(16)),
+                                           strict=True)]
+    assert error(results, h) < 1.05 * error(single, h)
+    estimates = [estimate for _, estimate in results]
+    noise = [estimate.noise_var / NOISE_VAR for estimate in estimates]
+    assert np.mean(noise) == pytest.approx(1, abs=0.03)
+    assert np.std(noise) < 0.1
+    expected = np.mean([estimate.error_var for estimate in estimates]) / NOISE_VAR
+    assert expected == pytest.approx(error(results, h), rel=0.2)
+
+
+def test_slots_one_by_one_are_alone_only_at_the_beginning():
+    rng, alone, of = np.random.default_rng(2), Alone(), receiver()
+    h, received = simulate(rng, of.known_symbols, 12)
+    steps = tracker(of, alone)
+    results = [steps.estimate(received[slot:slot + 1], np.array([slot]))[0] for slot in range(12)]
+    assert alone.calls == LEAST_SLOTS - 1
+    assert error(results, h) < 0.1
+
+
+def test_another_profile_is_learned():
+    rng, alone, of = np.random.default_rng(3), Alone(), receiver()
+    first, early = simulate(rng, of.known_symbols, 8)
+    second, late = simulate(rng, of.known_symbols, 8, delays=(0.012, 0.03))
+    results = tracker(of, alone).estimate(np.concatenate([early, late]), np.arange(16) % 8)
+    assert alone.calls == 1
+    assert error(results, np.concatenate([first, second])) < 0.1
+
+
+def test_ports_with_different_sequences_are_estimated_alone():
+    rng, alone, of = np.random.default_rng(4), Alone(), receiver((0, 1))
+    h, received = simulate(rng, of.known_symbols, 6)
+    results = tracker(of, alone).estimate(received, np.arange(6))
+    assert alone.calls == 6
+    assert error(results, h) < 0.25
+
+
+def test_an_interferer_is_whitened():
+    rng, alone, of = np.random.default_rng(5), Alone(), receiver()
+    _, received = simulate(rng, of.known_symbols, 12)
+    received[8:] += 3 * np.sqrt(NOISE_VAR) * normal(rng, 4, RX, 1, 1) * normal(
+        rng, 4, 1, *received.shape[2:])
+    results = tracker(of, alone).estimate(received, np.arange(12))
+    known = of.known_symbols(11)
+    symbols, estimate = results[11]
+    rest = symbols - np.einsum("lkrp,plk->rlk", estimate.h, known)
+    covariance = noise_covariance(rest[:, np.abs(known).max(axis=0) > 0])
+    assert covariance == pytest.approx(estimate.noise_var * np.eye(RX), abs=0.2 * NOISE_VAR)
+    assert estimate.noise_var < 2 * NOISE_VAR
