@@ -325,7 +325,7 @@ def gpu_exact(results):
 
 
 def gpu_antennas(results):
-    """Return speed-ups over one thread of the baseline, with a table for each detector."""
+    """Return speed-ups over one thread, with a table for each detector."""
     names = list(dict.fromkeys(row["detector"] for row in results["results"]))
     return [_gpu_antennas(name, [row for row in results["results"] if row["detector"] == name])
             for name in names]
