@@ -21,7 +21,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
     /* Without clipping the other forms are 3 to 15 times as fast as team_search on an
      * H200 (4x4 16- and 64-QAM), with clipping a quarter to a tenth. */
     if constexpr (soft_team_fits && !clips && !program::has_layers && !o.max_nodes)
-        return team_soft_search<NT, NR, WIDTH>(a, program::points, o.llr_clip);
+        return team_soft_search<NT, NR, WIDTH>(a, program::points);
     else if constexpr (team_slices_fit &&
                        parents(program::num_tx) <= (clips ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(
