@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Receivers of shared channels: grids and samples to transport blocks."""
 
+import time
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -113,7 +115,6 @@ class _Slot:
     Attributes:
         number: number of the slot.
         received: (nr, symbols, subcarriers) of the allocation, whitened.
-        known: (layers, symbols, subcarriers), the DMRS.
         estimate: :class:`ChannelEstimate`.
         powers: (layers,) power of each layer over that of noise, by the first estimate.
         blocks: the :class:`TransportBlock` of each codeword, None before the first pass.
@@ -121,9 +122,8 @@ class _Slot:
         prior: (vectors, bits) the decoder's extrinsic LLRs.
     """
 
-    def __init__(self, number, received, known, estimate, words):
-        self.number, self.received, self.known = number, received, known
-        self.estimate = estimate
+    def __init__(self, number, received, estimate, words):
+        self.number, self.received, self.estimate = number, received, estimate
         self.posterior = self.prior = self.powers = None
         self.blocks = [None] * words
 
@@ -140,10 +140,13 @@ class _Receiver:
         versions: redundancy versions that are combined; None for the configurations' own.
 
     The others are those of :class:`PuschReceiver`.
+
+    Attributes:
+        seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``.
     """
 
     def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
-        self.configs, self.num_rx = configs, num_rx
+        self.configs, self.num_rx, self.seconds = configs, num_rx, Counter()
         self.iterations = integer("iterations", iterations, 1, 100)
         self._resources = places = resources(configs[0])
         # The part of the grid from the first to the last allocated subcarrier
@@ -211,6 +214,7 @@ class _Receiver:
                 raise ValueError(f"earlier: got {len(earlier)} blocks, must be "
                                  f"{len(slots) * len(self._words)}, those of as many slots")
             soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
+        self.seconds, begin = Counter(), time.perf_counter()
         received = grid[..., self._band]
         if channel is None:
             estimates = self._tracker.estimate(received, slots % carrier.slots_per_frame)
@@ -219,12 +223,11 @@ class _Receiver:
                          for own, h in zip(received, channel, strict=True)]
         work = []
         for number, (own, estimate) in zip(slots.tolist(), estimates, strict=True):
-            slot = _Slot(number, own, self._known(number % carrier.slots_per_frame), estimate,
-                         len(self._words))
+            slot = _Slot(number, own, estimate, len(self._words))
             if channel is None and self.configs[0].ptrs is not None and len(self.configs) == 1:
                 slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
-            slot.powers = (np.mean(np.abs(slot.estimate.h)**2, axis=(0, 1, 2))
-                           / slot.estimate.noise_var)
+            slot.powers = np.mean(np.abs(estimate.h[self._resources.dmrs_symbols])**2,
+                                  axis=(0, 1, 2)) / estimate.noise_var
             work.append(slot)
         for iteration in range(1, self.iterations + 1):
             rows = [row for row, slot in enumerate(work)
@@ -235,11 +238,20 @@ class _Receiver:
             if iteration > 1 and channel is None:
                 for slot in active:
                     self._refine(slot)
+            begin = self._spent("estimation", begin)
             llr = (self._despread(active) if self._spreads else self._detect(active))
+            begin = self._spent("detection", begin)
             for word in range(len(self._words)):
                 combined = soft and [soft[word][row].soft for row in rows]
                 self._decode(word, active, llr, iteration, rv, combined)
+            begin = self._spent("decoding", begin)
         return [block for slot in work for block in slot.blocks]
+
+    def _spent(self, stage, begin):
+        """Count the time since ``begin`` for a stage; return the time now."""
+        now = time.perf_counter()
+        self.seconds[stage] += now - begin
+        return now
 
     def _alone(self, received, known):
         """Estimate the channel of a slot without others, and whiten it if there is interference."""
@@ -279,11 +291,15 @@ class _Receiver:
 
     def _detect(self, active):
         """Return LLRs (slots, vectors, bits), without the a-priori LLRs."""
-        y = np.stack([np.ascontiguousarray(slot.received[:, self._data[0], self._data[1]].T)
-                      for slot in active])
-        h = np.stack([slot.estimate.h[self._data] for slot in active])
-        variance = np.stack([slot.estimate.noise_var + slot.estimate.error_var[self._data]
-                             for slot in active])
+        count = len(active), len(self._data[0])
+        y = np.empty((*count, self.num_rx), np.complex64)
+        h = np.empty((*count, self.num_rx, len(self._owners)), np.complex64)
+        variance = np.empty(count, np.float32)
+        for row, slot in enumerate(active):
+            y[row] = slot.received[:, self._data[0], self._data[1]].T
+            h[row] = slot.estimate.h[self._data]
+            variance[row] = slot.estimate.error_var[self._data]
+            variance[row] += slot.estimate.noise_var
         prior = None
         if self._feeds_back and active[0].prior is not None:
             prior = np.stack([slot.prior for slot in active])
@@ -345,7 +361,8 @@ class _Receiver:
 
     def _refine(self, slot):
         """Estimate the channel of a slot again, with the decoder's symbols."""
-        known, estimate = slot.known.copy(), slot.estimate
+        known = self._known(slot.number % self.configs[0].carrier.slots_per_frame)
+        estimate = slot.estimate
         # Noise, and what the symbols' variance adds to it
         noise = np.full(known.shape[1:], estimate.noise_var, np.float32)
         for word in self._words:

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure the speed of the 5G NR PUSCH receiver, grids to transport blocks, against real time.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
+        [--threads 1,2] [--batch 20] [--rounds 5] [--output FILE.json]
+
+Each slot has its own channel: TDL-A of TR 38.901 (100 ns, without movement), independent between
+antennas, 30 kHz subcarrier spacing, DMRS type 1 on two symbols. A call has --batch slots, 0.5 ms
+each. A round is SLOTS slots, counted by wall clock after a first call, which makes decoders and
+tables and learns the delay profile. Combinations take turns; a figure is the median of the rounds.
+The block error rate counts all slots of a round.
+
+The result's "cpu_ms" is the time of all threads for a slot, "stages_ms" the wall-clock time of each
+stage for a slot.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from gnuradio.mimopack import nr
+from gnuradio.mimopack.apps.machine import describe
+from gnuradio.mimopack.text import json_rows
+
+SLOT_S, SLOTS, SPREAD_S, SPACING_HZ = 0.5e-3, 200, 100e-9, 30e3
+# TDL-A: delays over the delay spread, powers in dB (TR 38.901 table 7.7.2-1)
+DELAYS = np.array([
+    0.0000, 0.3819, 0.4025, 0.5868, 0.4610, 0.5375, 0.6708, 0.5750, 0.7618, 1.5375, 1.8978, 2.2242,
+    2.1718, 2.4942, 2.5119, 3.0582, 4.0810, 4.4579, 4.5695, 4.7966, 5.0066, 5.3043, 9.6586])
+POWERS_DB = np.array([
+    -13.4, 0.0, -2.2, -4.0, -6.0, -8.2, -9.9, -10.5, -7.5, -15.9, -6.6, -16.7, -12.4, -15.2, -10.8,
+    -11.3, -12.7, -16.2, -18.3, -18.9, -16.6, -19.9, -29.7])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A load: PRBs, layers, receive antennas, MCS table and index, SNR per antenna and layer."""
+
+    prbs: int
+    layers: int
+    antennas: int
+    table: int
+    mcs: int
+    snr_db: float
+
+    def config(self):
+        return nr.PuschConfig(
+            carrier=nr.Carrier(n_size_grid=self.prbs), num_layers=self.layers,
+            mcs=nr.Mcs(table=self.table, index=self.mcs), dmrs=nr.Dmrs(additional_position=1))
+
+
+CASES = {
+    "20 MHz, 2 layers, 4 antennas, 64-QAM": Case(51, 2, 4, 1, 20, 13.0),
+    "20 MHz, 4 layers, 4 antennas, 64-QAM": Case(51, 4, 4, 1, 20, 21.0),
+    "100 MHz, 4 layers, 8 antennas, 64-QAM": Case(273, 4, 8, 1, 20, 13.0),
+    "100 MHz, 4 layers, 8 antennas, 256-QAM": Case(273, 4, 8, 2, 20, 20.0),
+}
+DETECTORS = ("mmse", "nway", "auto")
+
+
+def simulate(case, slots, seed=1):
+    """Return (slot numbers in the frame, transport blocks, received grids complex64)."""
+    rng, config = np.random.default_rng(seed), case.config()
+    transmitter, numbers = nr.PuschTransmitter(config), np.arange(slots) % 20
+    bits = rng.integers(0, 2, (slots, transmitter.tb_size), np.uint8)
+    powers = 10 ** (POWERS_DB / 10)
+    amplitudes = np.sqrt(powers / powers.sum() / 2)
+    waves = np.exp(-2j * np.pi * SPACING_HZ * SPREAD_S * np.outer(
+        np.arange(12 * case.prbs), DELAYS))
+    received = np.empty((slots, case.antennas, 14, 12 * case.prbs), np.complex64)
+    for slot in range(slots):
+        grid = transmitter.grids(bits[slot:slot + 1], numbers[slot:slot + 1])[0]
+        gains = rng.normal(size=(2, len(DELAYS), case.antennas, case.layers))
+        gains = amplitudes[:, None, None] * (gains[0] + 1j * gains[1])
+        h = np.einsum("kd,drp->krp", waves, gains)
+        noise = rng.normal(size=(2, *received.shape[1:])) * 10 ** (-case.snr_db / 20) / 2**0.5
+        received[slot] = np.einsum("krp,plk->rlk", h, grid) + noise[0] + 1j * noise[1]
+    return numbers, bits, received
+
+
+def measure(receiver, load, batch):
+    """Return (wall s, CPU s, seconds by stage, share of wrong blocks) of a round."""
+    numbers, bits, grids = load
+    stages, wrong, wall, cpu = {}, 0, time.perf_counter(), time.process_time()
+    blocks = []
+    for first in range(0, len(grids), batch):
+        part = slice(first, first + batch)
+        blocks += receiver.process(grids[part], numbers[part])
+        for stage, seconds in receiver.seconds.items():
+            stages[stage] = stages.get(stage, 0.0) + seconds
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    for block, sent in zip(blocks, bits, strict=True):
+        wrong += not block.crc_ok
+        if block.crc_ok and not np.array_equal(block.bits, sent):
+            raise RuntimeError(f"slot {block.slot}: CRC correct, bits wrong")
+    return wall, cpu, stages, wrong / len(bits)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", default="20 MHz", help="loads whose name contains this")
+    parser.add_argument("--detectors", default=",".join(DETECTORS))
+    parser.add_argument("--iterations", default="1", help="passes of detection and decoding")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--batch", type=int, default=20, help="slots per call")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    rows = []
+    for name in (name for name in CASES if arguments.case in name):
+        case = CASES[name]
+        load = simulate(case, SLOTS)
+        choices = [(detector, int(iterations), int(threads))
+                   for detector in arguments.detectors.split(",")
+                   for iterations in arguments.iterations.split(",")
+                   for threads in arguments.threads.split(",")]
+        receivers = [nr.PuschReceiver(case.config(), case.antennas, detector, iterations, "cpu",
+                                      threads) for detector, iterations, threads in choices]
+        for receiver in receivers:
+            receiver.process(load[2][:arguments.batch], load[0][:arguments.batch])
+        runs = [[measure(receiver, load, arguments.batch) for receiver in receivers]
+                for _ in range(arguments.rounds)]
+        for index, (receiver, (_, iterations, threads)) in enumerate(
+                zip(receivers, choices, strict=True)):
+            own = [run[index] for run in runs]
+            wall, cpu = (float(np.median([one[part] for one in own])) / SLOTS for part in (0, 1))
+            rows.append({
+                "case": name, "snr_db": case.snr_db, "detector": receiver.detector_name,
+                "iterations": iterations, "threads": threads, "batch": arguments.batch,
+                "times_real_time": round(SLOT_S / wall, 3), "slots_per_s": round(1 / wall, 1),
+                "cpu_ms": round(1e3 * cpu, 3), "stages_ms": {
+                    stage: round(1e3 / SLOTS * float(np.median([one[2][stage] for one in own])), 3)
+                    for stage in own[0][2]},
+                "block_error_rate": own[0][3]})
+            print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+    if arguments.output:
+        result = {"what": "5G NR PUSCH receiver, grids to transport blocks, times real time",
+                  "machine": describe(), "slots": SLOTS, "rounds": arguments.rounds,
+                  "results": rows}
+        arguments.output.write_text(json_rows(result) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
