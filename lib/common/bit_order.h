@@ -9,8 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Move a layer's priors from the caller's labels to canonical bits. prior: null for zeros.
- * own: the layer's constellation or grid_layer. Return the sum of their magnitudes. */
+/* Move a layer's priors from the caller's labels to canonical bits. own: the layer's
+ * constellation or grid_layer; prior: null for zeros. Return the sum of the magnitudes. */
 template <class F, class Own>
 MP_FN F order_layer_prior(const Own& own, const F* prior, F* canonical)
 {

@@ -7,8 +7,8 @@
  *   use_rows(n)         receives the number of the warp's vectors
  *   least_blocks        least number of blocks per multiprocessor
  *   team_blocks         the same, for a kernel whose warps work together on each vector
- *   team_threads        threads of a team that takes a matrix (by_teams.h, team_search.h), in place
- *                       of all other members
+ *   team_threads        threads of a team that takes a matrix (see by_teams.h and
+ *                       team_search.h), in place of all other members
  *   has_arena           of such a kernel: whether it has arrays outside of shared memory
  */
 #pragma once

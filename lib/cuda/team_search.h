@@ -8,7 +8,8 @@
  *
  *   - The radius begins at a value that the noise seldom exceeds, and grows as long as
  *     the search finds too little inside. A search that begins with an infinite radius,
- *     or with that of one candidate, now and then visits thousands of times as many nodes.
+ *     or with that of one candidate, now and then visits thousands of times as many
+ *     nodes.
  *   - Once the stack is long, the threads complete its nodes by slicing, for leaves that
  *     lower the radius.
  *   - Threads whose vector is done help a team of their warp.
@@ -66,8 +67,8 @@ struct search_state {
  *   begin(storage, tree, noise_var, prior)
  *                      prior: of the thread's layer, in canonical order, or null
  *   bound(state, storage, node, level)
- *                      an object with the member `limit`, the metric from which on the node
- *                      is of no use; level: of its children
+ *                      an object with the member `limit`, the metric from which on the
+ *                      node is of no use; level: of its children
  *   child_limit(bound, storage, level, re, im)
  *                      the same for a child, given its parent's bound
  *   leaves(state, storage, wanted, metric, children, node)
@@ -326,7 +327,9 @@ private:
         const bool leaf = inside && each.level == 0;
         if (__any_sync(~0u, leaf))
             Goal::leaves(now, s.goal, leaf, metric, each, node);
-        unsigned rows = inside && !leaf ? each.im.below(metric + each.re.least, limit) : 0;
+        unsigned rows = 0;
+        if (inside && !leaf)
+            rows = each.im.below(metric + each.re.least, limit);
         if (node.rows_done())
             rows &= each.im.nearer(node.rows_done());
         unsigned columns = 0; /* of a row */

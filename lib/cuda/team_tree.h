@@ -13,8 +13,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The threads of a team, at least one for each layer. The stacks of several teams of a warp
- * for 1024-QAM would not fit into shared memory. */
+/* The threads of a team, at least one for each layer. For 1024-QAM the stacks of several
+ * teams of a warp would not fit into shared memory. */
 constexpr int tree_threads = program::width > 4     ? 32
                              : program::num_tx <= 8 ? 8
                                                     : power_of_two(program::num_tx);
@@ -335,7 +335,8 @@ public:
     }
 
 private:
-    static constexpr int step = nr <= 16 ? nr : 4; /* a larger column is not in registers */
+    /* of loops over a column, which is in registers if it is short */
+    static constexpr int step = nr <= 16 ? nr : 4;
     float2 d_column[nr]; /* of H; of Q once the layer has a level */
     float d_inverse;     /* 1 / |q|^2, or 0 */
     float2 d_offset;     /* of v, as k begins at 0 */

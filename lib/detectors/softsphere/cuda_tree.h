@@ -29,7 +29,7 @@ struct bit_hypotheses {
     static constexpr bool clips_each = clips && with_prior;
 
     struct storage {
-        unsigned metric[nt][bits][2]; /* of each hypothesis; floats, as atomicMin takes them */
+        unsigned metric[nt][bits][2]; /* of each hypothesis; a float, for atomicMin */
         float slack[clips_each ? nt : 1][bits][2];
         float worth[nt][2][side]; /* the largest hypothesis of each symbol, by axis */
         float below[nt + 1];      /* the largest one of the levels below each level */
