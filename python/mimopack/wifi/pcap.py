@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from ..checks import choice, integer, number
 from .fields import ENCODINGS, fields_of
-from .formats import HE
+from .formats import EHT, HE
 from .formats.non_ht import RATES
 from .frame import ReceivedFrame
 from .mac import FCS
@@ -52,9 +52,9 @@ def check_pdu(info):
         if name in info:
             field.check(info[name])
     name = info.get("format")
-    he = name in HE.NAMES
+    he, eht = name in HE.NAMES, name in EHT.NAMES
     missing = [key for key in (_HE_NEEDED if he else _NEEDED) if key not in info]
-    if name is not None and missing:
+    if name is not None and not eht and missing:
         raise ValueError(f"{missing[0]}: the key is missing, must be present if format is")
     if name == "non-ht":
         choice("mcs", info["mcs"], tuple(RATES))
@@ -70,7 +70,7 @@ def check_pdu(info):
         if len(codes) > 8 or not all(code.isdecimal() and int(code) < 256 for code in codes):
             raise ValueError(f"ru_allocation: got {info['ru_allocation']!r}, must be up to 8 "
                              "numbers of 0 to 255")
-    elif name is not None:
+    elif name is not None and not eht:
         integer("mcs", info["mcs"], 0, 15 if name in _VHT_FORMATS else 127)
         integer("stbc", info["stbc"], 0, 4 if name in _VHT_FORMATS else 3)
         choice("bandwidth_mhz", _nominal(info), (20, 40) if name == "ht" else tuple(_BANDWIDTHS))
@@ -100,6 +100,7 @@ def radiotap(info, dbm_full_scale=0.0):
         Antenna: number of the antenna, if there is only one.
         MCS, VHT or HE: for HT, VHT or HE frames. In VHT frames for several users, the MPDUs of
             each user have records of their own, with the user's MCS at its place in the group.
+            EHT frames have no such field: radiotap describes them by TLVs, which are not written.
         HE-MU: for HE MU frames, what their HE-SIG-B says for all users. The MPDUs of each user have
             records of their own, with the user's HE field. Field HE-MU-other-user is never
             written: Wireshark takes a header with it for malformed.
