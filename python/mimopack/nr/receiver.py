@@ -4,13 +4,13 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from .. import constellation, detectors
-from ..arrays import is_device_array
+from ..arrays import Constant, array_module, is_device_array
 from ..checks import integer, integers, positive
 from .dmrs import dmrs_symbols, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
@@ -20,7 +20,7 @@ from .parts import MODULATIONS
 from .precoding import transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
 from .synchronisation import EARLY, synchronise
-from .tracking import Tracker
+from .tracking import Channels, Tracker, on_host
 from .transport import TransportCoder, codewords
 
 AUTO = "auto"
@@ -127,6 +127,12 @@ class _Slot:
         self.posterior = self.prior = self.powers = None
         self.blocks = [None] * words
 
+    def move_to_host(self):
+        """Copy arrays from a GPU for the next pass."""
+        if is_device_array(self.received):
+            self.received, found = self.received.get(), self.estimate
+            self.estimate = replace(found, h=found.h.get(), error_var=found.error_var.get())
+
     def lacks(self, word):
         """Return whether the transport block of a codeword is not yet decoded."""
         return self.blocks[word] is None or not self.blocks[word].crc_ok
@@ -152,6 +158,12 @@ class _Receiver:
         # The part of the grid from the first to the last allocated subcarrier
         self._band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
         self._data = places.data_symbols, places.data_subcarriers - self._band.start
+        self._places = tuple(map(Constant, self._data))
+        # The symbols with data if they are data from end to end, in order; else None
+        rows, width = np.unique(places.data_symbols), self._band.stop - self._band.start
+        in_order = np.array_equal(self._data[1], np.tile(np.arange(width), len(rows)))
+        self._rows = Constant(rows) if in_order else None
+        self._follows_phase = configs[0].ptrs is not None and len(configs) == 1
         self._owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
         self._words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
@@ -179,7 +191,8 @@ class _Receiver:
 
         Args:
             grid: (..., nr, symbols_per_slot, subcarriers) complex: received resource grids. CuPy
-                arrays are copied to the host.
+                arrays stay on their GPU in the first pass, unless there are PT-RS or transform
+                precoding.
             slots: number of each slot in its frame, of shape (...); None for 0, 1, 2, ...
             channel: (..., symbols_per_slot, subcarriers, nr, layers) the true channel, for
                 simulations; None to estimate it.
@@ -195,7 +208,10 @@ class _Receiver:
         Raises:
             ValueError: an argument does not match its description.
         """
-        grid = grid.get() if is_device_array(grid) else np.asarray(grid)
+        if is_device_array(grid) and (self._spreads or self._follows_phase):
+            grid = grid.get()
+        elif not is_device_array(grid):
+            grid = np.asarray(grid)
         carrier = self.configs[0].carrier
         shape = (self.num_rx, carrier.symbols_per_slot, carrier.num_subcarriers)
         if grid.shape[-3:] != shape:
@@ -215,35 +231,44 @@ class _Receiver:
                                  f"{len(slots) * len(self._words)}, those of as many slots")
             soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
         self.seconds, begin = Counter(), time.perf_counter()
-        received = grid[..., self._band]
+        received = grid[..., self._band].astype(np.complex64, copy=False)
         if channel is None:
-            estimates = self._tracker.estimate(received, slots % carrier.slots_per_frame)
+            channels = self._tracker.estimate(received, slots % carrier.slots_per_frame)
         else:
-            estimates = [(own, true_channel(h[:, self._band], noise_var))
-                         for own, h in zip(received, channel, strict=True)]
-        work = []
-        for number, (own, estimate) in zip(slots.tolist(), estimates, strict=True):
-            slot = _Slot(number, own, estimate, len(self._words))
-            if channel is None and self.configs[0].ptrs is not None and len(self.configs) == 1:
+            channels = Channels.of(list(received), [
+                true_channel(h[:, self._band], noise_var) for h in channel])
+        work = [_Slot(number, own, estimate, len(self._words)) for number, own, estimate in zip(
+            slots.tolist(), channels.received, channels.estimates, strict=True)]
+        if channel is None and self._follows_phase:
+            for slot in work:
                 slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
-            slot.powers = np.mean(np.abs(estimate.h[self._resources.dmrs_symbols])**2,
-                                  axis=(0, 1, 2)) / estimate.noise_var
-            work.append(slot)
+            channels = Channels.of([slot.received for slot in work], channels.estimates)
+        powers = layer_powers(channels.h) / channels.noise_var[:, None]
+        for slot, own in zip(work, powers, strict=True):
+            slot.powers = own
         for iteration in range(1, self.iterations + 1):
             rows = [row for row, slot in enumerate(work)
                     if any(map(slot.lacks, range(len(self._words))))]
             if not rows:
                 break
             active = [work[row] for row in rows]
-            if iteration > 1 and channel is None:
+            if iteration > 1:
                 for slot in active:
-                    self._refine(slot)
+                    slot.move_to_host()
+                    if channel is None:
+                        self._refine(slot)
+                channels = Channels.of([slot.received for slot in active],
+                                       [slot.estimate for slot in active])
             begin = self._spent("estimation", begin)
-            llr = (self._despread(active) if self._spreads else self._detect(active))
+            llr = self._despread(active) if self._spreads else self._detect(active, channels)
             begin = self._spent("detection", begin)
-            for word in range(len(self._words)):
-                combined = soft and [soft[word][row].soft for row in rows]
-                self._decode(word, active, llr, iteration, rv, combined)
+            combined = [soft and [soft[word][row].soft for row in rows]
+                        for word in range(len(self._words))]
+            for word, before in enumerate(combined):
+                self._decode(word, active, llr, iteration, rv, before)
+            if iteration < self.iterations:
+                for word, before in enumerate(combined):
+                    self._feed_back(word, active, llr, rv, before)
             begin = self._spent("decoding", begin)
         return [block for slot in work for block in slot.blocks]
 
@@ -289,21 +314,27 @@ class _Receiver:
         return np.interp(np.arange(slot.received.shape[1]), symbols[order],
                          np.unwrap(phases[order]))
 
-    def _detect(self, active):
+    def _detect(self, active, channels):
         """Return LLRs (slots, vectors, bits), without the a-priori LLRs."""
-        count = len(active), len(self._data[0])
-        y = np.empty((*count, self.num_rx), np.complex64)
-        h = np.empty((*count, self.num_rx, len(self._owners)), np.complex64)
-        variance = np.empty(count, np.float32)
-        for row, slot in enumerate(active):
-            y[row] = slot.received[:, self._data[0], self._data[1]].T
-            h[row] = slot.estimate.h[self._data]
-            variance[row] = slot.estimate.error_var[self._data]
-            variance[row] += slot.estimate.noise_var
+        xp, received = array_module(channels.received), channels.received
+        noise_var = xp.asarray(channels.noise_var, np.float32)[:, None, None]
+        h, variance = channels.h, channels.error_var + noise_var
+        if self._rows is None:
+            symbols, subcarriers = (each.beside(received) for each in self._places)
+            of_h = symbols if h.shape[1] > 1 else symbols * 0
+            h, variance = h[:, of_h, subcarriers], variance[:, of_h, subcarriers]
+            y = received[:, :, symbols, subcarriers].swapaxes(1, 2)
+        else:
+            rows = self._rows.beside(received)
+            y = xp.moveaxis(received[:, :, rows], 1, 3)
+            if h.shape[1] > 1:
+                h, variance = h[:, rows], variance[:, rows]
         prior = None
         if self._feeds_back and active[0].prior is not None:
             prior = np.stack([slot.prior for slot in active])
-        return self.detector.detect(y, h, variance, prior)
+            prior = prior.reshape(*y.shape[:-1], -1)
+        llr = self.detector.detect(y, h, variance, prior)
+        return llr.reshape(len(llr), -1, llr.shape[-1])
 
     def _despread(self, active):
         """Return LLRs of a DFT-spread layer, by a linear equaliser that takes soft symbols.
@@ -333,29 +364,46 @@ class _Receiver:
 
     def _decode(self, number, active, llr, iteration, rv, soft):
         """Decode the blocks of a codeword that are not yet decoded."""
-        word, goes_on = self._words[number], iteration < self.iterations
+        word = self._words[number]
         rows = [row for row, slot in enumerate(active) if slot.lacks(number)]
         if not rows:
             return
-        own = np.ascontiguousarray(llr[rows][..., word.bits])
-        decoded = word.coder.decode(own.reshape(len(rows), -1), rv, soft and np.stack(
-            [soft[row] for row in rows]), posterior=goes_on)
+        decoded = self._decoded(word, rows, llr, rv, soft)
         for index, row in enumerate(rows):
-            slot, bits = active[row], decoded.bits[index]
+            slot = active[row]
             snr = 10 * np.log10(max(slot.powers[word.layers].sum(), 1e-30))
             slot.blocks[number] = TransportBlock(
-                slot.number, word.user, word.number, bits, bool(decoded.crc_ok[index]), float(snr),
-                self.detector_name, iteration, decoded.soft[index])
-            if not goes_on:
-                continue
+                slot.number, word.user, word.number, decoded.bits[index],
+                bool(decoded.crc_ok[index]), float(snr), self.detector_name, iteration,
+                decoded.soft[index])
+
+    def _decoded(self, word, rows, llr, rv, soft, posterior=False):
+        """Return the :class:`DecodedBlocks` of a codeword in some of the slots."""
+        xp = array_module(llr)
+        llr = llr if len(rows) == len(llr) else llr[rows]
+        own = xp.ascontiguousarray(llr[..., word.bits]).reshape(len(rows), -1)
+        if soft is not None:
+            soft = xp.stack([xp.asarray(soft[row]) for row in rows])
+        return word.coder.decode(own, rv, soft, posterior)
+
+    def _feed_back(self, number, active, llr, rv, soft):
+        """Set the LLRs of a codeword for the next pass of slots that are not ready."""
+        word = self._words[number]
+        rows = [row for row, slot in enumerate(active)
+                if any(map(slot.lacks, range(len(self._words))))]
+        wrong = [row for row in rows if active[row].lacks(number)]
+        posteriors = wrong and on_host(self._decoded(word, wrong, llr, rv, soft, True).posterior)
+        for row in rows:
+            slot = active[row]
             if slot.prior is None:
                 slot.prior, slot.posterior = np.zeros((2, *llr.shape[1:]), np.float32)
-            if decoded.crc_ok[index]:
-                signs = 2.0 * word.coder.encode(bits, rv) - 1
-                posterior = extrinsic = (CERTAIN * signs).reshape(own[index].shape)
+            own = on_host(llr[row])[:, word.bits]
+            if row in wrong:
+                posterior = posteriors[wrong.index(row)].reshape(own.shape)
+                extrinsic = np.clip(FEEDBACK_SCALE * (posterior - own), -CERTAIN, CERTAIN)
             else:
-                posterior = decoded.posterior[index].reshape(own[index].shape)
-                extrinsic = np.clip(FEEDBACK_SCALE * (posterior - own[index]), -CERTAIN, CERTAIN)
+                signs = 2.0 * word.coder.encode(slot.blocks[number].bits, rv) - 1
+                posterior = extrinsic = (CERTAIN * signs).reshape(own.shape)
             slot.posterior[:, word.bits] = posterior
             slot.prior[:, word.bits] = extrinsic
 
@@ -476,6 +524,11 @@ class PdschReceiver(_Receiver):
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
                  threads=0, versions=None):
         super().__init__([config], num_rx, detector, iterations, backend, threads, versions)
+
+
+def layer_powers(h):
+    """Return the mean power of each layer: (slots, layers) on the host, from h of slots."""
+    return on_host(np.mean(h.real**2 + h.imag**2, axis=(1, 2, 3)))
 
 
 def true_channel(h, noise_var):

@@ -8,8 +8,11 @@ of each slot then follow by matrix products, since the DMRS of all slots differ 
 that all ports of a resource element share. A :class:`Tracker` decides when to learn.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ..arrays import Constant, array_module, is_device_array
 from .estimation import ChannelEstimate, SlotModel, estimate_motion, time_basis
 from .noise import noise_forms
 
@@ -19,6 +22,7 @@ LAST_SLOT = 1000    # after so many slots, the profile is learned again
 # A slot with this multiple of the noise before it is estimated alone: its profile may have changed.
 NOISE_JUMP = 2.0
 NOISE_STEPS = 4    # of the noise power of a slot
+_LEAST_NOISE = 3e-7    # relative to the received power: single precision
 _LEAST_MODE = 0.01    # power of a mode that is kept, relative to the noise
 
 
@@ -47,11 +51,12 @@ class ProfileFilter:
         received[:, weight] = pilots.reshape(len(received), -1)
         self.cfo, self.doppler = estimate_motion(received, known, weight, users, prefix)
         turn = np.exp(2j * np.pi * np.multiply.outer(self.cfo, np.arange(symbols)))
-        model = SlotModel(received, known * turn[..., None], weight,
-                          time_basis(self.doppler, symbols), users, prefix)
+        basis = time_basis(self.doppler, symbols)
+        model = SlotModel(received, known * turn[..., None], weight, basis, users, prefix)
         self.profile, self.noise, kept = model.learn()
-        self._turn, self._basis = turn.T.astype(np.complex64), model.basis.astype(np.float32)
-        self._shape = model.basis.shape[1], subcarriers, len(known)
+        self._turn = Constant(turn.T[:, None, None].astype(np.complex64))
+        self._basis = Constant(basis.astype(np.complex64))
+        self._shape = basis.shape[1], subcarriers, len(known)
         place, column = np.nonzero(weight)
         self._parts, values, spread, left_out = [], [], [], 0.0
         for ports in model.groups:
@@ -65,7 +70,7 @@ class ProfileFilter:
             first, second = place[elements], column[elements]
             sent = known[ports][:, first, second] * turn[ports][:, first]
             sent = sent[np.searchsorted(ports, model.port[own])]
-            sent = sent * model.basis[first].T[model.component[own]]
+            sent = sent * basis[first].T[model.component[own]]
             waves = np.exp(-2j * np.pi / model.count * np.outer(
                 model.step[own], np.arange(subcarriers)))
             analysis = (mixing[:, used].T @ (sent * waves[:, second])).conj()
@@ -75,16 +80,19 @@ class ProfileFilter:
                 mine = np.flatnonzero(model.port[own] == name)
                 synthesis[mine, model.component[own[mine]], :, port] = waves[mine]
             synthesis = np.tensordot(mixing, synthesis, axes=(0, 0))
-            power = np.abs(np.einsum("lt,mtkp->mlkp", model.basis, synthesis))**2
+            power = np.abs(np.einsum("lt,mtkp->mlkp", basis, synthesis))**2
             power = power.sum(axis=3)
             left_out = left_out + power[~used].sum(axis=0)
             values.append(eigen[used])
             spread.append(power[used])
-            self._parts.append((ports, elements, analysis.T.astype(np.complex64),
-                                synthesis[used].reshape(used.sum(), -1).astype(np.complex64)))
-        self._values = np.concatenate(values).astype(np.float32)
-        self._left_out = np.asarray(left_out, np.float32)
-        self._spread = np.concatenate(spread).reshape(len(self._values), -1).astype(np.float32)
+            self._parts.append((ports, Constant(elements), Constant(analysis.T.astype(
+                np.complex64)), Constant(synthesis[used].reshape(used.sum(), -1).astype(
+                    np.complex64))))
+        self._is_constant = basis.shape[1] == 1 and not self.cfo.any()
+        kept = slice(0, 1 if self._is_constant else symbols)
+        self._values = Constant(np.concatenate(values).astype(np.float32))
+        self._spread = Constant(np.concatenate(spread)[:, kept].astype(np.float32))
+        self._left_out = Constant(np.asarray(left_out, np.float32)[kept])
         self._count = len(place)
 
     def estimate(self, pilots):
@@ -94,66 +102,109 @@ class ProfileFilter:
             pilots: see above.
 
         Returns:
-            (list of :class:`ChannelEstimate` without residuals, list of the factors (nr, nr) that
-            whiten the received symbols of each slot; None where the noise is white).
+            (h, error_var, noise_var, degrees, factors): the first four as in
+            :class:`ChannelEstimate`, for all slots, with only one symbol if all are the same.
+            noise_var and degrees are on the host. factors are matrices (nr, nr) that whiten the
+            received symbols of each slot, None where the noise is white.
         """
-        slots, antennas, _ = pilots.shape
-        seen = np.concatenate([pilots[..., elements] @ analysis
-                               for _, elements, analysis, _ in self._parts], axis=2)
+        xp, (slots, antennas, _) = array_module(pilots), pilots.shape
+        values = self._values.beside(pilots)
+        parts = [(ports, *(one.beside(pilots) for one in others)) for ports, *others in self._parts]
+        seen = xp.concatenate([pilots[..., elements] @ analysis
+                               for _, elements, analysis, _ in parts], axis=2)
         energy = pilots @ pilots.conj().swapaxes(1, 2)
         noise, shrunk = self._shrunk(seen, energy)
         cross = shrunk @ seen.conj().swapaxes(1, 2)
         left = (energy - cross - cross.conj().swapaxes(1, 2)
-                + (shrunk * self._values) @ shrunk.conj().swapaxes(1, 2))
-        degrees = np.sum(self._values / (self._values + noise[:, None]), axis=1)
-        factors = [None] * slots
-        free = np.maximum(self._count - degrees, 1)
-        for slot, form in enumerate(noise_forms(left / free[:, None, None], free)):
+                + (shrunk * values) @ shrunk.conj().swapaxes(1, 2))
+        factors = self._whitening(on_host(left), on_host(noise), on_host(energy))
+        if any(factor is not None for factor in factors):
+            for slot, factor in enumerate(factors):
+                if factor is not None:
+                    factors[slot] = factor = xp.asarray(factor)
+                    seen[slot] = factor @ seen[slot]
+                    energy[slot] = factor @ energy[slot] @ factor.conj().T
+            noise, shrunk = self._shrunk(seen, energy)
+        waves = xp.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
+        first = 0
+        for ports, _, _, synthesis in parts:
+            own = shrunk[..., first:first + len(synthesis)].reshape(-1, len(synthesis)) @ synthesis
+            own = own.reshape(slots, antennas, *self._shape[:2], -1)
+            for index, port in enumerate(ports):
+                waves[..., port] = xp.moveaxis(own[..., index], 1, 3)
+            first += len(synthesis)
+        if not self._is_constant:
+            waves = xp.tensordot(self._basis.beside(pilots), waves, axes=(1, 1)).swapaxes(0, 1)
+            waves = waves * self._turn.beside(pilots)
+        left_out, spread = self._left_out.beside(pilots), self._spread.beside(pilots)
+        error = (noise[:, None] / (values + noise[:, None])) @ spread.reshape(len(spread), -1)
+        noise = on_host(noise)
+        return (waves, error.reshape(slots, *left_out.shape) + left_out, noise,
+                self._degrees(noise), factors)
+
+    def _degrees(self, noise):
+        values = self._values.values
+        return np.sum(values / (values + noise[:, None]), axis=1)
+
+    def _whitening(self, left, noise, energy):
+        """Return the factor of each slot that whitens the residuals, whose products are given."""
+        antennas, factors = left.shape[1], []
+        free = np.maximum(self._count - self._degrees(noise), 1)[:, None, None]
+        least = _LEAST_NOISE * np.trace(energy, axis1=1, axis2=2).real[:, None, None]
+        for form in noise_forms((left + least * np.eye(antennas)) / free, free[:, 0, 0]):
             if form is not None:
                 # Noise power and channel power change by the same factor: the profile holds.
-                inverse = np.linalg.inv(np.linalg.cholesky(form))
-                inverse /= np.sqrt(np.mean(np.abs(inverse)**2) * antennas)
-                factors[slot] = inverse = inverse.astype(np.complex64)
-                seen[slot] = inverse @ seen[slot]
-                energy[slot] = inverse @ energy[slot] @ inverse.conj().T
-        if any(factor is not None for factor in factors):
-            noise, shrunk = self._shrunk(seen, energy)
-        waves = np.empty((slots, antennas, *self._shape), np.complex64)
-        first = 0
-        for ports, _, _, synthesis in self._parts:
-            own = shrunk[..., first:first + len(synthesis)]
-            waves[..., ports] = (own.reshape(-1, len(synthesis)) @ synthesis).reshape(
-                slots, antennas, *self._shape[:2], -1)
-            first += len(synthesis)
-        h = self._in_time(np.moveaxis(waves, 1, 3))
-        error = (noise[:, None] / (self._values + noise[:, None])) @ self._spread
-        error = error.reshape(slots, *self._left_out.shape) + self._left_out
-        nothing = np.zeros((antennas, 0), np.complex64)
-        return [ChannelEstimate(*parts, self.cfo, self.doppler, nothing, count, self.profile)
-                for *parts, count in zip(h, error, noise.tolist(), degrees.tolist(), strict=True)
-                ], factors
-
-    def _in_time(self, waves):
-        """Return h (slots, symbols, subcarriers, nr, ports) of components in time."""
-        constant = self._shape[0] == 1 and not self.cfo.any()
-        if constant:
-            h = np.ascontiguousarray(waves[:, 0])[:, None]
-            return np.broadcast_to(h, (len(h), len(self._basis), *h.shape[2:]))
-        h = np.tensordot(self._basis, waves, axes=(1, 1)).swapaxes(0, 1)
-        return h * self._turn[:, None, None]
+                form = np.linalg.inv(np.linalg.cholesky(form))
+                form = form / np.sqrt(np.mean(np.abs(form)**2) * antennas)
+                form = form.astype(np.complex64)
+            factors.append(form)
+        return factors
 
     def _shrunk(self, seen, energy):
         """Return the most likely noise power of each slot, and the modes' mean with it."""
-        antennas = seen.shape[1]
-        power = np.sum(seen.real**2 + seen.imag**2, axis=1)
-        total = np.trace(energy, axis1=1, axis2=2).real
-        noise = np.full(len(seen), self.noise, np.float32)
+        xp, antennas, values = array_module(seen), seen.shape[1], self._values.beside(seen)
+        power = xp.sum(seen.real**2 + seen.imag**2, axis=1)
+        total = xp.trace(energy, axis1=1, axis2=2).real
+        noise = xp.full(len(seen), self.noise, np.float32)
         for _ in range(NOISE_STEPS):
-            weight = 1 / (self._values + noise[:, None])
-            rest = total - np.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
-            freedom = self._count - np.sum(self._values * weight, axis=1)
-            noise = np.maximum(rest / (antennas * freedom), 1e-9 * total / self._count)
-        return noise, seen * (1 / (self._values + noise[:, None]))[:, None]
+            weight = 1 / (values + noise[:, None])
+            rest = total - xp.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
+            freedom = self._count - xp.sum(values * weight, axis=1)
+            noise = xp.maximum(rest / (antennas * freedom), _LEAST_NOISE * total / self._count)
+        return noise, seen * (1 / (values + noise[:, None]))[:, None]
+
+
+def on_host(array):
+    """Return a NumPy array, copied from a GPU if need be."""
+    return array.get() if is_device_array(array) else array
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """The channels of a batch of slots.
+
+    Attributes:
+        received: (slots, nr, symbols, subcarriers), whitened.
+        h, error_var: as in :class:`ChannelEstimate`, for all slots; with one symbol if all are the
+            same.
+        noise_var: (slots,), on the host.
+        estimates: list of the :class:`ChannelEstimate` of each slot.
+    """
+
+    received: np.ndarray
+    h: np.ndarray
+    error_var: np.ndarray
+    noise_var: np.ndarray
+    estimates: list
+
+    @classmethod
+    def of(cls, received, estimates):
+        """Return those of slots that were estimated one by one, beside their received symbols."""
+        xp = array_module(received[0])
+        return cls(xp.stack(received), *(xp.stack([xp.asarray(getattr(one, name))
+                                                   for one in estimates])
+                                         for name in ("h", "error_var")),
+                   np.array([one.noise_var for one in estimates]), estimates)
 
 
 class Tracker:
@@ -165,53 +216,57 @@ class Tracker:
     Args:
         known_symbols: function that returns the DMRS (ports, symbols, subcarriers) of the slot with
             a number.
-        alone: function of (received, known) that returns a slot's (received symbols, whitened;
-            :class:`ChannelEstimate`).
+        alone: function of (received, known) on the host that returns a slot's (received symbols,
+            whitened; :class:`ChannelEstimate`).
         users, prefix: see :func:`estimate_channel`.
     """
 
     def __init__(self, known_symbols, alone, users, prefix):
         self._known_symbols, self._alone = known_symbols, alone
         self._users, self._prefix = users, prefix
-        self._known = self._filter = self._recent = None
+        self._known = self._places = self._filter = self._recent = None
         self._sequences, self._age, self._noise = {}, 0, 0.0
 
     def estimate(self, received, slots):
         """Estimate the channel of slots.
 
         Args:
-            received: (slots, nr, symbols, subcarriers).
+            received: (slots, nr, symbols, subcarriers), NumPy or CuPy.
             slots: (slots,) their numbers in the frame.
 
         Returns:
-            list of (received symbols of a slot, whitened; its :class:`ChannelEstimate`).
+            :class:`Channels`.
         """
-        sequences = [self._sequence(slot) for slot in slots]
+        sequences = [self._sequence(slot) for slot in slots.tolist()]
         if any(sequence is None for sequence in sequences):
-            return [self._single(*slot) for slot in zip(received, slots, strict=True)]
-        mask = np.abs(self._known).max(axis=0) > 0
-        pilots = received[..., mask] * np.stack(sequences)[:, None]
-        results, since = [], 0
-        while len(results) < len(slots):
-            first = len(results)
+            return _joined([self._single(*slot) for slot in zip(received, slots, strict=True)])
+        xp = array_module(received)
+        symbols, subcarriers = (each.beside(received) for each in self._places)
+        pilots = received[:, :, symbols, subcarriers] * xp.stack(
+            [sequence.beside(received) for sequence in sequences])[:, None]
+        results, first, since = [], 0, 0
+        while first < len(slots):
             if self._filter is None and not self._learn(pilots[first:]):
                 results += [self._single(*slot) for slot in zip(
                     received[first:], slots[first:], strict=True)]
                 break
             part = slice(first, min(len(slots), first + LAST_SLOT - self._age))
             results += self._track(received[part], slots[part], pilots[part])
+            first = sum(len(channels.estimates) for channels in results)
             if self._recent is None:    # another profile
-                since = len(results)
-        self._recent = self._joined(pilots[since:])
-        return results
+                since = first
+        self._recent = self._latest(pilots[since:])
+        return _joined(results)
 
-    def _joined(self, pilots):
+    def _latest(self, pilots):
+        """Return the last slots of those before and these, on the host."""
+        pilots = on_host(pilots[-MOST_SLOTS:])
         joined = pilots if self._recent is None else np.concatenate([self._recent, pilots])
         return joined[-MOST_SLOTS:].copy()
 
     def _learn(self, pilots):
         """Learn the profile from the slots before and the next ones; return whether it is known."""
-        pilots = self._joined(pilots[:MOST_SLOTS])
+        pilots = self._latest(pilots[:MOST_SLOTS])
         if len(pilots) < LEAST_SLOTS:
             return False
         self._filter = ProfileFilter(pilots, self._known, self._users, self._prefix)
@@ -219,27 +274,42 @@ class Tracker:
         return True
 
     def _track(self, received, slots, pilots):
-        """Return the results of the first slots, until the profile is another one."""
-        estimates, factors = self._filter.estimate(pilots)
+        """Return a list of :class:`Channels`, until the profile is another one."""
+        of = self._filter
+        h, error, noise, degrees, factors = of.estimate(pilots)
         self._age += len(slots)
-        results = []
-        for slot, (estimate, factor) in enumerate(zip(estimates, factors, strict=True)):
-            symbols = received[slot]
-            if estimate.noise_var > NOISE_JUMP * self._noise:
-                single = self._single(symbols, slots[slot])
-                if single[1].noise_var * NOISE_JUMP < estimate.noise_var:
+        given = received
+        if any(factor is not None for factor in factors):
+            received = received.copy()
+            for slot, factor in enumerate(factors):
+                if factor is not None:
+                    received[slot] = (factor @ received[slot].reshape(len(factor), -1)).reshape(
+                        received.shape[1:])
+        xp, symbols = array_module(received), received.shape[2]
+        nothing = np.zeros((received.shape[1], 0), np.complex64)
+        wide = xp.broadcast_to(h, (len(h), symbols, *h.shape[2:]))
+        wide_error = xp.broadcast_to(error, (len(h), symbols, error.shape[2]))
+        estimates = [ChannelEstimate(
+            wide[slot], wide_error[slot], float(noise[slot]), of.cfo, of.doppler, nothing,
+            float(degrees[slot]), of.profile) for slot in range(len(slots))]
+        for slot in np.flatnonzero(noise > NOISE_JUMP * self._noise).tolist():
+            if noise[slot] > NOISE_JUMP * self._noise:
+                single = self._single(given[slot], slots[slot])
+                if single.noise_var[0] * NOISE_JUMP < noise[slot]:
                     self._filter = self._recent = None
-                    return [*results, single]
-            self._noise = estimate.noise_var
-            if factor is not None:
-                symbols = np.tensordot(factor, symbols, axes=1)
-            results.append((symbols, estimate))
+                    before = slice(0, slot)
+                    return [Channels(received[before], h[before], error[before], noise[before],
+                                     estimates[before]), single]
+                self._noise = float(noise[slot])
+        self._noise = float(np.median(noise))
         if self._age >= LAST_SLOT:
             self._filter = None
-        return results
+        return [Channels(received, h, error, noise, estimates)]
 
     def _single(self, received, slot):
-        return self._alone(received, self._known_symbols(slot))
+        xp = array_module(received)
+        whitened, estimate = self._alone(on_host(received), self._known_symbols(int(slot)))
+        return Channels.of([xp.asarray(whitened)], [estimate])
 
     def _sequence(self, slot):
         """Return the conjugate sequence of a slot's DMRS; None if ports have different ones."""
@@ -250,7 +320,15 @@ class Tracker:
             sequence = np.where(mask, first / np.where(mask, np.abs(first), 1), 0).conj()
             common = known * sequence
             if self._known is None:
-                self._known = common
+                self._known, self._places = common, tuple(map(Constant, np.nonzero(mask)))
             same = np.allclose(common, self._known, atol=1e-5)
-            self._sequences[slot] = sequence[mask].astype(np.complex64) if same else None
+            self._sequences[slot] = Constant(sequence[mask].astype(np.complex64)) if same else None
         return self._sequences[slot]
+
+
+def _joined(channels):
+    """Return one :class:`Channels` of a list."""
+    if len(channels) == 1:
+        return channels[0]
+    return Channels.of([one for each in channels for one in each.received],
+                       [one for each in channels for one in each.estimates])
