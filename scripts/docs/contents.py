@@ -9,8 +9,8 @@ ROOT_PAGE = "docs/README"
 SIDEBAR = {
     "Start": ["README", "docs/install", "docs/glossary"],
     "Tutorials": ["docs/first-flowgraph", "docs/own-detector"],
-    "Guides": ["docs/wifi", "docs/live", "docs/recordings", "docs/detectors", "docs/coding",
-               "docs/sionna", "docs/iterative", "docs/simulation", "docs/campaigns"],
+    "Guides": ["docs/wifi", "docs/live", "docs/nr", "docs/recordings", "docs/detectors",
+               "docs/coding", "docs/sionna", "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",
                      "docs/papers", "docs/reproduction",
                      "bench/README"],

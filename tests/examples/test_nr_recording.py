@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The recording of 5G NR slots: the command finds what examples/recordings/make_nr.py sent."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from gnuradio.mimopack import nr, recording, schemas
+from gnuradio.mimopack.apps.cli import main
+from jsonschema import Draft202012Validator
+from source_tree import ROOT
+
+PATH = ROOT / "examples/recordings/nr_2rx.sigmf-meta"
+CONFIG = PATH.with_name("nr_2rx.json")
+SENT = json.loads(CONFIG.read_text())["tb_sent"]
+
+
+def decoded(path, tmp_path, *options):
+    output = tmp_path / "blocks.json"
+    result = CliRunner().invoke(main, ["nr", str(path), "--config", str(CONFIG), "--json",
+                                       str(output), *map(str, options)])
+    assert result.exit_code == 0, result.output
+    blocks = json.loads(output.read_text())
+    assert not list(Draft202012Validator(schemas.load("nr")).iter_errors(blocks))
+    return blocks, result.output
+
+
+def test_it_is_small_and_labelled_simulated():
+    assert PATH.with_suffix(".sigmf-data").stat().st_size < 150_000
+    reader = recording.Reader(PATH, verify=True)
+    assert reader.global_info["mimopack:simulated"] is True
+    assert reader.global_info["core:description"].startswith("SIMULATED")
+
+
+def test_the_command_decodes_all_blocks(tmp_path):
+    blocks, text = decoded(PATH, tmp_path)
+    assert [(block["slot"], block["user"]) for block in blocks] == [
+        (slot, user) for slot in (4, 5, 6, 7) for user in (0, 1)]
+    assert all(block["crc_ok"] for block in blocks)
+    assert [block["tb"] for block in blocks] == [SENT[user][slot] for slot in range(4)
+                                                 for user in range(2)]
+    assert "   1        4     4 " in text
+
+
+def test_a_linear_detector_loses_user_0(tmp_path):
+    blocks, text = decoded(PATH, tmp_path, "--detector", "mmse", "--quiet")
+    assert not any(block["crc_ok"] for block in blocks if block["user"] == 0)
+    assert {block["detector"] for block in blocks} == {"mmse"}
+    assert text.splitlines()[0].split() == ["user", "decoded", "sent", "mean", "SNR", "/", "dB"]
+
+
+def test_raw_samples_and_grids(tmp_path):
+    samples = recording.Reader(PATH).read()
+    raw = tmp_path / "nr.cf32"
+    samples.T.copy().tofile(raw)
+    blocks, _ = decoded(PATH, tmp_path)
+    message = CliRunner().invoke(main, ["nr", str(raw), "--config", str(CONFIG)]).output
+    assert "the sample rate is unknown, must be time_domain.sample_rate_hz" in message
+    settings = json.loads(CONFIG.read_text())
+    ofdm = nr.Ofdm(nr.load_users(settings)[0].carrier)
+    settings["time_domain"] = {"sample_rate_hz": ofdm.sample_rate, "num_antennas": 2}
+    other = tmp_path / "nr.json"
+    other.write_text(json.dumps(settings))
+    output = tmp_path / "out.json"
+    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(other), "--json",
+                                       str(output)])
+    assert result.exit_code == 0, result.output
+    assert [block["tb"] for block in json.loads(output.read_text())] == [
+        block["tb"] for block in blocks]
+    begin = nr.synchronise(samples, ofdm, nr.PuschReceiver(
+        nr.load_users(settings), 2).known_symbols, 4).start
+    grids = tmp_path / "nr.npz"
+    np.savez(grids, grid=ofdm.demodulate(samples[:, begin:], 4, early=4))
+    assert all(block["crc_ok"] for block in decoded(grids, tmp_path)[0])
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("{", "--config"), ('{"carrier": {"n_cell_id": 2000}}', "n_cell_id: got 2000")])
+def test_a_wrong_configuration_is_refused(tmp_path, text, message):
+    path = tmp_path / "wrong.json"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
+    assert result.exit_code == 2
+    assert message in result.output
