@@ -100,8 +100,21 @@ def node_counts(results):
                   [line(*setting, found) for setting, found in rows.items()])]
 
 
+def soft_lists(results):
+    """Return the SNR that each detector needs before a decoder, and its time, by case."""
+    cases, lines = [], {}
+    for row in results["results"]:
+        antennas = f"{row['num_tx']}x{row['num_tx']} {of_suites.NAMES[row['constellation']]}"
+        if antennas not in cases:
+            cases.append(antennas)
+        lines.setdefault(row["detector"], [f"`{row['detector']}`"]).extend(
+            [f"{row['snr_db']:.2f}", f"{row['us_per_vector']:.2g}"])
+    return [Table(["detector", *(text for case in cases for text in (f"{case}: SNR, dB", "us"))],
+                  list(lines.values()))]
+
+
 OTHERS = {"recording_frames": recording_frames, "sionna_link": sionna_link, "noise_cov": noise_cov,
-          "node_counts": node_counts}
+          "node_counts": node_counts, "soft_lists": soft_lists}
 
 
 def render(kind, name):
