@@ -238,6 +238,15 @@ def test_hard_solutions():
     assert_agree(gpu.detect(y, h, noise_var, hard=hard), cpu.detect(y, h, noise_var, hard=hard))
 
 
+@pytest.mark.parametrize("name", ["sd", "asd", "psd"])
+def test_soft_output_without_a_form_for_gpus(name):
+    import cupy
+    y, h, noise_var, _ = problem(20, 4, 4, "qam16", 15)
+    det = detectors.create(name, soft=True)
+    with pytest.raises(ValueError, match="y: got an array on a GPU.*takes host arrays only"):
+        det.detect(cupy.asarray(y), cupy.asarray(h), noise_var)
+
+
 @pytest.mark.parametrize("device", [999, [0, 999]])
 def test_no_such_device(device):
     with pytest.raises(ValueError, match="device: got 999, allowed are 0 to"):

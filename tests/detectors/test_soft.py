@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Soft output (``soft=True``) of SD, ASD, PSD, HFSD and ZF-SIC."""
 
+import fake_cuda
 import numpy as np
 import pytest
 from detector_blocks import make, play
@@ -228,6 +229,17 @@ def test_refused_settings():
     with pytest.raises(ValueError, match="detector: sd has hard output"):
         iterative.IterativeReceiver(detectors.SD(), code.decoder(), iterations=2)
     iterative.IterativeReceiver(soft("sd", 4, 4, extrinsic=True), code.decoder(), iterations=2)
+
+
+@pytest.mark.parametrize("name", SPHERE)
+def test_auto_takes_the_cpu(name, monkeypatch):
+    fake_cuda.install(monkeypatch)
+    fake_cuda.let_gpu_win(monkeypatch)
+    y, h, noise_var, _ = problem(300, 4, 4, "qam16", 18)
+    block = make(name, soft=True, noise_var=noise_var)
+    np.testing.assert_array_equal(play(block, y, h)[0],
+                                  soft(name, 4, 4).detect(y, h, noise_var))
+    assert block.last_backend() == "cpu"
 
 
 def test_coloured_noise():
