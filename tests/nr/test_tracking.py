@@ -50,8 +50,8 @@ def simulate(rng, known, slots, delays=(0.0, 0.006, 0.02), offset=0.0):
     return h, received + np.sqrt(NOISE_VAR) * normal(rng, *received.shape)
 
 
-def error(results, h):
-    found = np.stack([estimate.h for _, estimate in results])
+def error(estimates, h):
+    found = np.stack([estimate.h for estimate in estimates])
     return np.mean(np.sum(np.abs(found - h)**2, axis=-1)) / NOISE_VAR
 
 
@@ -59,24 +59,24 @@ def error(results, h):
 def test_slots_are_estimated_as_well_as_alone(offset):
     rng, alone, of = np.random.default_rng(1), Alone(), receiver()
     h, received = simulate(rng, of.known_symbols, 16, offset=offset)
-    results = tracker(of, alone).estimate(received, np.arange(16))
+    estimates = tracker(of, alone).estimate(received, np.arange(16)).estimates
     assert alone.calls == 0
-    single = [alone(*slot) for slot in zip(received, map(of.known_symbols, range(16)),
+    single = [alone(*slot)[1] for slot in zip(received, map(of.known_symbols, range(16)),
                                            strict=True)]
-    assert error(results, h) < 1.05 * error(single, h)
-    estimates = [estimate for _, estimate in results]
+    assert error(estimates, h) < 1.05 * error(single, h)
     noise = [estimate.noise_var / NOISE_VAR for estimate in estimates]
     assert np.mean(noise) == pytest.approx(1, abs=0.03)
     assert np.std(noise) < 0.1
     expected = np.mean([estimate.error_var for estimate in estimates]) / NOISE_VAR
-    assert expected == pytest.approx(error(results, h), rel=0.2)
+    assert expected == pytest.approx(error(estimates, h), rel=0.2)
 
 
 def test_slots_one_by_one_are_alone_only_at_the_beginning():
     rng, alone, of = np.random.default_rng(2), Alone(), receiver()
     h, received = simulate(rng, of.known_symbols, 12)
     steps = tracker(of, alone)
-    results = [steps.estimate(received[slot:slot + 1], np.array([slot]))[0] for slot in range(12)]
+    results = [steps.estimate(received[slot:slot + 1], np.array([slot])).estimates[0]
+               for slot in range(12)]
     assert alone.calls == LEAST_SLOTS - 1
     assert error(results, h) < 0.1
 
@@ -85,7 +85,8 @@ def test_another_profile_is_learned():
     rng, alone, of = np.random.default_rng(3), Alone(), receiver()
     first, early = simulate(rng, of.known_symbols, 8)
     second, late = simulate(rng, of.known_symbols, 8, delays=(0.012, 0.03))
-    results = tracker(of, alone).estimate(np.concatenate([early, late]), np.arange(16) % 8)
+    received = np.concatenate([early, late])
+    results = tracker(of, alone).estimate(received, np.arange(16) % 8).estimates
     assert alone.calls == 1
     assert error(results, np.concatenate([first, second])) < 0.1
 
@@ -93,7 +94,7 @@ def test_another_profile_is_learned():
 def test_ports_with_different_sequences_are_estimated_alone():
     rng, alone, of = np.random.default_rng(4), Alone(), receiver((0, 1))
     h, received = simulate(rng, of.known_symbols, 6)
-    results = tracker(of, alone).estimate(received, np.arange(6))
+    results = tracker(of, alone).estimate(received, np.arange(6)).estimates
     assert alone.calls == 6
     assert error(results, h) < 0.25
 
@@ -105,7 +106,7 @@ def test_an_interferer_is_whitened():
         rng, 4, 1, *received.shape[2:])
     results = tracker(of, alone).estimate(received, np.arange(12))
     known = of.known_symbols(11)
-    symbols, estimate = results[11]
+    symbols, estimate = results.received[11], results.estimates[11]
     rest = symbols - np.einsum("lkrp,plk->rlk", estimate.h, known)
     covariance = noise_covariance(rest[:, np.abs(known).max(axis=0) > 0])
     assert covariance == pytest.approx(estimate.noise_var * np.eye(RX), abs=0.2 * NOISE_VAR)

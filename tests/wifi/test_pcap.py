@@ -11,7 +11,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from gnuradio.mimopack.wifi.formats import HE, HT, VHT, VHTMU, NonHT
+from gnuradio.mimopack.wifi.formats import BY_NAME, EHT, HE, HT, VHT, VHTMU, NonHT
 from gnuradio.mimopack.wifi.pcap import PcapWriter, radiotap
 from gnuradio.mimopack.wifi.pdu import of_format
 from tshark import numbers, tshark
@@ -138,6 +138,21 @@ def test_every_field_of_he(tmp_path):
             {0: 0, 26: 4, 52: 5, 106: 6}[part], {0.8: 0, 1.6: 1, 3.2: 2}[f.gi_us],
             {1: 1, 2: 2, 4: 3}[f.ltf], f.beamformed, f.num_space_time_streams, f.doppler, f.txop,
             f.midamble == 20, 0, 11, 1], f
+
+
+def test_one_file_has_all_formats(tmp_path):
+    vht_mu = VHTMU.of_lengths([{"mcs": 5}, {"mcs": 3}], [100, 100]).users[0]
+    frames = [NonHT(6, 44), HT(11, 44), VHT(9, 20, 2, bandwidth_mhz=160), vht_mu,
+              HE(5, 20), HE(2, 20, name="he-er-su"), HE(1, 20, name="he-mu", num_sig_b=1),
+              HE(7, 20, name="he-tb", ltf=4, gi_us=3.2, uplink=True),
+              EHT(13, 20, 2, coding="ldpc", bandwidth_mhz=160)]
+    assert [f.name for f in frames] == list(BY_NAME)
+    path = written(tmp_path, *(received(f, [mpdu_bytes(i)], start=20_000 * i)
+                               for i, f in enumerate(frames)))
+    rows = numbers(path, "wlan.seq", "wlan_radio.phy", "radiotap.channel.freq", "wlan.fcs.status")
+    # tshark 4.0 knows no field of EHT frames, and takes 802.11a from the frequency.
+    assert rows == [[i, phy, 5180, 1]
+                    for i, phy in enumerate((5, 7, 8, 8, 11, 11, 11, 11, 5))]
 
 
 def test_what_users_of_an_he_mu_frame_share(tmp_path):
