@@ -29,6 +29,8 @@ REFERENCES = GRC.parent / "docs/references.md"
 # Hand-written blocks, with the parameters whose menus are generated.
 BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
            "mimopack_wifi_decoder.block.yml": ("detector", "backend"),
+           "mimopack_nr_pusch_receiver.block.yml": ("detector", "backend"),
+           "mimopack_nr_llr_decoder.block.yml": ("backend",),
            "mimopack_iterative_receiver.block.yml": ("code", "detector", "backend"),
            "mimopack_codeword_modulator.block.yml": ("code",),
            "mimopack_fec_encoder.block.yml": ("code",),
@@ -38,7 +40,7 @@ BY_HAND = {"mimopack_wifi_receiver.block.yml": ("detector", "backend"),
 # Hand-written blocks that explain the names of codes.
 EXPLAINING = tuple(name for name in BY_HAND if "fec" in name)
 # Receivers that can choose a detector automatically.
-CHOOSING = ("mimopack_wifi_receiver.block.yml",)
+CHOOSING = ("mimopack_wifi_receiver.block.yml", "mimopack_nr_pusch_receiver.block.yml")
 
 HEADER = """\
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors

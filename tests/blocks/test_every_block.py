@@ -14,15 +14,15 @@ ALL = STREAMS | MESSAGES | SOURCES
 TAGS = ("noise_var", "noise_cov", "rx_time", "rx_rate", "rx_freq", "tx_time", "packet_len",
         "frame", "wifi_frame")
 # Blocks that read the tags of radios.
-RADIO = ("sigmf_multichannel_sink", "sigmf_ring_sink", "wifi_channel_estimator", "wifi_receiver",
-         "wifi_synchroniser")
+RADIO = ("nr_ofdm_demodulator", "nr_pusch_receiver", "sigmf_multichannel_sink", "sigmf_ring_sink",
+         "wifi_channel_estimator", "wifi_receiver", "wifi_synchroniser")
 
 # Blocks whose work() has no reason to fail.
 PLAIN = ("ber_meter", "codeword_modulator", "fec_encoder", "llr_meter", "mimo_channel", "ofdm_grid",
          "ofdm_vectors", "rayleigh_channel", "symbol_mapper")
 
 # Blocks whose good messages have no dictionary.
-BARE = ("fec_decoder_pdu", "fec_encoder_pdu", "wifi_transmitter")
+BARE = ("fec_decoder_pdu", "fec_encoder_pdu", "nr_pusch_transmitter", "wifi_transmitter")
 
 
 def fails_once(monkeypatch, owner, name):
@@ -67,9 +67,10 @@ def test_hostile_messages_to_every_port_change_nothing(name, twins):
     if case.settings:
         hostile["control"] += [pmt.cons(pmt.intern(setting), value)
                                for setting in case.settings for value in HOSTILE.values()]
-    expected = play(plain, outputs, case.inputs, {port: [case.good[port]] for port in ports})
+    expected = play(plain, outputs, case.inputs, {port: [case.good[port]] for port in ports},
+                    case.tags)
     got = play(tested, outputs, case.inputs, {port: [*hostile[port], case.good[port]]
-                                           for port in ports})
+                                           for port in ports}, case.tags)
     assert list(map(len, got.items)) == list(map(len, expected.items))
     assert {port: len(sent) for port, sent in got.messages.items()} \
         == {port: len(sent) for port, sent in expected.messages.items()}
@@ -108,8 +109,8 @@ def test_hostile_tags_leave_the_rest_of_the_stream_as_it_is(name, twins):
     tags = [(index, key, value) for index, value in enumerate(HOSTILE.values(), 1) for key in TAGS]
     good_from = len(HOSTILE) + 10
     tags.append((good_from, "noise_var", 0.1))    # as before
-    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()))
-    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()), tags)
+    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()), case.tags)
+    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()), [*case.tags, *tags])
     for items, wanted in zip(got.items, expected.items, strict=True):
         assert items.shape == wanted.shape
         np.testing.assert_allclose(items[good_from:], wanted[good_from:], atol=1e-4)
@@ -124,9 +125,9 @@ def test_hostile_tags_leave_the_rest_of_the_stream_as_it_is(name, twins):
 def test_an_exception_costs_the_items_of_its_call(name, twins, monkeypatch, capfd):
     case = STREAMS[name]()
     plain, tested, ports, outputs = twins(case)
-    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()))
+    expected = play(plain, outputs, case.inputs, dict.fromkeys(ports, ()), case.tags)
     calls = fails_once(monkeypatch, *case.inner(tested))
-    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()),
+    got = play(tested, outputs, case.inputs, dict.fromkeys(ports, ()), case.tags,
                halfway=lambda: until(lambda: calls))
     assert case.failures(plain) == 0 and case.failures(tested) == 1
     assert len(calls) > 1 and "on purpose" in "".join(capfd.readouterr())

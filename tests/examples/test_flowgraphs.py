@@ -43,6 +43,7 @@ print(count(counter), count(lost))
 COUNTERS = {"detectors": ("nway_meter.codewords", "nway.erasures"),
             "detectors_recording": ("nway_meter.frames", "nway_meter.lost"),
             "iterative_receiver": ("meter.codewords", "receiver.undecoded"),
+            "nr_loopback": ("nway_decoder.blocks", "nway_decoder.lost"),
             "wifi_loopback": ("meter.frames", "meter.lost"),
             "wifi_recording": ("meter.frames", "meter.lost")}
 PLAYED = dict.fromkeys(("detectors_recording", "wifi_recording"), "wifi_4x4_ht")
@@ -118,6 +119,14 @@ def test_wifi_loopback_without_windows(tmp_path):
     lines = headless("wifi_loopback", tmp_path, "--frames", "150", "--snr", "24", "--mcs", "13")
     decoded = {line.split(":")[0]: int(line.split()[-2]) for line in lines[-2:]}
     assert decoded["nway"] > decoded["mmse"] > 50
+
+
+def test_nr_loopback_without_windows(tmp_path):
+    lines = headless("nr_loopback", tmp_path, "--slots", "40")
+    assert lines[-3] == "40 slots sent, 4 layers, SNR 14 dB"
+    received, decoded = zip(*(map(int, line.split()[1:4:2]) for line in lines[-2:]), strict=True)
+    # The last slot is incomplete, as the channel delays it.
+    assert received == (39, 39) and decoded[1] >= 38 > decoded[0] + 5 > 15
 
 
 def test_wifi_recording_without_windows(tmp_path):

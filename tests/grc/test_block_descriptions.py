@@ -29,6 +29,7 @@ _SOURCES = ["None", *(f'"{name}"' for name in ("internal", "external", "gpsdo"))
 ACCEPTED = {
     "aggregated": ("False", "True"),
     "backend": declared.BACKENDS,
+    "bad_crc": ("False", "True"),
     "bad_fcs": ("False", "True"),
     "bandwidth_mhz": [str(width) for width in wifi.carriers.BANDWIDTHS],
     "clip": ("True", "False"),
@@ -39,6 +40,7 @@ ACCEPTED = {
     "datatype": recording.DATATYPES,
     "detector": detectors.REGISTRY,
     ("mimopack_wifi_receiver", "detector"): ("auto", *detectors.REGISTRY),
+    ("mimopack_nr_pusch_receiver", "detector"): ("auto", *detectors.REGISTRY),
     "fcs": ("append", "included"),
     "dcm": ("False", "True"),
     "gi_us": lambda gi: wifi.HE(0, 1, gi_us=float(gi), ltf=4 if gi == "3.2" else 2),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import nr_loop
 import numpy as np
 import pmt
 from detector_blocks import Sink, Source
@@ -35,6 +36,7 @@ class Case:
     Attributes:
         make: function (folder) that makes the block.
         inputs: an array of items for each stream input.
+        tags: (item, key, value) of the first input, without which the block does nothing.
         good: {message input: message that the block accepts}.
         settings: {setting: value} that the message at port ``control`` changes.
         refused: {message input: function (block) that returns the number of refused messages}.
@@ -45,6 +47,7 @@ class Case:
 
     make: Callable
     inputs: tuple = ()
+    tags: tuple = ()
     good: dict = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
     refused: dict = field(default_factory=dict)
@@ -239,6 +242,22 @@ def _recording(name, inner, **good):
                 failures=_number_of("failures"))
 
 
+@lru_cache(maxsize=1)
+def _nr_grids():
+    """Return (grids, tags) of slots, for ``nr_channel_estimator``."""
+    grids = [nr_loop.stream().process(nr_loop.received()[0])]
+    slots = [*grids[0]]
+    symbols = slots[0].grid.shape[1]
+    return ([np.concatenate(rows) for rows in zip(*(slot.grid for slot in slots), strict=True)],
+            tuple((symbols * index, "nr_slot", slot.number) for index, slot in enumerate(slots)))
+
+
+def _nr_samples(name):
+    return Case(lambda folder: getattr(mimopack, name)(nr_loop.CONFIG, 2),
+                nr_loop.received()[0][..., None],
+                inner=lambda block: (block._sink.engine, "process"))
+
+
 # {name of a block with stream inputs: function that makes its case}. All detectors share a class.
 STREAMS = {
     "nway_detector": lambda: _detector(DETECTOR_BLOCKS["nway_detector"]),
@@ -257,6 +276,14 @@ STREAMS = {
     "mimo_channel": lambda: Case(
         lambda folder: mimopack.mimo_channel(2, 3, "tdl_a", 50e-9, seed=1), _samples(2, 20_000, 1),
         settings={"snr_db": 10.0, "cfo": 5.0}),
+    "nr_channel_estimator": lambda: Case(
+        lambda folder: mimopack.nr_channel_estimator(nr_loop.CONFIG, 2), *_nr_grids(),
+        inner=lambda block: (block._receiver, "estimate")),
+    "nr_llr_decoder": lambda: Case(
+        lambda folder: mimopack.nr_llr_decoder(nr_loop.CONFIG, backend="cpu"), (_reals(9000, 8),),
+        inner=lambda block: (block, "_take")),
+    "nr_ofdm_demodulator": lambda: _nr_samples("nr_ofdm_demodulator"),
+    "nr_pusch_receiver": lambda: _nr_samples("nr_pusch_receiver"),
     "ofdm_grid": lambda: Case(
         lambda folder: mimopack.ofdm_grid(2, "qpsk", 3, 2), (_reals(3000, 8),)),
     "ofdm_vectors": lambda: Case(
@@ -293,6 +320,10 @@ MESSAGES = {
         good={"in": pmt.cons(pmt.PMT_NIL, pmt.to_pmt(_bits(288)))},
         refused={"in": lambda block: block.refused()},
         inner=lambda block: (type(block._code), "encode"), failures=lambda block: block.refused()),
+    "nr_pusch_transmitter": lambda: Case(
+        lambda folder: mimopack.nr_pusch_transmitter(nr_loop.CONFIG, random_slots=0),
+        good={"in": pdu(nr_loop.received()[1][0])}, refused={"in": lambda block: block.refused()},
+        inner=lambda block: (block, "_accept"), failures=lambda block: block.refused()),
     "wifi_airtime": lambda: _view("wifi_airtime", "frames", row_seconds=1e-5),
     "wifi_channel_view": lambda: _view("wifi_channel_view", "csi", num_rx=2),
     "wifi_condition_view": lambda: _view("wifi_condition_view", "csi"),

@@ -29,6 +29,9 @@ from .fec_encoder import fec_encoder, fec_encoder_pdu
 from .iterative_receiver import iterative_receiver
 from .llr_meter import llr_meter
 from .mimo_channel import mimo_channel
+from .nr_chain import nr_channel_estimator, nr_llr_decoder, nr_ofdm_demodulator
+from .nr_receiver import nr_pusch_receiver
+from .nr_transmitter import nr_pusch_transmitter
 from .ofdm import ofdm_grid, ofdm_vectors
 from .radio_source import radio_source
 from .rayleigh_channel import rayleigh_channel

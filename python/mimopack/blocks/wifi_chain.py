@@ -2,20 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: the Wi-Fi receiver without its detector, as streams of vectors and of LLRs."""
 
-from collections import Counter
-
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from .. import constellation as constellations
 from .. import wifi
-from ..checks import choice, integer, positive
+from ..checks import integer
 from ..wifi.channel_estimator import NOT_CHOSEN, stream_constellations
-from .fec_decoder import LLR_TYPES
-from .message_stream import listeners, message_outlet
+from .llr_units import unit_decoder
+from .message_stream import message_outlet
 from .settings import NOISE_VAR
-from .streams import BlockLog, vector
 from .vector_source import vector_source
 from .wifi_pmt import frame_to_pmt, moment, times, vectors_from_pmt, vectors_to_pmt
 from .wifi_receiver import FrameMessages
@@ -138,7 +134,7 @@ class _EstimatorSink(WifiSink):
             (0, FRAME, vectors_to_pmt(vectors, **extra))])
 
 
-class wifi_llr_decoder(gr.sync_block):
+class wifi_llr_decoder(unit_decoder):
     """Decode the LLRs of Wi-Fi frames: the last step of ``wifi_receiver``.
 
     The input is the LLR stream of a detector block behind ``wifi_channel_estimator``, with the tags
@@ -170,20 +166,12 @@ class wifi_llr_decoder(gr.sync_block):
                  bad_fcs=False):
         self._num_streams = integer("num_streams", num_streams, 1, 4)
         self._constellation = stream_constellations(constellation)
-        kind = LLR_TYPES[choice("llr_type", llr_type, tuple(LLR_TYPES))]
-        scale = positive("llr_scale", llr_scale)
-        self._step = np.float32(1 / scale if kind is np.int8 else 1)
-        self._width = constellations.bits_per_vector(constellation, num_streams)
         self._decoder = wifi.LlrDecoder()
-        self._counts = Counter()
-        self._ready = []    # complete frames: (FrameVectors, LLRs, time)
-        self._forget()
-        self._log = BlockLog(self)
-        self._messages = FrameMessages(bad_fcs, self._publish, self._listeners, ("out", "frames"))
-        gr.sync_block.__init__(self, "wifi_llr_decoder", [vector(kind, self._width)], None)
-        self._ports = {name: pmt.intern(name) for name in ("out", "frames")}
-        for port in self._ports.values():
-            self.message_port_register_out(port)
+        ports = "out", "frames"
+        self._messages = FrameMessages(bad_fcs, self._publish, self._listeners, ports)
+        unit_decoder.__init__(
+            self, "wifi_llr_decoder", FRAME,
+            constellations.bits_per_vector(constellation, num_streams), ports, llr_type, llr_scale)
 
     def counts(self):
         """Return a dictionary of counts since the block was made.
@@ -195,102 +183,35 @@ class wifi_llr_decoder(gr.sync_block):
         names = ("frames", "decoded", "mpdus", "mpdus_ok", "cut", "malformed", "untagged")
         return dict.fromkeys(names, 0) | self._counts | {"failures": self._log.failures}
 
-    def failures(self):
-        """Return the number of exceptions, each of which lost the items of one call."""
-        return self._log.failures
-
-    def start(self):
-        self._forget()
-        return True
-
-    def stop(self):
-        if self._missing:
-            self._counts["cut"] += 1
-        self._log.flush()
-        return True
-
-    def work(self, input_items, _output_items):
-        with self._log.guard(f"{len(input_items[0])} items"):
-            self._work(input_items[0].reshape(-1, self._width))
-        return len(input_items[0])
-
     def _work(self, llr):
         self._messages.look_who_listens()
-        at, start = 0, self.nitems_read(0)
-        # A block with several inputs, such as the sum of two detectors, repeats the tags.
-        tags = {tag.offset - start: tag.value
-                for tag in self.get_tags_in_window(0, 0, len(llr), FRAME)}
         try:
-            for first, value in tags.items():
-                self._take(llr[at:first])
-                self._begin(value)
-                at = first
-            self._take(llr[at:])
+            unit_decoder._work(self, llr)
         finally:
-            self._decode()
             self._messages.send()
 
-    def _forget(self):
-        self._vectors, self._time, self._parts, self._missing = None, None, [], 0
+    def _unit(self, value):
+        """Return ((FrameVectors, time), number of vectors) of a tag's value."""
+        vectors = vectors_from_pmt(value)
+        f, time = vectors.frame.format, pmt.dict_ref(value, _RX_TIME, pmt.PMT_NIL)
+        if (f.num_streams, f.constellation) != (self._num_streams, self._constellation):
+            raise ValueError(f"got {f.num_streams} streams of {f.constellation}, must be "
+                             f"{self._num_streams} of {self._constellation}")
+        time = None if pmt.is_null(time) else moment("rx_time", time)
+        return (vectors, time), f.plan.num_data * f.num_symbols
 
-    def _begin(self, value):
-        """Begin a frame with the value of its tag."""
-        if self._missing:
-            self._counts["cut"] += 1
-            self._vectors.frame.problem = _CUT
-            self._decode()    # earlier frames
-            self._send(self._vectors.frame, self._time)
-        self._forget()
-        try:
-            vectors = vectors_from_pmt(value)
-            f, time = vectors.frame.format, pmt.dict_ref(value, _RX_TIME, pmt.PMT_NIL)
-            if (f.num_streams, f.constellation) != (self._num_streams, self._constellation):
-                raise ValueError(f"got {f.num_streams} streams of {f.constellation}, must be "
-                                 f"{self._num_streams} of {self._constellation}")
-            self._time = None if pmt.is_null(time) else moment("rx_time", time)
-        except ValueError as error:
-            self._counts["malformed"] += 1
-            self._log.warn("tags", f"tag wifi_frame dropped: {error}")
-        else:
-            self._vectors = vectors
-            self._missing = f.plan.num_data * f.num_symbols
+    def _cut(self, unit):
+        vectors, time = unit
+        vectors.frame.problem = _CUT
+        self._send(vectors.frame, time)
 
-    def _take(self, llr):
-        """Take the next LLRs (n, width), up to the next tag."""
-        count = min(self._missing, len(llr))
-        self._counts["untagged"] += len(llr) - count
-        if not count:
-            return
-        self._missing -= count
-        if self._missing:
-            self._parts.append(llr[:count].copy())
-            return
-        llr = llr[:count]
-        if self._parts:
-            llr = np.concatenate([*self._parts, llr])
-        self._ready.append((self._vectors, llr, self._time))
-        self._forget()
-
-    def _decode(self):
-        """Decode and send the complete frames."""
-        ready, self._ready = self._ready, []
-        with self._log.guard(f"{len(ready)} frames"):
-            vectors, llrs, times_ = zip(*ready, strict=True) if ready else ((), (), ())
-            if self._step != 1:
-                llrs = [llr * self._step for llr in llrs]
-            frames = self._decoder.decode_all(vectors, llrs)
-            for one, frame, time in zip(vectors, frames, times_, strict=True):
-                if not one.nested or any(mpdu.fcs_ok for mpdu in frame.mpdus):
-                    self._send(frame, time)
+    def _decode(self, units, llrs):
+        frames = self._decoder.decode_all([vectors for vectors, _ in units], llrs)
+        for (vectors, time), frame in zip(units, frames, strict=True):
+            if not vectors.nested or any(mpdu.fcs_ok for mpdu in frame.mpdus):
+                self._send(frame, time)
 
     def _send(self, frame, time):
         right = sum(mpdu.fcs_ok for mpdu in frame.mpdus)
         self._counts.update(frames=1, decoded=right > 0, mpdus=len(frame.mpdus), mpdus_ok=right)
         self._messages.make(frame, None, time)
-
-    def _publish(self, name, *messages):
-        for message in messages:
-            self.message_port_pub(self._ports[name], message)
-
-    def _listeners(self, name):
-        return listeners(self, self._ports[name])

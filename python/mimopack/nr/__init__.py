@@ -2,23 +2,31 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """5G NR's shared channels: configurations, reference signals, transmitters and receivers."""
 
-from .config import PdschConfig, PuschConfig, load_users
+from .config import PdschConfig, PuschConfig, load_users, read_users
 from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
 from .parts import Carrier, Dmrs, Mcs, Ptrs
 from .precoding import precoding_matrix, transform_deprecode, transform_precode
-from .receiver import ITERATIONS, PdschReceiver, PuschReceiver, TransportBlock
+from .receiver import (
+    ITERATIONS,
+    PdschReceiver,
+    PuschReceiver,
+    ReceivedSlot,
+    TransportBlock,
+)
 from .resources import Resources, dmrs_positions, resources
+from .stream import GridStream, SlotGrid
 from .synchronisation import Synchronisation, synchronise
 from .transmitter import PdschTransmitter, PuschTransmitter
 from .transport import Codeword, DecodedBlocks, TransportCoder, codeword, codewords
 
-__all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Codeword", "DecodedBlocks", "Dmrs", "Mcs",
-           "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter", "Ptrs", "PuschConfig",
-           "PuschReceiver", "PuschTransmitter", "Resources", "Synchronisation", "TransportBlock",
-           "TransportCoder", "codeword", "codewords", "dmrs_positions", "dmrs_sequence",
-           "dmrs_subcarriers", "dmrs_symbols", "estimate_channel", "load_users",
-           "noise_covariance", "port_weights", "precoding_matrix", "ptrs_symbols", "resources",
-           "synchronise", "transform_deprecode", "transform_precode", "whiten"]
+__all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Codeword", "DecodedBlocks", "Dmrs",
+           "GridStream", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter", "Ptrs",
+           "PuschConfig", "PuschReceiver", "PuschTransmitter", "ReceivedSlot", "Resources",
+           "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder", "codeword",
+           "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",
+           "estimate_channel", "load_users", "noise_covariance", "port_weights", "precoding_matrix",
+           "ptrs_symbols", "read_users", "resources", "synchronise", "transform_deprecode",
+           "transform_precode", "whiten"]

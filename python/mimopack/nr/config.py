@@ -6,11 +6,14 @@ A configuration describes the transmission of one user (UE). It does not contain
 functions whose result depends on the slot take it as an argument.
 """
 
+import json
+import os
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
 import numpy as np
 
-from ..checks import choice, flag, integer
+from ..checks import choice, flag, integer, shown
 from .parts import MODULATIONS, SUBCARRIERS_PER_PRB, Carrier, Dmrs, Mcs, Ptrs
 
 REDUNDANCY_VERSIONS = (0, 1, 2, 3)
@@ -362,6 +365,33 @@ def load_users(data):
     """
     config_class = PdschConfig if "pdsch" in data else PuschConfig
     return [_from_json(config_class, data, user) for user in data.get("users", [{}])]
+
+
+def read_users(config):
+    """Return the configurations of all users, in any of the forms that blocks take.
+
+    Args:
+        config: a configuration, a list of them, a dictionary for :func:`load_users`, or the name of
+            a JSON file with such a dictionary.
+
+    Returns:
+        list of :class:`PuschConfig` or of :class:`PdschConfig`.
+
+    Raises:
+        ValueError: a field is wrong, or the file cannot be read.
+    """
+    if isinstance(config, (str, os.PathLike)):
+        try:
+            return read_users(json.loads(Path(config).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"config: {config}: {error}") from error
+    if isinstance(config, dict):
+        return load_users(config)
+    users = list(config) if isinstance(config, (list, tuple)) else [config]
+    if not users or not all(isinstance(user, SharedChannelConfig) for user in users):
+        raise ValueError(f"config: got {shown(config)}, must be a configuration, a list of them, a "
+                         "dictionary, or the name of a JSON file")
+    return users
 
 
 def _from_json(config_class, data, user):

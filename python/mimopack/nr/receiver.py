@@ -109,23 +109,26 @@ class _Word:
             len(llr), -1, self.points.bits_per_symbol))
 
 
-class _Slot:
-    """A slot between two passes.
+class ReceivedSlot:
+    """A slot between the steps of a receiver.
 
-    Attributes:
+    Args:
         number: number of the slot.
+        powers: (layers,) power of each layer over that of noise, by the first estimate.
         received: (nr, symbols, subcarriers) of the allocation, whitened.
         estimate: :class:`ChannelEstimate`.
-        powers: (layers,) power of each layer over that of noise, by the first estimate.
-        blocks: the :class:`TransportBlock` of each codeword, None before the first pass.
-        posterior: (vectors, bits) the decoder's a-posteriori LLRs.
+
+    Attributes:
+        number, powers, received, estimate: see above.
+        blocks: {codeword: its :class:`TransportBlock`}.
+        posterior: (vectors, bits) the decoder's a-posteriori LLRs, None before the first pass.
         prior: (vectors, bits) the decoder's extrinsic LLRs.
     """
 
-    def __init__(self, number, received, estimate, words):
-        self.number, self.received, self.estimate = number, received, estimate
-        self.posterior = self.prior = self.powers = None
-        self.blocks = [None] * words
+    def __init__(self, number, powers, received=None, estimate=None):
+        self.number, self.powers = number, powers
+        self.received, self.estimate, self.blocks = received, estimate, {}
+        self.posterior = self.prior = None
 
     def move_to_host(self):
         """Copy arrays from a GPU for the next pass."""
@@ -135,7 +138,7 @@ class _Slot:
 
     def lacks(self, word):
         """Return whether the transport block of a codeword is not yet decoded."""
-        return self.blocks[word] is None or not self.blocks[word].crc_ok
+        return word not in self.blocks or not self.blocks[word].crc_ok
 
 
 class _Receiver:
@@ -152,8 +155,8 @@ class _Receiver:
     """
 
     def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
-        self.configs, self.num_rx, self.seconds = configs, num_rx, Counter()
-        self.iterations = integer("iterations", iterations, 1, 100)
+        self.configs, self.num_rx = configs, integer("num_rx", num_rx, 1, 256)
+        self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
         self._resources = places = resources(configs[0])
         # The part of the grid from the first to the last allocated subcarrier
         self._band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
@@ -172,16 +175,21 @@ class _Receiver:
                                        backend=backend, threads=threads)
                 self._words.append(_Word(user, number, layer, bit, coder))
                 layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
+        self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
+        self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        self.vector_size = 1 if self._spreads else num_rx
+        self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
+        self.detector, self.detector_name = None, ""
+        if detector is None:
+            return
         if detector == AUTO:
             detector = "omap" if 2**bit <= MOST_CANDIDATES else "nway:llr_method=logsum"
-        self.detector_name, self._spreads = detector, configs[0].transform_precoding
+        self.detector_name = detector
         names = [word.points.name for word in self._words for _ in range(
             word.layers.start, word.layers.stop)]
-        create = partial(detectors.create, detector, num_tx=layer,
-                         num_rx=1 if self._spreads else num_rx,
+        create = partial(detectors.create, detector, num_tx=layer, num_rx=self.vector_size,
                          constellation=names, backend=backend, threads=threads)
         self.detector = create()
-        self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
         self._feeds_back = not self._spreads and self.detector.takes_feedback()
         if self._feeds_back:
             self.detector = create(extrinsic=True)
@@ -208,6 +216,53 @@ class _Receiver:
         Raises:
             ValueError: an argument does not match its description.
         """
+        if self.detector is None:
+            raise ValueError("detector: got None, must be a detector to process slots")
+        self.seconds, begin = Counter(), time.perf_counter()
+        work, channels = self.estimate(grid, slots, channel, noise_var)
+        soft = None
+        if earlier is not None:
+            if len(earlier) != len(work) * len(self._words):
+                raise ValueError(f"earlier: got {len(earlier)} blocks, must be "
+                                 f"{len(work) * len(self._words)}, those of as many slots")
+            soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
+        for iteration in range(1, self.iterations + 1):
+            rows = [row for row, slot in enumerate(work)
+                    if any(map(slot.lacks, range(len(self._words))))]
+            if not rows:
+                break
+            active = [work[row] for row in rows]
+            if iteration > 1:
+                for slot in active:
+                    slot.move_to_host()
+                    if channel is None:
+                        self._refine(slot)
+                channels = Channels.of([slot.received for slot in active],
+                                       [slot.estimate for slot in active])
+            begin = self._spent("estimation", begin)
+            y, h, variance = self.vectors(active, channels)
+            prior = None
+            if self._feeds_back and active[0].prior is not None:
+                prior = np.stack([slot.prior for slot in active]).reshape(*y.shape[:-1], -1)
+            llr = self.detector.detect(y, h, variance, prior)
+            llr = llr.reshape(len(active), self.num_vectors, -1)
+            begin = self._spent("detection", begin)
+            combined = [soft and [soft[word][row].soft for row in rows]
+                        for word in range(len(self._words))]
+            for word, before in enumerate(combined):
+                self._decode(word, active, llr, iteration, rv, before)
+            if iteration < self.iterations:
+                for word, before in enumerate(combined):
+                    self._feed_back(word, active, llr, rv, before)
+            begin = self._spent("decoding", begin)
+        return self._blocks(work)
+
+    def estimate(self, grid, slots=None, channel=None, noise_var=None):
+        """Estimate the channels of slots: the first step of :meth:`process`, with its arguments.
+
+        Returns:
+            (list of :class:`ReceivedSlot`, their :class:`Channels`).
+        """
         if is_device_array(grid) and (self._spreads or self._follows_phase):
             grid = grid.get()
         elif not is_device_array(grid):
@@ -224,20 +279,13 @@ class _Receiver:
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
         if channel is not None:
             channel = np.asarray(channel).reshape(-1, *shape[1:], self.num_rx, len(self._owners))
-        soft = None
-        if earlier is not None:
-            if len(earlier) != len(slots) * len(self._words):
-                raise ValueError(f"earlier: got {len(earlier)} blocks, must be "
-                                 f"{len(slots) * len(self._words)}, those of as many slots")
-            soft = [earlier[word::len(self._words)] for word in range(len(self._words))]
-        self.seconds, begin = Counter(), time.perf_counter()
         received = grid[..., self._band].astype(np.complex64, copy=False)
         if channel is None:
             channels = self._tracker.estimate(received, slots % carrier.slots_per_frame)
         else:
             channels = Channels.of(list(received), [
                 true_channel(h[:, self._band], noise_var) for h in channel])
-        work = [_Slot(number, own, estimate, len(self._words)) for number, own, estimate in zip(
+        work = [ReceivedSlot(number, None, own, estimate) for number, own, estimate in zip(
             slots.tolist(), channels.received, channels.estimates, strict=True)]
         if channel is None and self._follows_phase:
             for slot in work:
@@ -246,31 +294,51 @@ class _Receiver:
         powers = layer_powers(channels.h) / channels.noise_var[:, None]
         for slot, own in zip(work, powers, strict=True):
             slot.powers = own
-        for iteration in range(1, self.iterations + 1):
-            rows = [row for row, slot in enumerate(work)
-                    if any(map(slot.lacks, range(len(self._words))))]
-            if not rows:
-                break
-            active = [work[row] for row in rows]
-            if iteration > 1:
-                for slot in active:
-                    slot.move_to_host()
-                    if channel is None:
-                        self._refine(slot)
-                channels = Channels.of([slot.received for slot in active],
-                                       [slot.estimate for slot in active])
-            begin = self._spent("estimation", begin)
-            llr = self._despread(active) if self._spreads else self._detect(active, channels)
-            begin = self._spent("detection", begin)
-            combined = [soft and [soft[word][row].soft for row in rows]
-                        for word in range(len(self._words))]
-            for word, before in enumerate(combined):
-                self._decode(word, active, llr, iteration, rv, before)
-            if iteration < self.iterations:
-                for word, before in enumerate(combined):
-                    self._feed_back(word, active, llr, rv, before)
-            begin = self._spent("decoding", begin)
-        return [block for slot in work for block in slot.blocks]
+        return work, channels
+
+    def vectors(self, slots, channels):
+        """Return the received vectors of slots with their channels: what a detector takes.
+
+        Args:
+            slots, channels: as from :meth:`estimate`.
+
+        Returns:
+            y (slots, ..., vector_size), h (slots, ..., vector_size, layers) and the noise power
+            (slots, ...), with num_vectors vectors of a slot in the order in which symbols are
+            mapped to resource elements. The shapes of h and noise broadcast to that of y. The noise
+            contains the error of the channel estimate.
+        """
+        if self._spreads:
+            return self._despread(slots)
+        xp, received = array_module(channels.received), channels.received
+        noise_var = xp.asarray(channels.noise_var, np.float32)[:, None, None]
+        h, variance = channels.h, channels.error_var + noise_var
+        if self._rows is None:
+            symbols, subcarriers = (each.beside(received) for each in self._places)
+            of_h = symbols if h.shape[1] > 1 else symbols * 0
+            h, variance = h[:, of_h, subcarriers], variance[:, of_h, subcarriers]
+            return received[:, :, symbols, subcarriers].swapaxes(1, 2), h, variance
+        rows = self._rows.beside(received)
+        if h.shape[1] > 1:
+            h, variance = h[:, rows], variance[:, rows]
+        return xp.moveaxis(received[:, :, rows], 1, 3), h, variance
+
+    def decode(self, llr, slots):
+        """Decode LLRs of slots: the last step of :meth:`process`.
+
+        Args:
+            llr: (slots, num_vectors, bits_per_vector) ln P(1)/P(0).
+            slots: list of :class:`ReceivedSlot`, of which this needs ``number`` and ``powers``.
+
+        Returns:
+            list of :class:`TransportBlock`, by slot, user and codeword.
+        """
+        for word in range(len(self._words)):
+            self._decode(word, slots, llr, 1, None, None)
+        return self._blocks(slots)
+
+    def _blocks(self, slots):
+        return [slot.blocks[word] for slot in slots for word in range(len(self._words))]
 
     def _spent(self, stage, begin):
         """Count the time since ``begin`` for a stage; return the time now."""
@@ -314,30 +382,8 @@ class _Receiver:
         return np.interp(np.arange(slot.received.shape[1]), symbols[order],
                          np.unwrap(phases[order]))
 
-    def _detect(self, active, channels):
-        """Return LLRs (slots, vectors, bits), without the a-priori LLRs."""
-        xp, received = array_module(channels.received), channels.received
-        noise_var = xp.asarray(channels.noise_var, np.float32)[:, None, None]
-        h, variance = channels.h, channels.error_var + noise_var
-        if self._rows is None:
-            symbols, subcarriers = (each.beside(received) for each in self._places)
-            of_h = symbols if h.shape[1] > 1 else symbols * 0
-            h, variance = h[:, of_h, subcarriers], variance[:, of_h, subcarriers]
-            y = received[:, :, symbols, subcarriers].swapaxes(1, 2)
-        else:
-            rows = self._rows.beside(received)
-            y = xp.moveaxis(received[:, :, rows], 1, 3)
-            if h.shape[1] > 1:
-                h, variance = h[:, rows], variance[:, rows]
-        prior = None
-        if self._feeds_back and active[0].prior is not None:
-            prior = np.stack([slot.prior for slot in active])
-            prior = prior.reshape(*y.shape[:-1], -1)
-        llr = self.detector.detect(y, h, variance, prior)
-        return llr.reshape(len(llr), -1, llr.shape[-1])
-
     def _despread(self, active):
-        """Return LLRs of a DFT-spread layer, by a linear equaliser that takes soft symbols.
+        """Return the vectors of a DFT-spread layer, by a linear equaliser that takes soft symbols.
 
         Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using
         A Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
@@ -360,7 +406,7 @@ class _Receiver:
             z.append((transform_deprecode(filtered) / mu + mean).ravel())
             variance.append(np.broadcast_to(1 / mu - v, mean.shape).ravel())
         one = np.ones((len(active), len(z[0]), 1, 1), np.complex64)
-        return self.detector.detect(np.stack(z)[..., None], one, np.stack(variance))
+        return np.stack(z)[..., None], one, np.stack(variance)
 
     def _decode(self, number, active, llr, iteration, rv, soft):
         """Decode the blocks of a codeword that are not yet decoded."""
@@ -476,18 +522,32 @@ class PuschReceiver(_Receiver):
     Several users are detected together, each with its own modulation. PT-RS are used if there is
     one user.
 
+    With any other detector, such as a function of arrays, one pass is three steps:
+
+        receiver = PuschReceiver(config, num_rx=4, detector=None)
+        slots, channels = receiver.estimate(grid, slots=[0, 1, 2, 3])
+        llr = detect(*receiver.vectors(slots, channels))    # (slots, num_vectors, bits_per_vector)
+        blocks = receiver.decode(llr, slots)
+
     Args:
         config: :class:`PuschConfig`, or a list with one for each user.
         num_rx: number of receive antennas.
         detector: name of a detector with parameters, as ``detectors.create`` takes it. "auto" is
             omap, which is exact, if a vector has up to 256 candidates, otherwise nway with
-            log-sum LLRs: the lowest block error rates of all detectors.
+            log-sum LLRs: the lowest block error rates of all detectors. None makes a receiver for
+            the three steps alone.
         iterations: maximum number of passes of detection and decoding. From the second pass on, the
             decoder's LLRs improve the channel estimate, and are the detector's a-priori LLRs if it
             takes them. Slots whose transport blocks all have correct CRCs are ready.
         backend: backend of detector and decoder.
         threads: number of CPU threads; 0 takes all cores.
         versions: redundancy versions that are combined (HARQ); None for the configuration's own.
+
+    Attributes:
+        configs: list with the configuration of each user.
+        num_layers, num_vectors, bits_per_vector: number of layers of all users, of vectors in a
+            slot (resource elements with data), and of LLRs of a vector.
+        vector_size: number of values in a vector: num_rx, or 1 with transform precoding.
 
     Raises:
         ValueError: users do not have the same resource elements, or share a DMRS port.

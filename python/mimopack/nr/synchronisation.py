@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # Slots that are searched at most
-_CP_SLOTS, _DMRS_SLOTS = 20, 4
+CP_SLOTS, _DMRS_SLOTS = 20, 4
 # A start of a slot must correlate this well in its prefixes, relative to the best one, for its DMRS
 # to be compared.
 _LEAST_SHARE = 0.5
@@ -79,7 +79,7 @@ def synchronise(samples, ofdm, known, slot, start=None):
         raise ValueError(f"samples: got {samples.shape[1]}, must be at least a slot of {length} "
                          f"from sample {offset} on")
     num_slots = 1
-    while (num_slots < _CP_SLOTS
+    while (num_slots < CP_SLOTS
            and sum(ofdm.slot_length(slot + n) for n in range(num_slots + 2)) <= whole):
         num_slots += 1
     correlation = prefix_correlation(samples[:, offset:], ofdm, slot, num_slots)
