@@ -20,15 +20,15 @@ namespace MIMOPACK_ISA {
  * given order. The imaginary parts are detected first. */
 enum class level_order { sorted, stacked };
 
-template <class F, int NT, int NR, int WIDTH>
+template <class F, int WIDTH>
 class real_tree
 {
 public:
     using mask = decltype(F() < F());
     static constexpr int side = 1 << WIDTH;
     static constexpr int bits = 2 * WIDTH;
-    const extent<2 * NT> size; /* N */
-    buffer<F, 2 * NT> y;       /* the received vector in the tree's coordinates */
+    const int size; /* N */
+    buffer<F, 0> y; /* the received vector in the tree's coordinates */
     mask usable;
 
     MP_FN
@@ -89,14 +89,11 @@ public:
         const int nt = d_nt;
         const mask finite = d_qr.rotate(received, &d_z[0]);
         if (paired()) {
-            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l)
                 y[l] = d_z[l];
         } else {
-            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l) {
                 y[l] = F(0.0f);
-                MP_UNROLL_DEVICE
                 for (int i = 0; i < size; ++i)
                     y[l] = fma(d_turn[i * size + l], d_z[i % nt * 2 + i / nt], y[l]);
             }
@@ -105,7 +102,6 @@ public:
                  (noise_var < F(largest_noise));
         if (known) {
             F sum(0.0f);
-            MP_UNROLL_DEVICE
             for (int b = 0; b < nt * bits; ++b)
                 sum = sum + abs(known[b]);
             usable = usable & (sum < F(largest_prior));
@@ -122,11 +118,9 @@ public:
         if (paired()) {
             d_qr.columns.to_layers(k, 2, by_layer);
         } else {
-            MP_UNROLL_DEVICE
             for (int l = 0; l < size; ++l)
                 by_layer[l % nt * 2 + l / nt] = k[l];
         }
-        MP_UNROLL_DEVICE
         for (int l = 0; l < size; ++l) {
             const auto gray = gray_codes<WIDTH>(by_layer[l].to_word());
             MP_UNROLL
@@ -172,13 +166,10 @@ public:
 
 private:
     const level_order d_order;
-    const extent<NT> d_nt;
+    const int d_nt;
     const float d_scale;
-    sorted_qr<F, NT, NR> d_qr;
-    buffer<F, 2 * NT> d_z;
-    buffer<F, 4 * NT * NT> d_r, d_turn;
-    buffer<F, NT * bits> d_by_column;
-    buffer<F, 2 * NT * side> d_prior;
+    sorted_qr<F> d_qr;
+    buffer<F, 0> d_z, d_r, d_turn, d_by_column, d_prior;
 
     MP_FN int level(int column, int axis) const
     {
@@ -225,13 +216,10 @@ private:
         if (paired())
             d_qr.columns.to_columns(known, bits, &d_by_column[0]);
         const F* const by_column = paired() ? &d_by_column[0] : known;
-        MP_UNROLL_DEVICE
         for (int column = 0; column < nt; ++column) {
-            MP_UNROLL_DEVICE
             for (int axis = 0; axis < 2; ++axis) {
                 F* const cost = &d_prior[level(column, axis) * side];
                 axis_penalties<WIDTH>(by_column + column * bits + axis * WIDTH, cost);
-                MP_UNROLL_DEVICE
                 for (int k = 0; k < side; ++k)
                     cost[k] = cost[k] * noise_var;
             }

@@ -10,9 +10,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-template <class F, int NT, int NR>
-struct sorted_qr : qr<F, NT, NR> {
-    using base = qr<F, NT, NR>;
+template <class F>
+struct sorted_qr : qr<F, 0, 0> {
+    using base = qr<F, 0, 0>;
     using mask = decltype(F() < F());
     using base::d_nr;
     using base::d_nt;
@@ -22,8 +22,8 @@ struct sorted_qr : qr<F, NT, NR> {
     using base::q;
     using base::r;
     using base::usable;
-    column_layers<F, NT> columns;
-    buffer<F, NT> left; /* remainder of |h_i|^2 after projection */
+    column_layers<F, 0> columns;
+    buffer<F, 0> left; /* remainder of |h_i|^2 after projection */
 
     MP_FN sorted_qr(arena<F>& a, int nt, int nr)
         : base(a, nt, nr), columns(a, nt), left(a, nt)

@@ -14,17 +14,13 @@ namespace {
 template <bool LIMITED, bool SOFT>
 std::size_t run(const plan& p, const batch& b, const psd_options& o)
 {
-    const auto order = static_cast<level_order>(o.ordering);
-    const psd_shape shape{ o.levels.count, o.levels.values, o.expansions.values,
-                           o.team_size,    o.max_nodes,     SOFT ? o.list_size : 0,
-                           o.llr_clip };
     return by_width(p, [&](auto width) {
         return drive<0, 0>(
             p,
             b,
             [&](arena<simd>& a) {
-                return psd<simd, 0, 0, width.value, LIMITED, SOFT>(
-                    a, p.points, p.num_tx, p.num_rx, order, shape);
+                return psd<simd, width.value, LIMITED, SOFT>(
+                    a, p.points, p.num_tx, p.num_rx, o);
             },
             node_counts{ b });
     });

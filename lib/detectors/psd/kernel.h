@@ -49,41 +49,24 @@ struct psd_options {
     }
 };
 
-
-/* lvl_1 ... lvl_nr, exp_1 ... and tt of 004, the most nodes of a vector or 0, and for
- * soft output the size of the list and the limit of LLRs */
-struct psd_shape {
-    int stages;
-    const int* levels;
-    const int* expansions;
-    int team;
-    int max_nodes;
-    int list_size = 0;
-    float llr_clip = 0.0f;
-};
-
 /* LIMITED: count nodes against a budget. Searches without a budget leave the counting
  * out, which makes them a few percent faster. SOFT: put out LLRs. */
-template <class F, int NT, int NR, int WIDTH, bool LIMITED, bool SOFT = false>
+template <class F, int WIDTH, bool LIMITED, bool SOFT>
 class psd
 {
 public:
     using mask = decltype(F() < F());
-    using tree = real_tree<F, NT, NR, WIDTH>;
+    using tree = real_tree<F, WIDTH>;
     static constexpr int side = tree::side;
 
-    MP_FN psd(arena<F>& a,
-              const constellation& c,
-              int nt,
-              int nr,
-              level_order order,
-              const psd_shape& shape)
-        : d_tree(a, c, nt, nr, order),
-          d_stages(shape.stages),
-          d_team(shape.team),
-          d_max_nodes(shape.max_nodes),
-          d_list_size(shape.list_size),
-          d_clip(shape.llr_clip),
+    MP_FN
+    psd(arena<F>& a, const constellation& c, int nt, int nr, const psd_options& o)
+        : d_tree(a, c, nt, nr, static_cast<level_order>(o.ordering)),
+          d_stages(o.levels.count),
+          d_team(o.team_size),
+          d_max_nodes(o.max_nodes),
+          d_list_size(SOFT ? o.list_size : 0),
+          d_clip(o.llr_clip),
           d_k(a, 2 * nt),
           d_listed(a, d_list_size),
           d_nearest(a, SOFT ? 4 * nt * WIDTH : 0),
@@ -94,10 +77,10 @@ public:
         for (int s = 0; s < d_stages; ++s) {
             stage& t = d_stage[s];
             t.top = above - 1;
-            t.bottom = shape.levels[s] - 1;
+            t.bottom = o.levels.values[s] - 1;
             t.parents = parents;
             t.children = 1 << (WIDTH * (above - t.bottom));
-            t.together = s + 1 < d_stages ? shape.expansions[s] : 0;
+            t.together = s + 1 < d_stages ? o.expansions.values[s] : 0;
             t.metric = a.take(parents);
             t.base = a.take(parents * above);
             t.node = s + 1 < d_stages ? a.take(parents * t.children) : nullptr;
@@ -177,7 +160,7 @@ private:
     F d_bound;
     F d_visited; /* nodes, if there is a budget */
     F d_ended;   /* 1 if the budget has ended the search, else 0 */
-    buffer<F, 2 * NT> d_k;  /* symbols of the best leaf, or of the leaves to list */
+    buffer<F, 0> d_k;       /* symbols of the best leaf, or of the leaves to list */
     F d_reach;              /* a leaf farther than this from the best is of no use */
     int d_filled;           /* places of the list that are in use in any lane */
     buffer<F, 0> d_listed;  /* metrics of the list's leaves, rising */
@@ -366,7 +349,7 @@ private:
             d_tree.paired() && t.bottom % 2 == 0 && t.top > t.bottom ? 2 : 1;
         const int depth = t.top - t.bottom + 1 - inner;
         const int size = d_tree.size;
-        int digits[2 * (NT ? NT : 16) + 1];
+        int digits[2 * 16 + 1];
         const F* base = t.base + p * (t.top + 1);
         d_partial[0] = t.metric[p];
         int c = p * t.children;

@@ -26,7 +26,7 @@ std::size_t run_width(const plan& p, const batch& b, const softsphere_options& o
         p,
         b,
         [&](arena<simd>& a) {
-            return qr_reduced_search<simd, softsphere<simd, 0, 0, WIDTH>>(
+            return qr_reduced_search<simd, softsphere<simd, WIDTH>>(
                 a, p.points, p.num_tx, p.num_rx, o);
         },
         [](auto& kernel, const std::size_t*, int count) { kernel.set_live(count); });

@@ -27,7 +27,6 @@ struct softsphere_options {
     }
 };
 
-
 /* Order four columns as two pairs 0 1 | 2 3 for two searches, each with one pair on top.
  *
  * Fewer nodes survive two levels if the product of their r_ii^2 is large. This product is
@@ -67,7 +66,7 @@ MP_STEP void split_in_pairs(ordered_columns<F, NT, NR>& c, const F* h, int nr)
     exchange(c.norm2[3] < c.norm2[2], 2, 3);
 }
 
-template <class F, int NT, int NR, int WIDTH>
+template <class F, int WIDTH>
 class softsphere
 {
 public:
@@ -163,20 +162,16 @@ public:
     }
 
 private:
-    const extent<NT> d_nt;
-    const extent<NR> d_nr;
+    const int d_nt, d_nr;
     const float d_scale, d_clip;
     const int d_max_nodes;
     const bool d_knows; /* a prior has known bits */
     int d_live = F::width;
-    ordered_columns<F, NT, NR> d_columns;
-    greedy_search<F, NT, NR, WIDTH> d_seeds;
-    qr<F, NT, NR> d_qr[3];
-    level_model<F, NT, NR, WIDTH> d_model;
-    buffer<F, 2 * NR> d_y;
-    buffer<F, NT> d_inverse;
-    buffer<F, NT * bits> d_prior, d_llr;
-    buffer<F, 2 * NT * side> d_cost;
+    ordered_columns<F, 0, 0> d_columns;
+    greedy_search<F, 0, 0, WIDTH> d_seeds;
+    qr<F, 0, 0> d_qr[3];
+    level_model<F, 0, 0, WIDTH> d_model;
+    buffer<F, 0> d_y, d_inverse, d_prior, d_llr, d_cost;
     tree d_search;
     search_budget d_budget[F::width];
     /* nt for each vector; see tree_problem */

@@ -329,7 +329,7 @@ class sphere
 {
 public:
     using mask = decltype(F() < F());
-    using tree = real_tree<F, 0, 0, WIDTH>;
+    using tree = real_tree<F, WIDTH>;
     static constexpr int side = tree::side;
 
     MP_FN sphere(arena<F>& a,
