@@ -117,6 +117,13 @@ def test_passes_decode_what_one_pass_does_not():
     assert counts[1] >= counts[0] + 2
 
 
+@pytest.mark.parametrize("detector, feeds_back", [
+    ("nway", True), ("psd", False), ("psd:soft=true", True), ("zfsic:soft=true", False)])
+def test_detectors_with_soft_output_take_feedback(detector, feeds_back):
+    receiver = nr.PuschReceiver([pusch()], 4, detector=detector)
+    assert receiver.detector.extrinsic == feeds_back
+
+
 def test_harq_combines_redundancy_versions():
     rng, slots = np.random.default_rng(7), [0, 1]
     config = pusch(mcs=nr.Mcs(index=9))

@@ -190,7 +190,8 @@ class _Receiver:
         create = partial(detectors.create, detector, num_tx=layer, num_rx=self.vector_size,
                          constellation=names, backend=backend, threads=threads)
         self.detector = create()
-        self._feeds_back = not self._spreads and self.detector.takes_feedback()
+        self._feeds_back = not self._spreads and self.detector.takes_feedback(
+            **self.detector.given)
         if self._feeds_back:
             self.detector = create(extrinsic=True)
 
