@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, Unsupported, mac
-from wifi_air import air, data_mpdu
+from wifi_air import air, data_mpdu, flat_channel
 
 RATES = (6, 9, 12, 18, 24, 36, 48, 54)
 ONE = [data_mpdu(170)]
@@ -292,3 +292,34 @@ def test_unequal_modulation(mcs, fields, detector):
     assert frame.problem == "" and frame.complete and frame.psdu == sent[0].psdu
     assert frame.format.constellation == HT(mcs, 100).constellation
     assert len(frame.evm_db) == streams and max(frame.evm_db) < -20
+
+
+def test_half_of_160_mhz_is_named():
+    """VHT-SIG-A has one code for 160 and 80+80 MHz."""
+    samples, _ = air([(lambda n: VHT.of_length(3, n, bandwidth_mhz=160), ONE)], sample_rate=160e6)
+    # Move the lower half to the middle, and take every second sample.
+    n = samples.shape[1]
+    spectrum = np.fft.fft(samples * np.exp(0.5j * np.pi * np.arange(n)))
+    spectrum[:, np.abs(np.fft.fftfreq(n)) > 0.25] = 0
+    receiver = Receiver(1, 80e6)
+    half = np.fft.ifft(spectrum)[:, ::2].astype(np.complex64)
+    frame, = receiver.process(half) + receiver.finish()
+    assert (frame.format, frame.problem) == (
+        None, "the samples hold only 80 MHz of a 160 or 80+80 MHz frame")
+    assert frame.as_json()["bandwidth_mhz"] == 160
+
+
+def test_a_sounding_frame_of_160_mhz():
+    f = VHT(0, 0, 2, 160)
+    sent = Transmitter(2, 160e6).frame(f)
+    rng = np.random.default_rng(2)
+    channel = flat_channel(3, 2, rng)
+    samples = np.pad(channel @ sent, ((0, 0), (3000, 3000)))
+    samples = samples + 1e-3 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
+    receiver = Receiver(3, 160e6)
+    frame, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    assert (frame.problem, frame.format.num_symbols, frame.format.bandwidth_mhz) == ("", 0, 160)
+    matrices = frame.channel.matrices    # flat but for the delay of the windows
+    assert matrices.shape == (484, 3, 2)
+    level = np.abs(matrices) / np.abs(channel)
+    assert level.std() < 0.02 * level.mean()
