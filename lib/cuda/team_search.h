@@ -14,7 +14,8 @@
  *     lower the radius.
  *   - Threads whose vector is done help a team of their warp.
  *
- * Turns of a hard search (8x8 16-QAM, 20 dB): 9 in the mean, at most 85 of 20000 vectors.
+ * A search for hard decisions (8x8 16-QAM, 20 dB) takes 9 turns in the mean, and at most
+ * 85 among 20000 vectors.
  */
 #pragma once
 #include "common/budget.h"
@@ -24,7 +25,7 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* A search, as the threads see it that work on it: all of them have the same. */
+/* The state of a search. All threads that work on it have the same values. */
 struct search_state {
     int team;     /* whose search, in the warp */
     int width;    /* threads that work on it */
@@ -33,7 +34,7 @@ struct search_state {
     float radius; /* nodes outside wait until it grows */
     float best;   /* metric of the best leaf, or infinity */
     float noise_var;
-    bool completed; /* nodes by slicing */
+    bool completed; /* whether complete() was called */
     bool done;
 
     MP_FN int rank() const { return threadIdx.x % width; }
@@ -434,7 +435,7 @@ private:
     }
 };
 
-/* The place holder of the kernel */
+/* Stands for a kernel: its search, and its traits (see kernel_traits.h) */
 template <int WIDTH, int MAX_NODES, template <int> class Goal>
 struct team_search_kernel {
     using teams = team_search<WIDTH, MAX_NODES, Goal<WIDTH>>;

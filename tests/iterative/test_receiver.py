@@ -212,7 +212,7 @@ class TestLoop:
 
     @pytest.mark.parametrize("name, arguments, message", [
         ("mmse", {}, "detector: mmse takes no a-priori LLRs; use iterations=1, or"),
-        ("sd", {}, "detector: sd has hard output; use iterations=1, or"),
+        ("sd", {}, "detector: sd has hard output without soft=True; use iterations=1, or"),
         ("nway", {"iterations": 0}, "iterations: got 0, allowed are 1 to 1000"),
         ("nway", {"feedback_scale": 0}, "feedback_scale: got 0"),
         ("nway", {"early_stop": 1}, "early_stop: got 1, must be True or False"),

@@ -22,8 +22,8 @@ SCRATCH_BYTES = 2**31
 # Number of threads per multiprocessor that keep it busy. With more vectors than threads, a thread
 # takes several vectors.
 THREADS_WANTED = 512
-# A search without arrays in memory gets so many times as many: blocks wait for their turn, because
-# searches differ in length.
+# A search by teams, which has no arrays in memory, gets this many times as many threads, most of
+# which wait for their turn: searches differ in length.
 SEARCH_TURNS = 8
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30

@@ -54,7 +54,7 @@ class _Sphere(Detector):
         return min(self.constellation.size**self.num_tx, 2**16)
 
     def gpu_threads(self):
-        # Shared memory has no room for the stacks of more threads.
+        # Shared memory has no room for the stacks of more threads (lib/cuda/team_search.h).
         large = self.constellation.size > (64 if self.num_tx <= 4 else 16)
         return self.GPU_THREADS // 2 if large else self.GPU_THREADS
 
@@ -189,9 +189,8 @@ class ASD(_Sphere):
     The detector always expands the open node with the smallest metric. It therefore expands the
     fewest nodes and needs no radius. Once the node with the smallest metric is a leaf, this leaf is
     the solution, which equals that of ``SD``. For a-priori LLRs, soft output and complexity see
-    ``SD``. Source:
-    K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple Input Multiple
-    Output Channels, University of Cambridge, 2005 (reference [33] of 004).
+    ``SD``. Source: K. Su: Efficient Maximum Likelihood Detection for Communication over Multiple
+    Input Multiple Output Channels, University of Cambridge, 2005 (reference [33] of 004).
 
     A heap holds the open nodes. Its capacity per vector is 2^21 nodes; when it is full, the search
     starts again depth first. A GPU searches as it does for ``SD``. In Python

@@ -314,7 +314,8 @@ def _check_feedback(detector):
     """Raise ValueError if the detector cannot use a decoder's LLRs."""
     if not detector.takes_feedback(**detector.given):
         raise ValueError(f"detector: {detector.name} "
-                         + ("has hard output" if detector.HARD else "takes no a-priori LLRs")
+                         + ("has hard output without soft=True" if detector.SUPPORTS_PRIOR
+                            else "takes no a-priori LLRs")
                          + "; use iterations=1, or a detector with a-priori LLRs and soft output "
                            "(mmsepic, nway, softsphere, ...)")
     if not detector.extrinsic:
