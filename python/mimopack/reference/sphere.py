@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hard maximum-likelihood detection by tree search: SD, PSD and ASD (004 §3, 4 and 7).
+"""Maximum-likelihood detection by tree search: SD, PSD and ASD (004 §3, 4 and 7).
 
 All searches work on the real-valued model of 004 eq. 3 with N = 2 nt levels of PAM symbols, so the
 constellation must be a square QAM, or BPSK, whose imaginary part is a symbol with the value 0 only.
