@@ -256,7 +256,8 @@ def test_counts():
 
 
 @pytest.mark.parametrize("length, name", [
-    (300, "802.11be (EHT)"), (301, "802.11ax (HE)"), (302, "802.11ax (HE)")])
+    (300, "802.11be (EHT) frame whose U-SIG"), (301, "802.11ax (HE) frame whose HE-SIG-A"),
+    (302, "802.11ax (HE) frame whose HE-SIG-A")])
 @pytest.mark.parametrize("snr_db", [5, 30])
 def test_frames_of_later_standards_are_named(length, name, snr_db):
     """Their L-SIG comes twice, and BPSK follows (IEEE P802.11be 36.3.12: RL-SIG and U-SIG)."""
@@ -268,7 +269,7 @@ def test_frames_of_later_standards_are_named(length, name, snr_db):
         complex)[..., 0]
     receiver = Receiver(1)
     frame, = receiver.process(stream) + receiver.finish()
-    assert (frame.format, frame.problem) == (None, f"{name} frame")
+    assert (frame.format, frame.problem) == (None, f"{name} was not read")
     assert frame.num_samples == 400 + 80 * -(-(length + 3) // 3)
 
 

@@ -111,7 +111,7 @@ class FrameMessages:
 
 
 class wifi_receiver(wifi_block):
-    """Receive IEEE 802.11a/g/p, n, ac and ax frames: from samples of several antennas to MPDUs.
+    """Receive IEEE 802.11a/g/p, n, ac, ax and be frames: samples of several antennas to MPDUs.
 
     The inputs are the samples of num_rx antennas. The format of the frames need not be known, as
     each frame announces it in its signal fields. See ``wifi.Receiver``.
@@ -402,7 +402,7 @@ def _apply(engine, detector, listeners):
 
 
 class wifi_synchroniser(wifi_block):
-    """Find IEEE 802.11a/g/p, n, ac and ax frames, and cut them out: half of ``wifi_receiver``.
+    """Find IEEE 802.11a/g/p, n, ac, ax and be frames, and cut them out: half of ``wifi_receiver``.
 
     The inputs are the samples of num_rx antennas. Message port ``frames`` sends a PDU for each
     frame whose signal fields could be read, in the order of the stream. The c32vector holds the

@@ -114,10 +114,11 @@ class wifi_transmitter(Controlled, message_source):
             leaves the samples as they are, which suits simulations.
         scrambler_seed: 1..127, for EHT 1..2047, or 0 for a different seed in each frame.
         length_tag_name: name of the length tag of a burst.
-        mapping: spatial mapping matrix of HT and VHT frames, (num_tx, N_STS) or (subcarriers,
-            num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of space-time
-            streams are refused. With one matrix per subcarrier, the signal fields tell receivers
-            not to smooth over subcarriers. None sends each space-time stream from its own antenna.
+        mapping: spatial mapping matrix of HT, VHT, HE and EHT frames, (num_tx, N_STS) or
+            (subcarriers, num_tx, N_STS), see ``wifi.Transmitter``. Frames with another number of
+            space-time streams are refused. With one matrix per subcarrier, the signal fields tell
+            receivers not to smooth over subcarriers. None sends each space-time stream from its own
+            antenna.
         gi_us, ltf, dcm, midamble, bss_color, uplink, txop: see ``wifi.HE`` and ``wifi.EHT``;
             ignored by formats without them.
         ru: resource unit of HE ER SU and HE TB frames as (size, index); None takes the one that

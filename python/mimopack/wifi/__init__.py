@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wi-Fi frames of IEEE 802.11a/g/p, n, ac and ax: receive them into MPDUs, and transmit MPDUs."""
+"""Wi-Fi frames of IEEE 802.11a/g/p, n, ac, ax and be: receive and transmit MPDUs."""
 
 from .antennas import Antenna, compare_antennas
 from .channel_estimator import ChannelEstimator

@@ -219,7 +219,7 @@ def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):
     """Return the fields of an HE frame. The L-SIG's length modulo 3 says which HE-SIG-A it has."""
     length, extended = _PREAMBLE + l_sig.duration, bool(kind & _KINDS["he_extended"])
     if not kind & _KINDS["he_signal"]:
-        return Announced(None, "802.11ax (HE) frame", length, {})
+        return Announced(None, "802.11ax (HE) frame whose HE-SIG-A was not read", length, {})
     if not signal_fields.he_sig_a_crc_holds(bits):
         return Announced(None, "HE-SIG-A CRC", length, {})
     if l_sig.length % 3 == 1 and not bits[0]:
@@ -235,7 +235,7 @@ def _high_efficiency(kind, bits, l_sig, bandwidth, trigger):
     if l_sig.length % 3 == 2 and not extended:
         return _several_users(bits, l_sig, bandwidth)
     if extended and l_sig.length % 3 != 2:
-        return Announced(None, "802.11ax (HE) frame", length, {})
+        return Announced(None, "802.11ax (HE) frame whose HE-SIG-A was not read", length, {})
     return _high_throughput(lambda: signal_fields.parse_he_sig_a(bits, l_sig, extended), l_sig,
                             bandwidth)
 
@@ -263,7 +263,7 @@ def _extremely_high_throughput(kind, bits, l_sig, bandwidth):
     """Return the fields of an EHT frame, whose EHT-SIG is read later."""
     length = _PREAMBLE + l_sig.duration
     if not kind & _KINDS["he_signal"] or not signal_fields.he_sig_a_crc_holds(bits):
-        return Announced(None, "802.11be (EHT) frame", length, {})
+        return Announced(None, "802.11be (EHT) frame whose U-SIG was not read", length, {})
     try:
         user, fields = parse_u_sig(bits, l_sig)
     except Unsupported as error:

@@ -32,7 +32,7 @@ _MOST_WAITING = 4
 
 
 class Receiver:
-    """Receive IEEE 802.11a/g/p, n, ac and ax frames in a stream of samples.
+    """Receive IEEE 802.11a/g/p, n, ac, ax and be frames in a stream of samples.
 
     One thread at a time may use an object.
 

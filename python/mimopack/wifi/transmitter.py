@@ -36,13 +36,13 @@ class Transmitter:
     Sources: IEEE 802.11-2020 clauses 17, 19 and 21, IEEE 802.11ax-2021 clause 27, and IEEE
     802.11be-2024 clause 36. The non-HT part of a preamble has a cyclic shift per antenna. The
     fields after it have a cyclic shift per space-time stream (Tables 19-9, 19-10, 21-10, 21-11).
-    The number of space-time streams of HT, VHT and HE frames must be the number of columns of
-    ``mapping``, if there is one; in an HE MU frame it is the number of streams in each RU. The mean
-    power stays 1 if the columns are orthogonal and have norm 1.
+    If there is a ``mapping``, the number of its columns must be the number of space-time streams of
+    the frame, of all users of a VHT frame, or of each RU of an HE MU frame. The mean power stays 1
+    if the columns are orthogonal and have norm 1.
 
     Args:
-        num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of an
-            RU of an HE MU frame have up to eight together.
+        num_tx: number of transmit antennas, 1..8. A frame has at most four streams; the users of a
+            VHT frame, or of an RU of an HE MU frame, have up to eight together.
         sample_rate: 20e6, 40e6, 80e6, 160e6, 320e6 or 640e6 samples per second. Frames of narrower
             channels lie at ``centre``. For 802.11p, play the samples of a 20 MS/s frame at 5 or
             10 MS/s.
@@ -51,10 +51,10 @@ class Transmitter:
         mapping: complex spatial mapping matrix Q of the fields after the non-HT part. The shape is
             (num_tx, N_STS) for the same matrix at all subcarriers, or (subcarriers, num_tx, N_STS)
             for one matrix per subcarrier of the frame's LTFs, ascending: 56, 114, 242 or 484
-            subcarriers at 20 to 160 MHz, and in HE frames 242, 484, 996 or 1992. None sends
+            subcarriers at 20 to 160 MHz, and in HE and EHT frames 242, 484, 996 or 1992. None sends
             each space-time stream from its own antenna. Non-HT frames do not use the mapping. With
             one matrix per subcarrier, the format should have ``smoothing=False`` (HT) or
-            ``beamformed=True`` (VHT, HE).
+            ``beamformed=True`` (VHT, HE, EHT).
         windowing: duration T_TR of the transition from symbol to symbol in seconds, 0 to 200e-9
             (§17.3.2.5). In a transition, the guard interval of a symbol fades in while the cyclic
             extension of the symbol before fades out, which keeps the spectrum inside the standard's

@@ -167,7 +167,7 @@ _display = heading("Display")
 @click.pass_context
 def wifi_command(context, paths, json_path, csi_path, pcap_path, full_scale_dbm, output, pictures,
                  quiet, view, metrics, radio, scheduler, **options):
-    """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n, ac and ax.
+    """Decode the Wi-Fi frames of RECORDING or of a radio: 802.11a/g/p, n, ac, ax and be.
 
     RECORDING is a SigMF recording (its metadata file, its data file, or a collection), or a file of
     raw samples. For raw samples, give --rate, --format and --channels. For SigMF, these options and

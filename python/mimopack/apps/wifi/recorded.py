@@ -27,7 +27,9 @@ _ADVICE = {
                          "recordings of more antennas (--channels)?",
     "cannot detect": f"Another detector (--detector) can decode these frames, such as "
                      f"{DEFAULT_DETECTOR}.",
-    "802.11": "The receiver names these frames of 802.11ax or later, but does not decode them.",
+    "Trigger frame": "--he-trigger FILE can tell what the Trigger frame has asked for: "
+                     "docs/wifi.md.",
+    "EHT ": "The receiver names these frames of 802.11be, but does not decode them.",
     "failed: ": "The program failed on each of these frames: the error above says where."}
 
 
@@ -203,7 +205,7 @@ class RecordedFrames(FrameSource):
         """Return lines that say what to check if no MPDU was correct."""
         total = self.summary.total
         lines = ["", f"Searched {self.samples} samples of {plural(self.num_channels, 'channel')} "
-                     f"at {self.sample_rate / 1e6:g} MS/s for non-HT, HT and VHT frames; found "
+                     f"at {self.sample_rate / 1e6:g} MS/s for Wi-Fi frames; found "
                      f"{plural(self._receiver.counts['preambles'], 'preamble')} and "
                      f"{plural(total.frames, 'frame')}, no MPDU with a correct frame check "
                      "sequence."]
