@@ -63,6 +63,18 @@ def test_the_chain_and_the_receiver_block_send_the_blocks_of_the_arrays(users):
         "untagged": 0, "failures": 0}
 
 
+def test_transform_precoding():
+    """The layer's symbols come as vectors of one value, and any detector slices them."""
+    config = nr.PuschConfig(carrier=CARRIER, transform_precoding=True, mcs=nr.Mcs(index=12),
+                            dmrs=nr.Dmrs(additional_position=1))
+    samples, sent = received(num_slots=4, users=(config,))
+    parts = [mimopack.nr_ofdm_demodulator(config, 2), mimopack.nr_channel_estimator(config, 2),
+             mimopack.mmse_detector(1, 1, config.constellation, backend="cpu"),
+             mimopack.nr_llr_decoder(config, backend="cpu")]
+    found = play(samples, parts, {"out": (parts[-1], "out")})
+    assert data(found["out"]) == sent
+
+
 def grids(count=5, snr_db=30.0):
     """Return the :class:`nr.SlotGrid` objects of samples."""
     found = stream()
