@@ -186,6 +186,18 @@ def test_noise_has_no_transport_block():
     assert not any(block.crc_ok for block in nr.PuschReceiver(pusch(), 2).process(grid))
 
 
+def test_slots_without_a_transmission_lose_nothing_else():
+    """Six slots are enough to learn a profile from, which then has no delay."""
+    rng, config = np.random.default_rng(5), pusch(num_layers=2)
+    bits, grids = sent(rng, [config], range(4))
+    received = through(rng, grids, 2, 1e-3)
+    empty = noisy(rng, np.zeros((6, *received.shape[1:])), 1.0)
+    receiver = nr.PuschReceiver(config, 2, iterations=1)
+    blocks = receiver.process(empty) + receiver.process(received)
+    assert [block.crc_ok for block in blocks] == [False] * 6 + [True] * 4
+    assert np.array_equal([block.bits for block in blocks[6:]], bits[0])
+
+
 def test_bad_arguments_are_named():
     config = pusch()
     with pytest.raises(ValueError, match=r"grid: got shape \(1, 2, 14, 100\), must be"):

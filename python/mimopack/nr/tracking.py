@@ -85,9 +85,11 @@ class ProfileFilter:
             left_out = left_out + power[~used].sum(axis=0)
             values.append(eigen[used])
             spread.append(power[used])
+            # There is no mode at all if the slots hold nothing but noise.
+            synthesis = synthesis[used].reshape(
+                np.count_nonzero(used), self._shape[0] * subcarriers * len(ports))
             self._parts.append((ports, Constant(elements), Constant(analysis.T.astype(
-                np.complex64)), Constant(synthesis[used].reshape(used.sum(), -1).astype(
-                    np.complex64))))
+                np.complex64)), Constant(synthesis.astype(np.complex64))))
         self._is_constant = basis.shape[1] == 1 and not self.cfo.any()
         kept = slice(0, 1 if self._is_constant else symbols)
         self._values = Constant(np.concatenate(values).astype(np.float32))
@@ -128,7 +130,8 @@ class ProfileFilter:
         waves = xp.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
         first = 0
         for ports, _, _, synthesis in parts:
-            own = shrunk[..., first:first + len(synthesis)].reshape(-1, len(synthesis)) @ synthesis
+            own = shrunk[..., first:first + len(synthesis)]
+            own = own.reshape(slots * antennas, len(synthesis)) @ synthesis
             own = own.reshape(slots, antennas, *self._shape[:2], -1)
             for index, port in enumerate(ports):
                 waves[..., port] = xp.moveaxis(own[..., index], 1, 3)
@@ -137,7 +140,8 @@ class ProfileFilter:
             waves = xp.tensordot(self._basis.beside(pilots), waves, axes=(1, 1)).swapaxes(0, 1)
             waves = waves * self._turn.beside(pilots)
         left_out, spread = self._left_out.beside(pilots), self._spread.beside(pilots)
-        error = (noise[:, None] / (values + noise[:, None])) @ spread.reshape(len(spread), -1)
+        spread = spread.reshape(len(spread), left_out.size)
+        error = (noise[:, None] / (values + noise[:, None])) @ spread
         noise = on_host(noise)
         return (waves, error.reshape(slots, *left_out.shape) + left_out, noise,
                 self._degrees(noise), factors)
