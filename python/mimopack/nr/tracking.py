@@ -112,8 +112,9 @@ class ProfileFilter:
         xp, (slots, antennas, _) = array_module(pilots), pilots.shape
         values = self._values.beside(pilots)
         parts = [(ports, *(one.beside(pilots) for one in others)) for ports, *others in self._parts]
-        seen = xp.concatenate([pilots[..., elements] @ analysis
-                               for _, elements, analysis, _ in parts], axis=2)
+        flat = pilots.reshape(slots * antennas, -1)
+        seen = xp.concatenate([flat[:, elements] @ analysis for _, elements, analysis, _ in parts],
+                              axis=1).reshape(slots, antennas, -1)
         energy = pilots @ pilots.conj().swapaxes(1, 2)
         noise, shrunk = self._shrunk(seen, energy)
         cross = shrunk @ seen.conj().swapaxes(1, 2)
