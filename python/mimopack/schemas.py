@@ -231,9 +231,11 @@ def _wifi():
     mpdu = _object("an MPDU", {
         "hex": (_HEX, "its bytes with the frame check sequence"),
         "fcs_ok": (_FLAG, "whether the frame check sequence is right")})
+    fields = fields_of("user")
     user = _object("a user", {
         "psdu": (_HEX, "the PSDU in hexadecimal"),
-        "mpdus": (_list(mpdu), "the MPDUs")}, fields=fields_of("user"))
+        "mpdus": (_list(mpdu), "the MPDUs")},
+        optional=[field.name for field in fields if field.formats], fields=fields)
     time = {"type": "array", "minItems": 2, "maxItems": 2,
             "prefixItems": [{"type": "integer"}, _AMOUNT | {"exclusiveMaximum": 1}]}
     frame = _object("a frame", {
@@ -241,7 +243,8 @@ def _wifi():
                           "known"),
         "psdu": (_HEX, "the PSDU in hexadecimal"),
         "mpdus": (_list(mpdu), "the MPDUs, of all users"),
-        "users": (_list(user), "the users of an HE MU frame; empty for other frames"),
+        "users": (_list(user), "the users of a VHT MU, HE MU or HE TB frame; empty for other "
+                               "frames"),
     }, optional=("rx_time",), fields=fields_of("report"))
     return _list(frame) | {"description": "the frames whose preamble and first signal field were "
                                           "found, in the order of the stream"}

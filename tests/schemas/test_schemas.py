@@ -4,13 +4,16 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 from gnuradio.mimopack import schemas
 from gnuradio.mimopack.apps.cli import main
+from gnuradio.mimopack.wifi.formats import EHT, VHTMU
 from jsonschema import Draft202012Validator
 from source_tree import ROOT
+from wifi_frames import received
 
 DEMO = ROOT / "examples/recordings/wifi_4x4_ht"
 RESULTS = {path.name: json.loads(path.read_text(encoding="utf-8"))
@@ -56,12 +59,23 @@ def test_sim(tmp_path, options):
 
 
 def test_wifi(tmp_path, sky):
-    for recording, formats in ((DEMO, {"ht"}), (sky.path, {"non-ht", "ht", "vht"})):
+    for recording, formats in (
+            (DEMO, {"ht"}), (sky.path, {"non-ht", "ht", "vht"}),
+            (DEMO.with_name("wifi_2rx_he"), {"he-su", "he-er-su", "he-mu", "he-tb"})):
         path = tmp_path / "out.json"
         run("wifi", recording, "-q", "--json", path)
         content = written(path)
         assert formats <= {frame["format"] for frame in content}
         assert errors("wifi", content) == []
+
+
+def test_wifi_frames_of_other_formats():
+    users = [received(user) for user in VHTMU.of_lengths([{"mcs": 5}, {"mcs": 3}], [9, 9]).users]
+    frames = [replace(users[0], users=tuple(users)), received(EHT(13, 20, 2, coding="ldpc"))]
+    content = json.loads(json.dumps([frame.as_json() for frame in frames]))
+    assert [frame["format"] for frame in content] == ["vht-mu", "eht-mu"]
+    assert [user["user_position"] for user in content[0]["users"]] == [0, 1]
+    assert errors("wifi", content) == []
 
 
 def test_play(tmp_path):
