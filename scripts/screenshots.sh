@@ -8,7 +8,7 @@
 # names in "all"; default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-all="companion detectors detectors_recording detectors_live loopback recording live terminal blocks"
+all="companion detectors detectors_recording detectors_live nr loopback recording live terminal blocks"
 for one in "$@"; do
     case " $all " in
         *" $one "*) ;;
@@ -162,6 +162,11 @@ for one in $wanted; do
             traffic
             screen "$home/qt.py" examples/detectors_live.grc $image "$home" 20 1300x850 \
                 nway_meter.frames "device=driver=mimopack,recording=$home/traffic,repeat=1,speed=0.1"
+            ;;
+        nr)
+            image=docs/images/nr_loopback.png
+            screen "$home/qt.py" examples/nr_loopback.grc $image "$home" 20 1300x700 \
+                nway_decoder.blocks
             ;;
         loopback)
             image=docs/images/wifi_loopback_companion.png
