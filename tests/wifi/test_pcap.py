@@ -161,6 +161,8 @@ def test_what_users_of_an_he_mu_frame_share(tmp_path):
                  coding="ldpc", **shared),
               HE(2, 10, bandwidth_mhz=80, ru=(106, 8), sta_id=7, sig_b_compressed=False,
                  ru_allocation="1 200 255 96", **shared),
+              HE(1, 10, bandwidth_mhz=160, ru=(26, 74), sta_id=8, sig_b_compressed=False,
+                 ru_allocation="0 1 2 3 4 5 6 7", **shared),
               HE(4, 10, sta_id=9, sig_b_compressed=True, **shared),
               HE(7, 10, name="he-tb", ltf=4, gi_us=3.2, ru=(26, 9), uplink=True, sta_id=33)]
     path = written(tmp_path, *(received(f, start=20_000 * i) for i, f in enumerate(frames)))
@@ -177,6 +179,7 @@ def test_what_users_of_an_he_mu_frame_share(tmp_path):
     assert rows == [
         [1, 1025, 9, 1, 2, 5, 1, 3, 1, 1, 1, 1, 0, 1, 4, 1, 0, 1, None, 24, 0, None, None, 1],
         [1, 7, 2, 1, 7, 6, 1, 3, 1, 1, 1, 1, 0, 1, 4, 1, 2, 1, 1, 1, 255, 200, 96, 1],
+        [1, 8, 1, 0, 0, 4, 1, 3, 1, 1, 1, 1, 0, 1, 4, 1, 3, 1, 1, 0, 2, 1, 3, 1],
         [1, 9, 4, 0, 0, 0, 1, 3, 1, 1, 1, 1, 1, *[None] * 2, 1, 0, *[None] * 6, 1],
         [0, None, 7, 1, 8, 4, 0, *[None] * 16, 1]]
 

@@ -37,7 +37,7 @@ _VHT_FORMATS = ("vht", "vht-mu")
 _HE_GUARDS = {0.8: 0, 1.6: 1, 3.2: 2}
 _HE_LTFS = {1: 1, 2: 2, 4: 3}
 _HE_BANDWIDTHS = {20: 0, 40: 1, 80: 2, 160: 3}
-_RU = re.compile(r"[0-9x]+( upper| index ([1-9]|[1-6][0-9]))?")
+_RU = re.compile(r"[0-9x]+( upper| index ([1-9]|[1-6][0-9]|7[0-4]))?")
 _HE_UNITS = {"26": 4, "52": 5, "106": 6, "242": 7, "484": 8, "996": 9}    # in place of a bandwidth
 # Another word of presence bits follows, and it begins another radiotap namespace.
 _NEXT_NAMESPACE = 1 << 29 | 1 << 31
