@@ -15,7 +15,8 @@ from gnuradio.mimopack.wifi import mac
 from gnuradio.mimopack.wifi.csi import read_csi
 from recordings import stored
 from source_tree import ROOT
-from wifi_air import FRAMES, air, data_mpdu, record
+from tshark import tshark
+from wifi_air import FRAMES, air, data_mpdu, flat_channel, record
 
 
 def _wifi(*arguments):
@@ -53,6 +54,46 @@ def test_frames_lines_and_table(simulated):
         "non-HT 6 Mbit/s, 20 MHz", "non-HT 24 Mbit/s, 20 MHz", "HT MCS 4, 1 stream, 20 MHz",
         "HT MCS 9, 2 streams, 20 MHz", "VHT MCS 4, 2 streams, 20 MHz", "all"]
     assert table[-1][1:7] == ["5", "5", "8", "8", "100.0 %", str(8 * 128)]
+
+
+def test_all_files_take_all_formats(tmp_path):
+    """Frames of 160 MHz, of several users and with 4096-QAM in one recording of 160 MS/s."""
+    vht = [{"mcs": 5}, {"mcs": 8, "num_streams": 2, "coding": "ldpc", "user_position": 2}]
+    he = [{"sta_id": 1, "ru": (996, 1), "mcs": 8, "coding": "ldpc"},
+          {"sta_id": 2, "ru": (996, 1), "mcs": 5, "coding": "ldpc"},
+          {"sta_id": 3, "ru": (26, 74), "mcs": 1}]
+    wide = {"coding": "ldpc", "bandwidth_mhz": 160}
+    formats = {
+        "vht": lambda n: wifi.VHT.of_length(7, n, 2, 160),
+        "he-su": lambda n: wifi.HE.of_length(11, n, 2, **wide),
+        "eht-mu": lambda n: wifi.EHT.of_length(12, n, 2, **wide),
+        "vht-mu": lambda n: wifi.VHTMU.of_lengths(vht, n, bandwidth_mhz=160),
+        "he-mu": lambda n: wifi.HEMU.of_lengths(he, n, bandwidth_mhz=160)}
+    rng = np.random.default_rng(1)
+    parts, count = [np.zeros((3, 6400))], 0
+    for name, frame_format_of in formats.items():
+        mpdus = [[data_mpdu(60, i)] for i in range({"vht-mu": 2, "he-mu": 3}.get(name, 1))]
+        if len(mpdus) > 1:
+            f, psdu = wifi.pack_users(frame_format_of, mpdus)
+        else:
+            f, psdu = wifi.pack(frame_format_of, mpdus[0])
+        streams = f.num_space_time_streams
+        sent = wifi.Transmitter(streams, 160e6).frame(f, psdu)
+        parts += [flat_channel(3, streams, rng) @ sent, np.zeros((3, 6400))]
+        count += len(mpdus)
+    samples = 0.1 * np.concatenate(parts, axis=1)
+    samples = samples + 5e-4 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
+    path = recording.write(tmp_path / "r", samples.astype(np.complex64), 160e6)
+    names = [tmp_path / name for name in ("f.json", "f.pcap", "f.npz", "out")]
+    result = _wifi(path, "-q", "--json", names[0], "--pcap", names[1], "--csi", names[2],
+                   "--output", names[3])
+    assert result.exit_code == 0, result.output
+    frames = json.loads(names[0].read_text())
+    assert [(frame["format"], frame["problem"], frame["complete"]) for frame in frames] == [
+        (name, "", True) for name in formats]
+    assert len(tshark(names[1], "wlan.seq")) == count
+    assert len(read_csi(names[2])) == count
+    assert (names[3] / "summary.json").exists()
 
 
 @pytest.mark.quick
