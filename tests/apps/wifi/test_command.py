@@ -219,6 +219,18 @@ def _noise(path, scale=0.1, offset=0.0, datatype="cf32_le"):
     return recording.write(path, noise, 20e6, datatype=datatype)
 
 
+def test_frames_that_no_trigger_frame_explains(tmp_path):
+    f = wifi.HE.of_length(3, 90, name="he-tb", uplink=True, ltf=4, gi_us=3.2)
+    samples = 0.1 * np.pad(wifi.Transmitter().frame(f, bytes(f.length)), ((0, 0), (400, 400)))
+    samples = samples + 1e-3 * (np.random.default_rng(1).standard_normal((*samples.shape, 2))
+                                @ [1, 1j])
+    result = _wifi(recording.write(tmp_path / "r", samples.astype(np.complex64), 20e6))
+    assert result.exit_code == 1
+    assert "no Trigger frame is known" in result.output
+    assert "--he-trigger FILE can tell what the Trigger frame has asked for" in result.output
+    assert "Also tried" not in result.output
+
+
 def test_nothing_found_says_what_was_tried(tmp_path):
     result = _wifi(_noise(tmp_path / "r"), "--json", tmp_path / "f.json")
     assert result.exit_code == 1
