@@ -4,11 +4,12 @@
 """Measure the speed of the 5G NR PUSCH receiver, grids to transport blocks, against real time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
-        [--threads 1,2] [--batch 20] [--rounds 5] [--backend cuda] [--output FILE.json]
+        [--threads 1,2] [--batch 20] [--slots 200] [--rounds 5]
+        [--backend cuda] [--output FILE.json]
 
 Each slot has its own channel: TDL-A of TR 38.901 (100 ns, without movement), independent between
 antennas, 30 kHz subcarrier spacing, DMRS type 1 on two symbols. A call has --batch slots, 0.5 ms
-each. A round is SLOTS slots, counted by wall clock after WARM_UP slots, in which decoders and
+each. A round is --slots slots, counted by wall clock after WARM_UP slots, in which decoders and
 tables are made and the delay profile is learned. Combinations take turns; a figure is the median of
 the rounds. The block error rate counts all slots of a round.
 
@@ -29,7 +30,7 @@ from gnuradio.mimopack.apps.machine import describe, describe_gpu
 from gnuradio.mimopack.cuda.device import cupy, pinned_empty
 from gnuradio.mimopack.text import json_rows
 
-SLOT_S, SLOTS, WARM_UP, SPREAD_S, SPACING_HZ = 0.5e-3, 200, 20, 100e-9, 30e3
+SLOT_S, WARM_UP, SPREAD_S, SPACING_HZ = 0.5e-3, 20, 100e-9, 30e3
 # TDL-A: delays over the delay spread, powers in dB (TR 38.901 table 7.7.2-1)
 DELAYS = np.array([
     0.0000, 0.3819, 0.4025, 0.5868, 0.4610, 0.5375, 0.6708, 0.5750, 0.7618, 1.5375, 1.8978, 2.2242,
@@ -112,6 +113,7 @@ def main():
     parser.add_argument("--iterations", default="1", help="passes of detection and decoding")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--batch", type=int, default=20, help="slots per call")
+    parser.add_argument("--slots", type=int, default=200, help="slots of a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--output", type=Path)
@@ -121,7 +123,7 @@ def main():
     rows = []
     for name in (name for name in CASES if arguments.case in name):
         case = CASES[name]
-        numbers, bits, grids = load = simulate(case, SLOTS)
+        numbers, bits, grids = load = simulate(case, arguments.slots)
         if on_gpu:
             pinned = pinned_empty(grids.shape, grids.dtype)
             pinned[...] = grids
@@ -139,14 +141,16 @@ def main():
         for index, (receiver, (_, iterations, threads)) in enumerate(
                 zip(receivers, choices, strict=True)):
             own = [run[index] for run in runs]
-            wall, cpu = (float(np.median([one[part] for one in own])) / SLOTS for part in (0, 1))
+            wall, cpu = (float(np.median([one[part] for one in own])) / arguments.slots
+                         for part in (0, 1))
             rows.append({
                 "case": name, "snr_db": case.snr_db, "detector": receiver.detector_name,
                 "iterations": iterations, "threads": threads, "batch": arguments.batch,
                 "backend": arguments.backend, "times_real_time": round(SLOT_S / wall, 3),
                 "slots_per_s": round(1 / wall, 1),
                 "cpu_ms": round(1e3 * cpu, 3), "stages_ms": {
-                    stage: round(1e3 / SLOTS * float(np.median([one[2][stage] for one in own])), 3)
+                    stage: round(1e3 * float(np.median([one[2][stage] for one in own]))
+                                 / arguments.slots, 3)
                     for stage in own[0][2]},
                 "call_ms": [round(1e3 * float(np.percentile(
                     [call for one in own for call in one[4]], share)), 3) for share in (50, 99)],
@@ -155,7 +159,7 @@ def main():
     if arguments.output:
         result = {"what": "5G NR PUSCH receiver, grids to transport blocks, times real time",
                   "machine": describe(), "gpu": describe_gpu() if on_gpu else None,
-                  "slots": SLOTS, "rounds": arguments.rounds,
+                  "slots": arguments.slots, "rounds": arguments.rounds,
                   "results": rows}
         arguments.output.write_text(json_rows(result) + "\n", encoding="utf-8")
 

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import nr
-from test_receiver import noisy, pusch, sent, through
+from nr_link import noisy, pusch, sent, through
 
 pytestmark = pytest.mark.gpu
 PAIR = [pusch(mcs=nr.Mcs(index=5)), pusch(mcs=nr.Mcs(index=18), dmrs_ports=(1,), n_rnti=301)]

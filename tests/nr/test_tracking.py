@@ -7,7 +7,7 @@ import pytest
 from gnuradio.mimopack import nr
 from gnuradio.mimopack.nr.estimation import estimate_channel
 from gnuradio.mimopack.nr.noise import noise_covariance
-from gnuradio.mimopack.nr.tracking import LEAST_SLOTS, Tracker
+from gnuradio.mimopack.nr.tracking import LAST_SLOT, LEAST_SLOTS, MOST_SLOTS, Tracker
 
 SUBCARRIERS, NOISE_VAR, RX, PREFIX = 288, 0.05, 4, 144 / 2048
 
@@ -79,6 +79,17 @@ def test_slots_one_by_one_are_alone_only_at_the_beginning():
                for slot in range(12)]
     assert alone.calls == LEAST_SLOTS - 1
     assert error(results, h) < 0.1
+
+
+def test_an_old_profile_is_learned_again_from_the_slots_before():
+    rng, alone, of = np.random.default_rng(6), Alone(), receiver()
+    _, first = simulate(rng, of.known_symbols, 8)
+    steps = tracker(of, alone)
+    for count in [8] * (LAST_SLOT // 8 - 1) + [1] * MOST_SLOTS:
+        steps.estimate(first[:count], np.arange(count))
+    h, other = simulate(rng, of.known_symbols, 1)
+    assert error(steps.estimate(other, np.arange(1)).estimates, h) < 0.1
+    assert alone.calls == 0
 
 
 def test_another_profile_is_learned():

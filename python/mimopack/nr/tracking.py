@@ -258,9 +258,10 @@ class Tracker:
             part = slice(first, min(len(slots), first + LAST_SLOT - self._age))
             results += self._track(received[part], slots[part], pilots[part])
             first = sum(len(channels.estimates) for channels in results)
-            if self._recent is None:    # another profile
+            if self._filter is None and not self._age:    # another profile
                 since = first
-        self._recent = self._latest(pilots[since:])
+        if self._filter is None or self._age > LAST_SLOT - MOST_SLOTS:
+            self._recent = self._latest(pilots[since:])
         return _joined(results)
 
     def _latest(self, pilots):
@@ -275,7 +276,7 @@ class Tracker:
         if len(pilots) < LEAST_SLOTS:
             return False
         self._filter = ProfileFilter(pilots, self._known, self._users, self._prefix)
-        self._noise, self._age = self._filter.noise, 0
+        self._noise, self._age, self._recent = self._filter.noise, 0, None
         return True
 
     def _track(self, received, slots, pilots):
@@ -301,7 +302,7 @@ class Tracker:
             if noise[slot] > NOISE_JUMP * self._noise:
                 single = self._single(given[slot], slots[slot])
                 if single.noise_var[0] * NOISE_JUMP < noise[slot]:
-                    self._filter = self._recent = None
+                    self._filter, self._age = None, 0
                     before = slice(0, slot)
                     return [Channels(received[before], h[before], error[before], noise[before],
                                      estimates[before]), single]
