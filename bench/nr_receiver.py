@@ -42,7 +42,7 @@ CASES = {
     "2 users, 64-QAM, 4 antennas, TDL-A": (2, True, 20, 4, "tdl_a", (6.5, 8, 9.5, 11)),
 }
 # name: (whether the detector is EP in place of LMMSE, whether it gets the true channel). K-best
-# takes 20 s a slot on two cores.
+# takes too long on a CPU.
 THEIRS = {
     "Sionna, true channel, LMMSE": (False, True),
     "Sionna, true channel, EP": (True, True),
