@@ -108,7 +108,7 @@ def soft_lists(results):
         if antennas not in cases:
             cases.append(antennas)
         lines.setdefault(row["detector"], [f"`{row['detector']}`"]).extend(
-            [f"{row['snr_db']:.2f}", f"{row['us_per_vector']:.2g}"])
+            [f"{row['snr_db']:.2f}", number(row["us_per_vector"])])
     return [Table(["detector", *(text for case in cases for text in (f"{case}: SNR, dB", "us"))],
                   list(lines.values()))]
 
