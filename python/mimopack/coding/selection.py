@@ -101,5 +101,9 @@ class Selection:
             out[:, self._sent.range] = llr
             return out
         llr = xp.pad(llr, ((0, 0), (0, 1)))
+        first, *others = (source.beside(llr) for source in self._sources)
+        out = xp.take(llr, first, axis=1)
         with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
-            return sum(xp.take(llr, source.beside(llr), axis=1) for source in self._sources)
+            for source in others:
+                out += xp.take(llr, source, axis=1)
+        return out
