@@ -3,6 +3,7 @@
 """Configurations of 5G NR: JSON, errors that name the field, sizes of transport blocks."""
 
 import json
+from dataclasses import fields
 
 import pytest
 from gnuradio.mimopack import nr
@@ -52,7 +53,7 @@ def test_json_comes_back():
     (lambda: nr.Carrier(n_cell_id=1008), "n_cell_id: got 1008, allowed are 0 to 1007"),
     (lambda: nr.Dmrs(length=2, additional_position=2), r"dmrs\.additional_position: .*6\.4\.1\.1"),
     (lambda: nr.Dmrs(num_cdm_groups_without_data=3), "dmrs.num_cdm_groups_without_data: got 3"),
-    (lambda: nr.Dmrs(n_id=(1, 2, 3)), "dmrs.n_id: got 3 numbers"),
+    (lambda: nr.Dmrs(n_id=(1, 2, 3)), r"dmrs\.n_id: got \(1, 2, 3\), must be a list of 2 integers"),
     (lambda: nr.Ptrs(time_density=3), "ptrs.time_density: got 3"),
     (lambda: nr.Mcs(), "mcs.modulation_order: got None"),
     (lambda: nr.PuschConfig(mcs=nr.Mcs(index=29)), "mcs.index: got 29, allowed are 0 to 28"),
@@ -66,7 +67,7 @@ def test_json_comes_back():
      r"symbol_allocation: got \(4, 12\), must end within the slot's 14 symbols"),
     (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(0, 4)),
      "dmrs_ports: got 4, allowed with this DMRS are 0, 1, 2, 3"),
-    (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(1, 1)), "dmrs_ports: .*2 different ports"),
+    (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(1, 1)), "dmrs_ports: .*different ports"),
     (lambda: nr.PuschConfig(num_antenna_ports=2), "num_antenna_ports: got 2, allowed are 1"),
     (lambda: nr.PuschConfig(num_layers=2, transmission_scheme="codebook", tpmi=3),
      "tpmi: got 3, allowed are 0 to 2"),
@@ -86,7 +87,13 @@ def test_json_comes_back():
     (lambda: nr.PdschConfig(symbol_allocation=(3, 5)), r"symbol_allocation: .*5\.1\.2\.1-1"),
     (lambda: nr.PdschConfig(mapping_type="B"), r"symbol_allocation: got 14 .*7\.4\.1\.1\.2"),
     (lambda: nr.load_users({"pusch": {"frequency_hopping": "intraSlot"}}),
-     "frequency_hopping: got 'intraSlot', allowed are neither")])
+     "frequency_hopping: got 'intraSlot', must be 'neither'"),
+    (lambda: nr.PuschConfig(dmrs_ports=1), "dmrs_ports: got 1, must be a list of 1 integers"),
+    (lambda: nr.PuschConfig(symbol_allocation=(0, 14, 2)), "symbol_allocation: .*list of 2"),
+    (lambda: nr.load_users([1]), "configuration: got .*must be a dictionary"),
+    (lambda: nr.load_users({"users": []}), "users: got .*must be a list"),
+    (lambda: nr.load_users({"users": [1]}), "users: got 1, must be a dictionary"),
+    (lambda: nr.load_users({"carrier": [1]}), "carrier: got .*must be a dictionary")])
 def test_an_error_names_the_field(make, message):
     with pytest.raises(ValueError, match=message):
         make()
@@ -117,3 +124,22 @@ def test_modulation_and_rate():
     (273 * 156, 8, 948 / 1024, 4, 1277992)])
 def test_size_of_a_transport_block(elements, order, rate, layers, size):
     assert transport_block_size(elements, order, rate, layers) == size
+
+
+@pytest.mark.parametrize("config_class, prefix", [
+    (nr.Carrier, ""), (nr.Dmrs, "dmrs."), (nr.Ptrs, "ptrs."), (nr.Mcs, "mcs."),
+    (nr.PuschConfig, ""), (nr.PdschConfig, "")])
+def test_error_of_each_field_names_it_and_its_clause(config_class, prefix):
+    """Other parts of a configuration are objects, whose errors are their own."""
+    names = {field.name for field in fields(config_class)} - {
+        "carrier", "dmrs", "ptrs", "mcs", "second_mcs"}
+    needed = {"tpmi": {"num_layers": 2, "transmission_scheme": "codebook"},
+              "second_rv": {"num_layers": 5, "dmrs": nr.Dmrs(length=2)},
+              "target_coderate_x1024": {"modulation_order": 2}}
+    for name in names:
+        settings = {name: "wrong", **needed.get(name, {})}
+        with pytest.raises(ValueError, match=rf"^{prefix}{name}: got 'wrong'.*\(TS 38\.21\d "):
+            if config_class in (nr.Ptrs, nr.Mcs):
+                nr.PuschConfig(**{prefix.strip("."): config_class(**settings)})
+            else:
+                config_class(**settings)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import detectors as registry
 from .. import nr, recording
-from ..checks import MOST_THREADS
+from ..checks import MOST_THREADS, integers
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
 from ..nr.receiver import AUTO
@@ -120,6 +120,8 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
 def _decode(path, settings, users, slot, start, channels, datatype, allow_outside, options):
     """Decode a recording; return its :class:`nr.TransportBlock` objects."""
     numbers = settings.get("slot_numbers")
+    if numbers is not None:
+        numbers = integers("slot_numbers", numbers, 1, 0, 2**31 - 1).tolist()
     if path.suffix == ".npz":
         with np.load(path) as file:
             if "grid" not in file:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checks import choice, flag, integer, shown
+from ..checks import shown
+from .fields import choice, flag, integer, several
 from .parts import MODULATIONS, SUBCARRIERS_PER_PRB, Carrier, Dmrs, Mcs, Ptrs
 
 REDUNDANCY_VERSIONS = (0, 1, 2, 3)
@@ -80,7 +81,7 @@ class SharedChannelConfig:
         integer("num_prb", self.num_prb, 1, self.n_size_bwp - self.prb_start)
         choice("mapping_type", self.mapping_type, ("A", "B"))
         first, count = (integer("symbol_allocation", value, 0, 14)
-                        for value in self.symbol_allocation)
+                        for value in several("symbol_allocation", self.symbol_allocation, 2))
         object.__setattr__(self, "symbol_allocation", (first, count))
         if not 0 < count <= grid.symbols_per_slot - first:
             raise ValueError(f"symbol_allocation: got ({first}, {count}), must end within the "
@@ -93,19 +94,19 @@ class SharedChannelConfig:
         choice("xoh", self.xoh, (0, 6, 12, 18))
         integer("max_layers", self.max_layers, 1, 4)
         ports = range(self.num_layers) if self.dmrs_ports is None else self.dmrs_ports
-        object.__setattr__(self, "dmrs_ports", tuple(ports))
-        if len(self.dmrs_ports) != self.num_layers or len(set(self.dmrs_ports)) != self.num_layers:
-            raise ValueError(f"dmrs_ports: got {self.dmrs_ports}, must be {self.num_layers} "
-                             "different ports, one for each layer")
+        object.__setattr__(self, "dmrs_ports", several("dmrs_ports", ports, self.num_layers))
         for port in self.dmrs_ports:
             if port not in self.dmrs.ports:
-                raise ValueError(f"dmrs_ports: got {port}, allowed with this DMRS are "
+                raise ValueError(f"dmrs_ports: got {shown(port)}, allowed with this DMRS are "
                                  f"{', '.join(map(str, self.dmrs.ports))} (TS 38.211 tables "
                                  "6.4.1.1.3-1 and 6.4.1.1.3-2, §6.4.1.1.3)")
+        if len(set(self.dmrs_ports)) < self.num_layers:
+            raise ValueError(f"dmrs_ports: got {self.dmrs_ports}, must be different ports, one "
+                             "for each layer (TS 38.211 §6.4.1.1.3, §7.4.1.1.2)")
         if self.ptrs is not None:
             if self.ptrs.port not in (None, *self.dmrs_ports):
-                raise ValueError(f"ptrs.port: got {self.ptrs.port}, allowed are the DMRS ports of "
-                                 "this transmission (TS 38.211 §6.4.1.2.2.1)")
+                raise ValueError(f"ptrs.port: got {shown(self.ptrs.port)}, allowed are the DMRS "
+                                 "ports of this transmission (TS 38.211 §6.4.1.2.2.1)")
             if self.dmrs.length == 2 and max(self.dmrs_ports) >= 2 * (self.dmrs.config_type + 1):
                 raise ValueError("ptrs: got signals with DMRS ports of double symbols only, must "
                                  "be None (TS 38.214 §5.1.6.3, §6.2.3)")
@@ -140,7 +141,7 @@ class SharedChannelConfig:
     @classmethod
     def from_json(cls, data, user=0):
         """Make the configuration of a user from a dictionary; see :func:`load_users`."""
-        return _from_json(cls, data, data.get("users", [{}])[user])
+        return _from_json(cls, data, _users(data)[user])
 
     def to_json(self):
         """Return the dictionary from which :meth:`from_json` makes this configuration."""
@@ -363,8 +364,9 @@ def load_users(data):
     Raises:
         ValueError: a field is wrong; see :class:`PuschConfig`.
     """
+    users = _users(data)
     config_class = PdschConfig if "pdsch" in data else PuschConfig
-    return [_from_json(config_class, data, user) for user in data.get("users", [{}])]
+    return [_from_json(config_class, data, user) for user in users]
 
 
 def read_users(config):
@@ -394,14 +396,32 @@ def read_users(config):
     return users
 
 
+def _users(data):
+    """Return the entries of the users in a dictionary."""
+    users = _dictionary("configuration", data).get("users", [{}])
+    if not isinstance(users, list) or not users:
+        raise ValueError(f"users: got {shown(users)}, must be a list with an object for each user")
+    return [_dictionary("users", user) for user in users]
+
+
+def _dictionary(name, value):
+    if not isinstance(value, dict):
+        raise ValueError(f"{name}: got {shown(value)}, must be a dictionary (a JSON object)")
+    return value
+
+
 def _from_json(config_class, data, user):
     """Make a configuration from a dictionary and the entry of one user."""
     channel = _CHANNELS[config_class]
-    merged = {key: {**(data.get(key) or {}), **(user.get(key) or {})}
+    merged = {key: {**_dictionary(key, data.get(key) or {}),
+                    **_dictionary(key, user.get(key) or {})}
               for key in (*_PARTS, "bwp", channel)}
     settings = {**merged[channel], **merged["bwp"],
                 **{key: user[key] for key in _USER if key in user}}
-    choice("frequency_hopping", settings.get("frequency_hopping", "neither"), ("neither",))
+    hopping = settings.get("frequency_hopping", "neither")
+    if hopping != "neither":
+        raise ValueError(f"frequency_hopping: got {shown(hopping)}, must be 'neither': hopping "
+                         "(TS 38.214 §6.3) is not implemented")
     for key, part in _PARTS.items():
         if merged[key]:
             settings[key] = _known(part, merged[key])

@@ -4,7 +4,7 @@
 
 import math
 
-from ..checks import integer
+from .fields import integer
 
 # {(table, transform precoding): (Q_m, R * 1024) by index}: tables 5.1.3.1-1 to 5.1.3.1-3, and
 # 6.1.4.1-1 and 6.1.4.1-2 without pi/2-BPSK (q = 2).

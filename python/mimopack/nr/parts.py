@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from ..checks import choice, flag, integer, number
+from .fields import choice, flag, integer, number, several
 from .mcs import mcs_entry
 
 SUBCARRIERS_PER_PRB = 12
@@ -108,14 +108,13 @@ class Dmrs:
         integer("dmrs.num_cdm_groups_without_data", self.num_cdm_groups_without_data, 1,
                 self.config_type + 1)
         if self.n_id is not None:
-            if len(self.n_id) != 2:
-                raise ValueError(f"dmrs.n_id: got {len(self.n_id)} numbers, must be two, "
-                                 "scramblingID0 and scramblingID1 (TS 38.211 §6.4.1.1.1.1)")
             object.__setattr__(self, "n_id", tuple(
-                integer("dmrs.n_id", identity, 0, 65535) for identity in self.n_id))
+                integer("dmrs.n_id", identity, 0, 65535)
+                for identity in several("dmrs.n_id", self.n_id, 2)))
         choice("dmrs.n_scid", self.n_scid, (0, 1))
-        if (flag("dmrs.group_hopping", self.group_hopping)
-                and flag("dmrs.sequence_hopping", self.sequence_hopping)):
+        flag("dmrs.group_hopping", self.group_hopping)
+        flag("dmrs.sequence_hopping", self.sequence_hopping)
+        if self.group_hopping and self.sequence_hopping:
             raise ValueError("dmrs.sequence_hopping: got True, must be False with group hopping "
                              "(TS 38.211 §6.4.1.1.1.2)")
 
@@ -197,5 +196,5 @@ class Mcs:
         if given != (None, None) and given != entry:
             raise ValueError(f"mcs.index: got {self.index} with modulation_order = {given[0]} and "
                              f"target_coderate_x1024 = {given[1]}, table {self.table} has "
-                             f"{entry[0]} and {entry[1]}")
+                             f"{entry[0]} and {entry[1]} (TS 38.214 §5.1.3.1, §6.1.4.1)")
         return entry
