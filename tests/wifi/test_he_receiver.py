@@ -177,10 +177,15 @@ def test_midambles_follow_a_channel_that_changes():
     assert not lost.fcs_ok
 
 
-def test_second_pass_helps():
+@pytest.mark.parametrize("mcs, size, fields", [
+    (7, 600, {}), (5, 1800, {"midamble": 10}), (5, 1800, {"midamble": 10, "stbc": 1}),
+    (5, 3200, {"midamble": 10, "num_streams": 2})], ids=str)
+def test_second_pass_helps(mcs, size, fields):
     """A tone on one subcarrier spoils the first pass."""
-    frames = [(he(7, coding=coding), [data_mpdu(600)]) for coding in ("bcc", "ldpc")] * 6
+    frames = [(he(mcs, coding=coding, **fields), [data_mpdu(size)])
+              for coding in ("bcc", "ldpc")] * 6
     samples, sent = air(frames, 2, snr_db=27.0, channel=multipath, seed=3)
+    assert bool(sent[0].format.num_midambles) == ("midamble" in fields)
     n = np.arange(samples.shape[1])
     samples += 0.02 * np.exp(2j * np.pi * 41.3 / 256 * n).astype(np.complex64)
     good = []

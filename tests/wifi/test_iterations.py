@@ -7,8 +7,9 @@ import pytest
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors, wifi
 from gnuradio.mimopack.coding import ConvolutionalDecoder, ldpc
-from gnuradio.mimopack.wifi import HT, VHT, Receiver, mac
+from gnuradio.mimopack.wifi import HE, HT, VHT, Receiver, mac
 from gnuradio.mimopack.wifi.iterations import Iterations
+from gnuradio.mimopack.wifi.points import copies_combined, from_symbols, to_symbols
 from wifi_air import air, data_mpdu, multipath
 
 FORMATS = {"ht 4x4": lambda n: HT(26, n, coding="ldpc"),
@@ -18,7 +19,13 @@ FORMATS = {"ht 4x4": lambda n: HT(26, n, coding="ldpc"),
            "bcc 4x4": lambda n: HT(28, n),
            "bcc 3x3": lambda n: VHT.of_length(3, n, 3),
            "2 encoders": lambda n: HT(28, n, bandwidth_mhz=40),
-           "3 encoders": lambda n: VHT.of_length(8, n, 4, bandwidth_mhz=80)}
+           "3 encoders": lambda n: VHT.of_length(8, n, 4, bandwidth_mhz=80),
+           "he 2x2": lambda n: HE.of_length(3, n, 2, coding="ldpc"),
+           "midambles": lambda n: HE.of_length(3, n, 2, midamble=10),
+           "dcm qpsk": lambda n: HE.of_length(1, n, 2, dcm=True),
+           "dcm 16-qam": lambda n: HE.of_length(4, n, 2, dcm=True),
+           "stbc": lambda n: HT(11, n, stbc=1),
+           "stbc, unequal": lambda n: HT(33, n, stbc=1, coding="ldpc")}
 
 
 def simulate(name, snr_db, count=24, payload=400, seed=1):
@@ -35,12 +42,15 @@ def receive(samples, sample_rate=20e6, **options):
 
 
 class TestGain:
-    @pytest.mark.parametrize("name, detector, snr_db", [
-        ("ht 4x4", "nway", 6.7), ("vht 3x3", "mmsepic", 11.5), ("bcc 2x2", "nway", 11),
-        ("3 encoders", "mmsepic", 31)])
-    def test_four_passes_save_frames(self, name, detector, snr_db):
+    @pytest.mark.parametrize("name, detector, snr_db, payload", [
+        ("ht 4x4", "nway", 6.7, 400), ("vht 3x3", "mmsepic", 11.5, 400),
+        ("bcc 2x2", "nway", 11, 400), ("3 encoders", "mmsepic", 31, 400),
+        ("he 2x2", "nway", 10, 400), ("midambles", "nway", 12, 1500), ("dcm qpsk", "nway", 3, 1500),
+        ("dcm 16-qam", "mmsepic", 11, 400), ("stbc", "nway", 10, 400),
+        ("stbc, unequal", "nway", 7, 400)])
+    def test_four_passes_save_frames(self, name, detector, snr_db, payload):
         """Frames decoded in one pass are kept, many others are saved, and no byte is wrong."""
-        samples, sent = simulate(name, snr_db, 48)
+        samples, sent = simulate(name, snr_db, 48, payload)
         rate = sent[0].format.bandwidth_mhz * 1e6
         once, often = (receive(samples, rate, detector=detector, passes=1, iterations=count)
                        for count in (1, 4))
@@ -55,7 +65,7 @@ class TestGain:
         assert lost[0] >= 12 and lost[1] <= 0.7 * lost[0], lost
 
     def test_other_frames_are_not_touched(self):
-        """Single streams and space-time block codes get one pass."""
+        """Single streams get one pass, with a space-time block code too."""
         frames = [(lambda n: HT(1, n), [data_mpdu(300, 1)]),
                   (lambda n: HT(3, n, coding="ldpc"), [data_mpdu(300, 2)]),
                   (lambda n: HT(8, n, coding="ldpc", stbc=1), [data_mpdu(300, 3)])]
@@ -189,6 +199,19 @@ class TestBlock:
     def test_refusals(self, block, arguments, message):
         with pytest.raises(ValueError, match=message):
             block(**{"num_rx": 2, "iterations": 2, **arguments})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("f", [
+    HE(1, 12, 2), HE(0, 12, 2, dcm=True), HE(1, 12, 2, dcm=True, coding="ldpc"),
+    HE(1, 3, 2, dcm=True, bandwidth_mhz=160, coding="ldpc"), HT(11, 900, stbc=1),
+    HT(33, 900, stbc=1)], ids=lambda f: f.describe())
+def test_llrs_return_to_their_place(f):
+    """The order of a detector and that of the data field; copies of a point have equal LLRs."""
+    symbols, bits = f.num_symbols, f.num_points * sum(f.stream_bits)
+    llr = np.random.default_rng(1).standard_normal((2, symbols, bits)).astype(np.float32)
+    back = to_symbols(copies_combined(from_symbols(llr, f), f), f)
+    np.testing.assert_allclose(back, 2 * llr if f.dcm else llr)
 
 
 @pytest.mark.parametrize("coding", ["bcc", "ldpc"])

@@ -162,10 +162,12 @@ def test_a_detector_that_refuses_the_constellations_is_named():
     assert all("mla cannot detect 8 streams of 256-QAM" in one.problem for one in frame.users)
 
 
-def test_second_pass_helps():
+@pytest.mark.parametrize("midamble", [0, 10])
+def test_second_pass_helps(midamble):
     """A tone on one subcarrier spoils the first pass."""
     good = []
-    sent, _, _ = sent_to([user(1, 5), user(2, 3, coding="ldpc")], size=500)
+    sent, f, _ = sent_to([user(1, 5), user(2, 3, coding="ldpc")], size=700, midamble=midamble)
+    assert bool(f.first.num_midambles) == bool(midamble)
     samples = [in_air(sent, 2, 25.0, seed) for seed in range(8)]
     for one in samples:
         one += 0.06 * np.exp(2j * np.pi * 41.3 / 256 * np.arange(one.shape[1]))
@@ -173,6 +175,24 @@ def test_second_pass_helps():
         good.append(sum(part.complete for one in samples
                         for part in received(one, passes=passes).users))
     assert good[0] < good[1]
+
+
+@pytest.mark.parametrize("midamble", [0, 10])
+@pytest.mark.parametrize("streams, snr_db, detector", [(1, 17.0, "nway"), (2, 15.0, "mmsepic")])
+def test_iterations_help(streams, snr_db, detector, midamble):
+    """What one user's decoder finds helps to detect both users; no byte is wrong."""
+    sent, f, mpdus = sent_to([user(1, 4, streams), user(2, 3, streams, coding="ldpc")],
+                             size=300 + 600 * streams, midamble=midamble)
+    assert bool(f.first.num_midambles) == bool(midamble)
+    good = {1: 0, 4: 0}
+    for seed in range(16):
+        samples = in_air(sent, 2 * streams, snr_db, seed)
+        for iterations in good:
+            frame = received(samples, detector=detector, passes=1, iterations=iterations)
+            for one, want in zip(frame.users, mpdus, strict=True):
+                good[iterations] += one.complete
+                assert not one.complete or [mpdu.data for mpdu in one.mpdus] == want
+    assert good[1] + 4 <= good[4], good
 
 
 def test_near_maximum_likelihood_beats_mmse():

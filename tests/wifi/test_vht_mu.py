@@ -143,6 +143,15 @@ def test_second_pass_helps():
     assert good[0] < good[1]
 
 
+def test_iterations_help():
+    """What one user's decoder finds helps to detect both users."""
+    sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3, "coding": "ldpc"}], size=300)
+    samples = [in_air(sent, 2, snr_db=17.0, seed=seed) for seed in range(16)]
+    good = {iterations: sum(part.complete for one in samples for part in received(
+        one, detector="nway", passes=1, iterations=iterations).users) for iterations in (1, 4)}
+    assert good[1] + 4 <= good[4], good
+
+
 def test_near_maximum_likelihood_beats_mmse():
     sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3}], size=300)
     samples = [in_air(sent, 2, snr_db=24.0, seed=seed, num_taps=4) for seed in range(16)]

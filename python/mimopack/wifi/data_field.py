@@ -101,6 +101,7 @@ class DataField:
             :func:`interleaving.bit_order`.
         source: int64, coded bit that is sent at each position, the inverse of ``order``.
         decoder: ``ldpc.WifiFrameDecoder``; only for an LDPC format.
+        users: the field itself, as the only one in a list; see :class:`JointField`.
     """
 
     def __init__(self, frame_format, threads=1, ldpc_decoders=None):
@@ -125,6 +126,19 @@ class DataField:
         else:
             self._code = ConvolutionalCode(f.code_rate)
             self._end = f.tail_position + TAIL * f.num_encoders
+
+    @property
+    def users(self):
+        return [self]
+
+    def divided(self, llr):
+        """Return a list with the part of each user of ``llr`` (..., bits of all streams)."""
+        return [llr]
+
+    def joined(self, payloads):
+        """Return the payload of a frame from a list with the payload of each user."""
+        payload, = payloads
+        return payload
 
     def encode(self, psdu, scrambler_seed=93):
         """Encode a PSDU into the bits of its data symbols.
@@ -184,7 +198,8 @@ class DataField:
 
         Args:
             scrambled: uint8 (n, num_scrambled), as ``Payload.scrambled``.
-            demodulated: :class:`demodulator.Demodulated` of the frames.
+            demodulated: :class:`demodulator.Demodulated` of the frames, or of their last parts if
+                they have midambles.
             streams: slice of this format's streams among those demodulated.
         """
         coded = with_padding(self.code(scrambled), self, demodulated, streams)
@@ -301,9 +316,15 @@ class JointField:
 
     def decode(self, llr):
         """Return a :class:`JointPayload` for each frame of ``llr`` (n, num_data, symbols, bits)."""
-        users = [field.decode(np.ascontiguousarray(llr[..., own]))
-                 for field, own in zip(self.users, self._bits, strict=True)]
-        return [JointPayload(payloads) for payloads in zip(*users, strict=True)]
+        users = [field.decode(np.ascontiguousarray(own))
+                 for field, own in zip(self.users, self.divided(llr), strict=True)]
+        return list(map(self.joined, zip(*users, strict=True)))
+
+    def divided(self, llr):
+        return [llr[..., own] for own in self._bits]
+
+    def joined(self, payloads):
+        return JointPayload(tuple(payloads))
 
     def merged(self, before, after):
         return JointPayload(tuple(

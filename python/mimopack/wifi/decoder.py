@@ -25,7 +25,7 @@ from .demodulator import Demodulator
 from .formats import Joint, NonHT
 from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame, of_users
-from .iterations import Iterations
+from .iterations import Iterations, vectors_of
 from .points import (
     error_vectors,
     in_time,
@@ -243,9 +243,7 @@ class FrameDecoder:
         payload, *results = begun.task.report(i)
         if payload is None and setup.detector is not None:    # some step has no C++
             return None
-        # Midambles give each part of a frame a channel of its own, which further passes ignore.
-        if (payload is not None and not payload[2] and self._improves
-                and not begun.group[i].format.midamble):
+        if payload is not None and not payload[2] and self._improves:
             return None
         self._complete(report, begun, i, payload, *results)
         if payload is None:    # demodulated only
@@ -392,22 +390,15 @@ class FrameDecoder:
         f, setup = group[0].format, self._setup(group[0])
         field, demodulator = self._fields.of(f), setup.demodulator
         parts = _parts(f, demodulator, begun.task, indices)
-        if len(parts) > 1:
-            llr = np.concatenate([self._detect(setup.detector, part) for part in parts], axis=2)
-            self._timer.end("detection")
-            payloads = field.decode(llr)
-            self._timer.end("decoding")
-            return self._decoded_reports(begun, indices, parts, payloads)
-        demodulated, = parts
         if begun.setup.steps:
             bits = np.concatenate([begun.task.arrays(i)["scrambled"] for i in indices])
-            payloads = self._iterated(field, demodulated, field.payloads(bits))
+            payloads = self._iterated(field, parts, field.payloads(bits))
             self._timer.end("decoding")
         else:
-            payloads = self._decoded(demodulated, setup.detector, field)
+            payloads = self._decoded(parts, setup.detector, field)
         # The report has the channel and offsets of the last pass that found another MPDU, or else
         # of the first pass: a later pass may have trained on wrong bits.
-        reported = demodulated
+        reported = parts
         left = _incomplete(payloads)
         for _ in range(self.settings.passes - 1):
             if not left:
@@ -416,8 +407,8 @@ class FrameDecoder:
             try:
                 # Decoded bits serve as further training.
                 bits = np.stack([payloads[i].scrambled for i in left])
-                taken = demodulated.take(left)
-                refined = demodulator.refine(taken, field.points(bits, taken))
+                taken = [part.take(left) for part in parts]
+                refined = _refined(demodulator, taken, field.points(bits, taken[-1]))
                 self._timer.end("demodulation")
                 decoded = self._decoded(refined, setup.detector, field,
                                         [payloads[i] for i in left])
@@ -425,15 +416,15 @@ class FrameDecoder:
                 self.failure(group[left[0]], error)
                 break
             payloads = _put(payloads, left, decoded)
-            demodulated = demodulated.put(left, refined)
+            parts = _put_frames(parts, left, refined)
             better = [i for i in left if len(payloads[i].good) > len(before[i].good)]
             if better:
-                reported = reported.put(better, demodulated.take(better))
+                reported = _put_frames(reported, better, [part.take(better) for part in parts])
             # Another pass seldom helps a frame that has good MPDUs and gained none in this pass. It
             # cannot help a frame without good MPDUs whose bits did not change.
             left = [i for i in left if not payloads[i].complete and (i in better or (
                 not payloads[i].good and _differ(before[i], payloads[i])))]
-        return self._decoded_reports(begun, indices, [reported], payloads)
+        return self._decoded_reports(begun, indices, reported, payloads)
 
     def _decoded_reports(self, begun, indices, parts, payloads):
         """Return the reports of frames of one format, from their parts between midambles."""
@@ -497,18 +488,18 @@ class FrameDecoder:
             work = vectors * detector.candidates
             detector.threads = 0 if work > _SHARED_WORK else 1
 
-    def _decoded(self, demodulated, detector, field, before=None):
+    def _decoded(self, parts, detector, field, before=None):
         """Return the payloads of demodulated frames, merged with payloads of earlier passes."""
-        llr = self._detect(detector, demodulated)
+        llr = np.concatenate([self._detect(detector, part) for part in parts], axis=2)
         self._timer.end("detection")
         payloads = field.decode(llr)
         if before:
             payloads = list(map(field.merged, before, payloads))
-        payloads = self._iterated(field, demodulated, payloads, llr)
+        payloads = self._iterated(field, parts, payloads, llr)
         self._timer.end("decoding")
         return payloads
 
-    def _iterated(self, field, demodulated, payloads, llr=None):
+    def _iterated(self, field, parts, payloads, llr=None):
         """Iterate between detector and decoder for incomplete payloads; return all payloads.
 
         ``llr`` is the output of the detector, or None if it was not kept.
@@ -519,11 +510,11 @@ class FrameDecoder:
         if passes == 1 or not left or not Iterations.takes(f):
             return payloads
         if f.key not in self._loops:
-            detector = self._detector(f, demodulated.h.shape[2], extrinsic=True)
+            detector = self._detector(f, parts[0].h.shape[2], extrinsic=True)
             _keep(self._loops, f.key,
                   Iterations(field, detector, passes, self.settings.feedback_scale))
         found = self._loops[f.key].decode(
-            demodulated.y[left], demodulated.h[left], demodulated.noise_var[left],
+            *vectors_of([part.take(left) for part in parts]),
             None if llr is None else llr[left], [payloads[i] for i in left])
         return _put(payloads, left, found)
 
@@ -615,6 +606,18 @@ def _parts(f, demodulator, task, indices):
     """
     count = 1 + f.num_midambles if f.midamble else 1
     return [demodulator.demodulated(task, indices, part) for part in range(count)]
+
+
+def _refined(demodulator, parts, points):
+    """Return the refined parts of frames from the points that the whole frames have sent."""
+    ends = np.cumsum([part.received.shape[2] for part in parts])
+    return [demodulator.refine(part, np.ascontiguousarray(own))
+            for part, own in zip(parts, np.split(points, ends[:-1], axis=2), strict=True)]
+
+
+def _put_frames(parts, indices, others):
+    """Return the parts of frames, with those of ``others`` for the frames at some indices."""
+    return [part.put(indices, other) for part, other in zip(parts, others, strict=True)]
 
 
 def _symbols(f, parts):

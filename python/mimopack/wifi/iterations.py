@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Iterate between detector and decoder, for frames that a single pass does not decode."""
 
+from math import prod
+
 import numpy as np
 
 from .. import coding
@@ -9,6 +11,7 @@ from ..coding import Decoder
 from ..coding.convolutional import MOST_BITS
 from ..iterative import IterativeReceiver
 from .formats import Joint
+from .points import copies_combined, from_symbols, to_symbols
 
 FEEDBACK_SCALE = 0.6    # if nobody chooses one
 
@@ -16,10 +19,12 @@ FEEDBACK_SCALE = 0.6    # if nobody chooses one
 class Iterations:
     """Iterate between detector and decoder, for frames of one format.
 
-    One thread at a time may use an object.
+    Users that share a resource unit take turns together: what the decoder of each one finds helps
+    to detect all of them. One thread at a time may use an object.
 
     Args:
-        field: :class:`data_field.DataField` of a format that :meth:`takes` accepts.
+        field: :class:`data_field.DataField` of a format that :meth:`takes` accepts, or
+            :class:`data_field.JointField`.
         detector: object of a class in ``detectors``, made with ``extrinsic=True``.
         iterations: maximum number of passes of detector and decoder, more than 1.
         feedback_scale: see :class:`iterative.IterativeReceiver`.
@@ -27,60 +32,67 @@ class Iterations:
 
     def __init__(self, field, detector, iterations, feedback_scale=FEEDBACK_SCALE):
         self._decoder = _FrameDecoder(field)
-        self._loop = IterativeReceiver(detector, self._decoder, self._interleaver(field),
-                                       iterations, feedback_scale=feedback_scale)
+        self._loop = IterativeReceiver(detector, self._decoder, None, iterations,
+                                       feedback_scale=feedback_scale)
 
     @staticmethod
     def takes(f):
         """Return whether a format suits iterations between detector and decoder.
 
-        Such a format has several streams of one user, no space-time block code, no dual carrier
-        modulation and no midambles. With the convolutional code, a frame must not have more bits
-        than its soft decoder takes.
+        Such a format has several streams, of one user or of several. With the convolutional code,
+        a frame must not have more bits than its soft decoder takes.
         """
-        if f.num_streams == 1 or f.stbc or f.dcm or f.midamble or isinstance(f, Joint):
-            return False
-        return f.coding == "ldpc" or f.tail_position <= MOST_BITS * f.num_encoders
-
-    @staticmethod
-    def _interleaver(field):
-        """Return the permutation from code order to the order of a detector's vectors.
-
-        Vectors are ordered by subcarrier, then by symbol.
-        """
-        f = field.frame_format
-        coded = np.arange(f.num_symbols * f.coded_bits_per_symbol).reshape(f.num_symbols, -1)
-        sent = np.empty_like(coded)
-        sent[:, field.order] = coded
-        vectors = sent.reshape(f.num_symbols, f.plan.num_data, -1).swapaxes(0, 1)
-        return coding.Interleaver(vectors.ravel())
+        users = f.users if isinstance(f, Joint) else (f,)
+        return f.num_streams > 1 and all(
+            user.coding == "ldpc" or user.tail_position <= MOST_BITS * user.num_encoders
+            for user in users)
 
     def decode(self, y, h, noise_var, llr, payloads):
         """Decode frames.
 
         Args:
-            y, h, noise_var: as in :class:`demodulator.Demodulated`.
+            y, h: as in :class:`demodulator.Demodulated`, or with a matrix for each vector,
+                h (n, num_data * T, R, S).
+            noise_var: float64 (n,), or for each vector (n, num_data, T).
             llr: float32 (n, num_data, T, S * m), LLRs of the detector's first pass with m bits per
                 point; None runs the first pass here.
-            payloads: list of n :class:`data_field.Payload`, the results so far.
+            payloads: list of n :class:`data_field.Payload` or :class:`data_field.JointPayload`, the
+                results so far.
 
         Returns:
-            list of n :class:`data_field.Payload` with the MPDUs that any pass decoded.
+            list of n payloads with the MPDUs that any pass decoded.
         """
         n, num_data, blocks, rows = y.shape
-        noise = np.repeat(noise_var, num_data * blocks).astype(np.float32)
+        noise = np.broadcast_to(noise_var.reshape(n, -1), (n, num_data * blocks))
         if llr is not None:
-            llr = np.where(np.isfinite(llr), llr, np.float32(0)).reshape(len(noise), -1)
+            llr = np.where(np.isfinite(llr), llr, np.float32(0)).reshape(n * num_data * blocks, -1)
         self._decoder.start(payloads)
-        self._loop.receive(y.reshape(-1, rows), h.reshape(n * num_data, rows, -1), noise,
-                           first=llr)
+        self._loop.receive(y.reshape(-1, rows), h.reshape(-1, *h.shape[2:]),
+                           noise.astype(np.float32).ravel(), first=llr)
         return self._decoder.payloads
 
 
-class _FrameDecoder(Decoder):
-    """Decoder that counts a frame as found when all its MPDUs are correct.
+def vectors_of(parts):
+    """Return the arguments y, h and noise_var of :meth:`Iterations.decode`.
 
-    Parity checks of the code do not count.
+    ``parts`` are the :class:`demodulator.Demodulated` of the parts of frames between midambles,
+    each of which has a channel of its own; or of whole frames.
+    """
+    if len(parts) == 1:
+        return parts[0].y, parts[0].h, parts[0].noise_var
+    y = np.concatenate([part.y for part in parts], axis=2)
+    h = np.concatenate([np.repeat(part.h[:, :, None], part.y.shape[2], axis=2) for part in parts],
+                       axis=2)
+    noise = np.concatenate([np.broadcast_to(part.noise_var[:, None, None], part.y.shape[:3])
+                            for part in parts], axis=2)
+    return y, h.reshape(len(h), -1, *h.shape[3:]), noise
+
+
+class _FrameDecoder(Decoder):
+    """Decoder of frames that counts a frame as found when all its MPDUs are correct.
+
+    Its LLRs are in the order of a detector: subcarriers, symbols, bits of all streams. Parity
+    checks of the code do not count.
 
     Attributes:
         payloads: payloads of all frames since ``start``, found or not.
@@ -89,8 +101,10 @@ class _FrameDecoder(Decoder):
     def __init__(self, field):
         f = field.frame_format
         self._field = field
-        self._decoder = field.decoder if f.coding == "ldpc" else _ConvolutionalDecoder(f)
-        self.num_bits = f.num_symbols * f.coded_bits_per_symbol
+        self._users = list(map(_UserDecoder, field.users))
+        block = f.symbols_per_code_block
+        self._shape = f.plan.num_data, f.num_symbols // block, block * sum(f.stream_bits)
+        self.num_bits = prod(self._shape)
 
     def start(self, payloads):
         """Begin with the payloads known so far."""
@@ -99,20 +113,51 @@ class _FrameDecoder(Decoder):
 
     def decode(self, llr):
         """See :class:`iterative.IterativeReceiver`; ``llr`` holds the frames not found before."""
-        filled = self._field.filled
-        if filled is None:
-            posterior = self._decoder.decode(llr)
-        else:    # the code says nothing about the padding
-            posterior = llr.copy()
-            posterior[:, filled] = self._decoder.decode(np.ascontiguousarray(llr[:, filled]))
-        self.bits, self.iterations_taken = self._decoder.bits, self._decoder.iterations_taken
-        # Copy, because the loop writes later decisions into the array of the first ones.
-        decoded = self._field.payloads(self.bits.copy(), self._decoder.found.tolist())
-        for index, payload in zip(self._left, decoded, strict=True):
-            self.payloads[index] = self._field.merged(self.payloads[index], payload)
+        posterior = np.empty((len(llr), *self._shape), np.float32)
+        users = zip(self._field.divided(llr.reshape(posterior.shape)),
+                    self._field.divided(posterior), self._users, strict=True)
+        decoded = []
+        for given, to, user in users:
+            to[...] = user.decode(given)
+            decoded.append(user.payloads)
+        self.bits = np.concatenate([user.bits for user in self._users], axis=1)
+        self.iterations_taken = np.max([user.iterations_taken for user in self._users], axis=0)
+        for index, *own in zip(self._left, *decoded, strict=True):
+            self.payloads[index] = self._field.merged(self.payloads[index],
+                                                      self._field.joined(own))
         self.found = np.array([self.payloads[index].complete for index in self._left])
         self._left = self._left[~self.found]
-        return posterior
+        return posterior.reshape(len(llr), -1)
+
+
+class _UserDecoder:
+    """Decoder of the LLRs of one user.
+
+    Attributes, set by ``decode``:
+        bits, iterations_taken: see :class:`coding.Decoder`.
+        payloads: list of :class:`data_field.Payload`.
+    """
+
+    def __init__(self, field):
+        f = field.frame_format
+        self._field = field
+        self._decoder = field.decoder if f.coding == "ldpc" else _ConvolutionalDecoder(f)
+
+    def decode(self, llr):
+        """Return the a-posteriori LLRs of ``llr`` (n, num_data, T, bits)."""
+        field, decoder = self._field, self._decoder
+        f, filled = field.frame_format, field.filled
+        sent = to_symbols(copies_combined(llr, f), f)
+        coded = np.take(sent, field.order, axis=2).reshape(len(llr), -1)
+        if filled is None:
+            posterior = decoder.decode(coded)
+        else:    # the code says nothing about the padding
+            posterior = coded.copy()
+            posterior[:, filled] = decoder.decode(np.ascontiguousarray(coded[:, filled]))
+        # Copy, because the loop writes later decisions into the array of the first ones.
+        self.bits, self.iterations_taken = decoder.bits.copy(), decoder.iterations_taken
+        self.payloads = field.payloads(self.bits, decoder.found.tolist())
+        return from_symbols(np.take(posterior.reshape(sent.shape), field.source, axis=2), f)
 
 
 class _ConvolutionalDecoder(Decoder):

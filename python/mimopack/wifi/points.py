@@ -46,10 +46,10 @@ def known_points(frame_format, coded, order):
 
 
 def _with_copies(sent, frame_format):
-    """Add the bits of the second copy of each point of dual carrier modulation.
+    """Add the bits of the second copy of each point of dual carrier modulation, or their LLRs.
 
     Args:
-        sent: (n, num_symbols, num_points, N_SS * m) bits.
+        sent: (n, num_symbols, num_points, N_SS * m), uint8 bits or float32 LLRs.
         frame_format: the format.
 
     Returns:
@@ -66,10 +66,11 @@ def _with_copies(sent, frame_format):
 def sent_again(sent, place, sign):
     """Return the bits of the second copies of points, from the bits (..., points, bits) of points.
 
-    ``place`` and ``sign`` are those of :func:`interleaving.dual_carriers`.
+    ``place`` and ``sign`` are those of :func:`interleaving.dual_carriers`. Instead of uint8 bits,
+    ``sent`` may have float32 LLRs.
     """
     again = np.empty_like(sent)
-    again[..., place] = sent ^ (sign < 0)
+    again[..., place] = sent ^ (sign < 0) if sent.dtype == np.uint8 else sent * sign
     return again
 
 
@@ -162,6 +163,34 @@ def to_symbols(llr, frame_format):
     return llr.transpose(0, 2, 3, 1, 4).reshape(n, 2 * blocks, -1)
 
 
+def from_symbols(llr, frame_format):
+    """Put LLRs in the order of the data field into that of a detector, with dual carriers too.
+
+    Args:
+        llr: (n, num_symbols, num_points * bits of all streams), as of :func:`to_symbols`.
+        frame_format: format of the frames.
+
+    Returns:
+        (n, num_data, T, bits). Both copies of a point get the same LLRs.
+    """
+    f = frame_format
+    n, symbols, _ = llr.shape
+    llr = llr.reshape(n, symbols, f.num_points, -1)
+    if f.dcm:
+        llr = _with_copies(llr, f)
+    if not f.stbc:
+        return llr.swapaxes(1, 2)
+    pairs = llr.reshape(n, symbols // 2, 2, f.num_points, -1).transpose(0, 3, 1, 2, 4)
+    streams, at = [], 0
+    for m in f.stream_bits:
+        own = pairs[..., at:at + m].copy()
+        if m > 1:    # as in to_symbols
+            own[..., 1, m // 2] *= -1
+        streams.append(own.reshape(*own.shape[:3], 2 * m))
+        at += m
+    return np.concatenate(streams, axis=3)
+
+
 def mmse_points(y, h, noise_var):
     """Return unbiased linear MMSE estimates W y / diag(W H), W = (H^H H + noise_var I)^-1 H^H.
 
@@ -191,7 +220,7 @@ def with_padding(coded, field, demodulated, streams):
     Args:
         coded: uint8 (n, num_symbols, N_CBPS), as of ``DataField.code``.
         field: :class:`data_field.DataField`.
-        demodulated: :class:`demodulator.Demodulated` of the n frames.
+        demodulated: :class:`demodulator.Demodulated` of the n frames, or of their last parts.
         streams: slice of the format's streams among those demodulated.
     """
     if field.filled is None:
@@ -203,7 +232,8 @@ def with_padding(coded, field, demodulated, streams):
     block = f.symbols_per_code_block
     first = int(np.argmax(unknown.any(axis=1))) // block
     layer = constellations.get(f.stream_constellations[0])
-    found = in_time(mmse_points(d.y[:, :, first:], d.h, d.noise_var), f)
+    count = f.num_symbols // block - first
+    found = in_time(mmse_points(d.y[:, :, -count:], d.h, d.noise_var), f)
     found = found[:, :, :f.num_points, streams]
     labels = np.abs(found[..., None] - layer.points).argmin(axis=-1)
     bits = (labels[..., None] >> np.arange(layer.bits_per_symbol)[::-1] & 1).astype(np.uint8)

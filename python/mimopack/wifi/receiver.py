@@ -69,9 +69,9 @@ class Receiver:
             Decoding of a frame ends when no MPDU is missing, when a pass adds none to the correct
             MPDUs found before, or when a pass changes no bit.
         iterations: maximum number of iterations between detector and decoder, for frames with
-            several streams that the first iteration does not decode. Frames with space-time block
-            codes are excluded. Values above 1 need a detector that takes a-priori LLRs. MPDUs
-            decoded in any iteration are kept.
+            several streams, of one user or of several, that the first iteration does not decode.
+            Values above 1 need a detector that takes a-priori LLRs. MPDUs decoded in any iteration
+            are kept.
         keep_symbols: whether to fill in ``ReceivedFrame.symbols``.
         threshold: threshold of preamble detection, see :class:`Synchroniser`.
         threads: number of threads that search samples and decode frames, up to
