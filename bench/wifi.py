@@ -60,6 +60,10 @@ CASES = {
     "HE MCS 11, LDPC": Case(lambda n: wifi.HE.of_length(11, n, coding="ldpc"), 1, 4000),
     "HE MCS 9, 2 streams, LDPC": Case(
         lambda n: wifi.HE.of_length(9, n, 2, coding="ldpc"), 2, 4000),
+    "HE MCS 9, 80 MHz, 2 streams": Case(
+        lambda n: wifi.HE.of_length(9, n, 2, coding="ldpc", bandwidth_mhz=80), 2, 11_000, 80e6),
+    "HE MCS 9, 80 MHz, 4 streams": Case(
+        lambda n: wifi.HE.of_length(9, n, 4, coding="ldpc", bandwidth_mhz=80), 4, 11_000, 80e6),
 }
 
 
