@@ -2,8 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """5G NR's shared channels: configurations, reference signals, transmitters and receivers."""
 
-from .config import PdschConfig, PuschConfig, load_users, read_users
-from .dmrs import dmrs_sequence, dmrs_subcarriers, dmrs_symbols, port_weights, ptrs_symbols
+from .config import PdschConfig, PuschConfig, SharedChannelConfig, load_users, read_users
+from .dmrs import (
+    PortWeights,
+    ReferenceSymbols,
+    dmrs_sequence,
+    dmrs_subcarriers,
+    dmrs_symbols,
+    port_weights,
+    ptrs_symbols,
+)
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
@@ -19,14 +27,16 @@ from .receiver import (
 from .resources import Resources, dmrs_positions, resources
 from .stream import GridStream, SlotGrid
 from .synchronisation import Synchronisation, synchronise
+from .tracking import Channels
 from .transmitter import PdschTransmitter, PuschTransmitter
 from .transport import Codeword, DecodedBlocks, TransportCoder, codeword, codewords
 
-__all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Codeword", "DecodedBlocks", "Dmrs",
-           "GridStream", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter", "Ptrs",
-           "PuschConfig", "PuschReceiver", "PuschTransmitter", "ReceivedSlot", "Resources",
-           "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder", "codeword",
-           "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",
+__all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "DecodedBlocks",
+           "Dmrs", "GridStream", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter",
+           "PortWeights", "Ptrs", "PuschConfig", "PuschReceiver", "PuschTransmitter",
+           "ReceivedSlot", "ReferenceSymbols", "Resources", "SharedChannelConfig", "SlotGrid",
+           "Synchronisation", "TransportBlock", "TransportCoder", "codeword", "codewords",
+           "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",
            "estimate_channel", "load_users", "noise_covariance", "port_weights", "precoding_matrix",
            "ptrs_symbols", "read_users", "resources", "synchronise", "transform_deprecode",
            "transform_precode", "whiten"]

@@ -329,6 +329,10 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
                      doppler=None, profile=None):
     """Estimate the channel of all ports in one slot, within the allocation.
 
+    The channel is a sum of paths on a grid of delays. Their mean powers, and the noise power, are
+    those which make the received symbols most likely. The gains follow by linear MMSE estimation.
+    ``nr/estimation.py`` has the formulas and the sources.
+
     Args:
         received: (nr, symbols, subcarriers) complex.
         known: (ports, symbols, subcarriers) complex, the symbols that each port sends where they
@@ -338,7 +342,7 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
         users: (ports,) integers, the same for ports of the same user; None for one user.
         prefix: length of the cyclic prefix, in OFDM symbols without prefix.
         noise: noise power where the weight is 1; None to estimate it.
-        cfo, doppler: as :func:`estimate_motion` returns them; None to estimate them.
+        cfo, doppler: as in :class:`ChannelEstimate`; None to estimate them.
         profile: power-delay profiles of another estimate of the same slot, from which the search
             begins; None for the same power at all delays.
 
