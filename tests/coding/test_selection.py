@@ -5,6 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import coding
+from gnuradio.mimopack.coding.selection import CERTAIN, Recovery
 
 
 class TestSelection:
@@ -35,3 +36,23 @@ class TestSelection:
             self.selection.match(np.zeros((2, 5)))
         with pytest.raises(ValueError, match="llr: got shape"):
             self.selection.recover(np.zeros((2, 4), np.float32))
+
+
+class TestRecovery:
+    """Two code blocks of 9 bits, of which bits 5 and 6 are known, against plain sums."""
+
+    sent = (np.array([2, 0, 2, 3, 8, 2]), np.array([8, 1, 2, 4, 0, 7, 1]))
+    inverted = np.array([0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1])
+
+    @pytest.mark.parametrize("threads", [1, 2])
+    def test_sums(self, threads):
+        llr = np.random.default_rng(1).normal(size=(5, 13)).astype(np.float32)
+        llr[1, :6] = 0    # nothing is known about a code block
+        expected = np.zeros((5, 2, 9), np.float32)
+        signed = llr * (1 - 2 * self.inverted)
+        np.add.at(expected[:, 0].T, self.sent[0], signed[:, :6].T)
+        np.add.at(expected[:, 1].T, self.sent[1], signed[:, 6:].T)
+        expected[..., 5:7] = CERTAIN
+        expected[1, 0] = 0
+        recovery = Recovery(self.sent, 9, (5, 7), self.inverted, threads)
+        np.testing.assert_allclose(recovery(llr), expected, atol=1e-6)

@@ -4,8 +4,12 @@
 
 import numpy as np
 
-from ..arrays import Constant, array_module, gpu_of
+from .. import _core
+from ..arrays import Constant, array_module, gpu_of, is_device_array
 from ..checks import array, integer, integers
+
+# LLR of bits that are certainly 0; float32 can still hold sums and products of it.
+CERTAIN = np.float32(-1e20)
 
 
 class Columns:
@@ -26,6 +30,65 @@ class Columns:
         return array_module(values).take(values, self._places.beside(values), axis=1)
 
 
+class Recovery:
+    """Computes LLRs of code blocks from those of the bits sent, on the host or on a GPU.
+
+    Args:
+        sent: list with an array for each code block: the position in its codeword of each bit sent.
+        num_bits: number of bits in a codeword.
+        known: (begin, end) of the bits in a codeword that are certainly 0, and are not sent.
+        inverted: 0 or 1 for each bit sent, 1 if it was sent inverted; None for no such bits.
+        threads: number of CPU threads; 0 takes all cores.
+    """
+
+    def __init__(self, sent, num_bits, known=(0, 0), inverted=None, threads=1):
+        self._shape, self._known, self._threads = (len(sent), num_bits), known, threads
+        places = np.concatenate([own + num_bits * block for block, own in enumerate(sent)])
+        # Where each bit's first, second, ... transmission is among the bits sent; places.size if
+        # there is none
+        order = np.argsort(places, kind="stable")
+        times = np.arange(places.size) - np.searchsorted(places[order], places[order])
+        sources = np.full((times.max() + 1, len(sent) * num_bits), places.size)
+        sources[times, places[order]] = order
+        self._sources = [Constant(source) for source in sources]
+        flips = np.zeros(places.size, int) if inverted is None else np.asarray(inverted, int)
+        self._signs = None if inverted is None else Constant((1 - 2 * flips).astype(np.float32))
+        coded = 2 * sources + np.append(flips, 0)[sources]
+        coded[sources == places.size] = -1
+        self._core = _core.Recovery(
+            coded.astype(np.int32).reshape(len(sources), *self._shape), sent=places.size,
+            begin=known[0], end=known[1], known=CERTAIN)
+
+    def __call__(self, llr):
+        """Return the LLRs of code blocks.
+
+        Args:
+            llr: (n, number of bits sent) float32, C-contiguous.
+
+        Returns:
+            (n, code blocks, num_bits) float32: the sum of the LLRs for bits sent more than once, 0
+            for bits not sent, ``CERTAIN`` for known bits. A code block of zeros remains one, so
+            that a decoder treats it as an erasure.
+        """
+        if not is_device_array(llr):
+            return self._core.run(llr, threads=self._threads)
+        return self._on_gpu(llr)
+
+    def _on_gpu(self, llr):
+        xp = array_module(llr)
+        llr = llr if self._signs is None else llr * self._signs.beside(llr)
+        llr = xp.pad(llr, ((0, 0), (0, 1)))
+        first, *others = (source.beside(llr) for source in self._sources)
+        out = xp.take(llr, first, axis=1)
+        for source in others:
+            out += xp.take(llr, source, axis=1)
+        out = out.reshape(len(llr), *self._shape)
+        begin, end = self._known
+        if end > begin:
+            out[..., begin:end] = xp.where(out.any(axis=2), CERTAIN, np.float32(0))[..., None]
+        return out
+
+
 class Selection:
     """The bits of a codeword in the order in which they are sent.
 
@@ -39,25 +102,21 @@ class Selection:
     Attributes:
         info_bits, num_bits: see above.
         coded_bits: number of bits sent.
+        selected: (coded_bits,) the position in the codeword of each bit sent.
         information: (info_bits,) positions of the information bits in a codeword. None stands
             for the positions of the encoder's first info_bits information bits.
     """
 
     information = None
     _filler = (0, 0)    # numbers of filler bits before and after the information bits
+    _known = (0, 0)    # see Recovery
 
     def __init__(self, info_bits, num_bits, sent):
         self.info_bits, self.num_bits = info_bits, integer("num_bits", num_bits, 1, 2**31 - 1)
-        sent = integers("sent", sent, 1, 0, num_bits - 1)
-        self.coded_bits = sent.size
-        self._sent = Columns(sent)
-        # Where each bit's first, second, ... transmission is among the bits sent; coded_bits if
-        # there is none
-        order = np.argsort(sent, kind="stable")
-        times = np.arange(sent.size) - np.searchsorted(sent[order], sent[order])
-        sources = np.full((times.max() + 1, num_bits), sent.size)
-        sources[times, sent[order]] = order
-        self._sources = [Constant(source) for source in sources]
+        self.selected = integers("sent", sent, 1, 0, num_bits - 1)
+        self.coded_bits = self.selected.size
+        self._sent = Columns(self.selected)
+        self._recovery = Recovery([self.selected], num_bits, self._known)
 
     def with_filler(self, bits):
         """Add the filler bits for the encoder, if there are any.
@@ -95,15 +154,4 @@ class Selection:
             sent.
         """
         array("llr", llr, np.float32, ("n", self.coded_bits), gpu_of(llr))
-        xp = array_module(llr)
-        if self._sent.range:    # faster than indexing
-            out = xp.zeros((len(llr), self.num_bits), np.float32)
-            out[:, self._sent.range] = llr
-            return out
-        llr = xp.pad(llr, ((0, 0), (0, 1)))
-        first, *others = (source.beside(llr) for source in self._sources)
-        out = xp.take(llr, first, axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):    # what comes of it is erased
-            for source in others:
-                out += xp.take(llr, source, axis=1)
-        return out
+        return self._recovery(llr)[:, 0]

@@ -11,6 +11,7 @@ from ..arrays import Constant, array_module, leading_shape, native, packed
 from ..checks import choice
 from ..coding import NrSegmentation, gold_sequence
 from ..coding.ldpc import LdpcDecoder, LdpcEncoder, NrRateMatching, nr_base_graph
+from ..coding.selection import Recovery
 from .config import REDUNDANCY_VERSIONS
 from .mcs import transport_block_size
 from .parts import SUBCARRIERS_PER_PRB
@@ -157,17 +158,23 @@ class TransportCoder:
         self.num_blocks = self._segmentation.num_blocks
         sizes = self._segmentation.coded_bits(codeword.num_coded_bits, codeword.modulation_order,
                                               codeword.num_layers)
-        # {version: [(matching, number of code blocks)]}: the last blocks may send more bits.
         prune = max(sizes) if len(versions) == 1 else False
-        self._matchings = {
-            version: [(self._matching(size, version, prune), sizes.count(size))
-                      for size in sorted(set(sizes))] for version in versions}
-        self._code = self._matchings[versions[0]][0][0].code
+        self._positions, self._recoveries = {}, {}
+        sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
+        for version in versions:
+            matchings = {size: self._matching(size, version, prune) for size in set(sizes)}
+            sent = [matchings[size].selected for size in sizes]    # the last ones may be longer
+            matching = self._blocks = matchings[sizes[0]]
+            known = matching.info_bits, matching.info_bits + matching.num_filler
+            num_bits = matching.code.num_bits
+            self._recoveries[version] = Recovery(sent, num_bits, known, sequence, threads)
+            # The place of each bit sent among those of all code blocks
+            self._positions[version] = Constant(np.concatenate(
+                [own + num_bits * block for block, own in enumerate(sent)]))
         self._encoder = None
         self.decoder = LdpcDecoder(
-            self._code, iterations=iterations, algorithm=algorithm, precision=precision,
+            self._blocks.code, iterations=iterations, algorithm=algorithm, precision=precision,
             backend=backend, device=device, threads=threads)
-        sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
         self._scrambling, self._signs = sequence, Constant(np.float32(1) - 2 * sequence)
 
     def _matching(self, size, version, prune):
@@ -190,11 +197,10 @@ class TransportCoder:
         rows = np.ascontiguousarray(bits.reshape(-1, self.codeword.tb_size), np.uint8)
         blocks = np.stack(self._segmentation.segment(rows), axis=1)
         if self._encoder is None:
-            self._encoder = LdpcEncoder(self._code)
-        matchings = self._of_version(rv)
+            self._encoder = LdpcEncoder(self._blocks.code)
         words = self._encoder.encode(
-            matchings[0][0].with_filler(blocks.reshape(-1, blocks.shape[-1])))
-        sent = self._match(matchings, words.reshape(len(rows), self.num_blocks, -1))
+            self._blocks.with_filler(blocks.reshape(-1, blocks.shape[-1])))
+        sent = self._match(words.reshape(len(rows), -1), rv)
         return (sent ^ self._scrambling).reshape(*shape, -1)
 
     def decode(self, llr, rv=None, soft=None, posterior=False):
@@ -216,14 +222,13 @@ class TransportCoder:
         xp = array_module(llr)
         shape = leading_shape("llr", llr, self.codeword.num_coded_bits)
         rows = packed("llr", llr, "f", np.float32).reshape(-1, self.codeword.num_coded_bits)
-        signs, matchings = self._signs.beside(llr), self._of_version(rv)
-        words = self._recover(matchings, rows * signs)
+        words = self._recoveries[self._checked(rv)](rows)
         if soft is not None:
             words += native("soft", soft).reshape(words.shape)
         flat = words.reshape(-1, words.shape[-1])
         if posterior:
             decoded = self.decoder.decode(flat)
-            sent = self._match(matchings, decoded.reshape(words.shape)) * signs
+            sent = self._match(decoded.reshape(len(rows), -1), rv) * self._signs.beside(llr)
             posterior, decided = sent.reshape(*shape, -1), (decoded > 0).view(np.uint8)
         else:
             posterior, decided = None, self.decoder.decide(flat)
@@ -240,28 +245,11 @@ class TransportCoder:
                              block_crc_ok.reshape(*shape, -1), words.reshape(
                                  *shape, *words.shape[1:]), posterior)
 
-    def _of_version(self, rv):
+    def _checked(self, rv):
         rv = self.codeword.rv if rv is None else rv
-        return self._matchings[choice("rv", rv, tuple(self._matchings))]
+        return choice("rv", rv, tuple(self._recoveries))
 
-    def _match(self, matchings, words):
-        """Select the bits sent, (n, num_coded_bits), from code blocks (n, C, N)."""
-        parts, first = [], 0
-        xp = array_module(words)
-        for matching, count in matchings:
-            part = xp.ascontiguousarray(words[:, first:first + count])
-            parts.append(matching.match(part.reshape(-1, part.shape[-1])).reshape(len(words), -1))
-            first += count
-        return xp.concatenate(parts, axis=1)
-
-    def _recover(self, matchings, llr):
-        """Compute the LLRs of code blocks, (n, C, N), from the LLRs of the bits sent."""
-        parts, first = [], 0
-        xp = array_module(llr)
-        for matching, count in matchings:
-            size = count * matching.coded_bits
-            part = xp.ascontiguousarray(llr[:, first:first + size])
-            parts.append(matching.recover(part.reshape(-1, matching.coded_bits)).reshape(
-                len(llr), count, -1))
-            first += size
-        return xp.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+    def _match(self, words, rv):
+        """Select the bits sent, (n, num_coded_bits), from all code blocks, (n, C * N)."""
+        places = self._positions[self._checked(rv)].beside(words)
+        return array_module(words).take(words, places, axis=1)

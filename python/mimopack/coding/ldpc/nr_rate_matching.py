@@ -4,7 +4,6 @@
 
 import numpy as np
 
-from ...arrays import array_module
 from ...checks import choice, integer
 from ..selection import Selection
 from .parity_checks import Prototype
@@ -17,8 +16,6 @@ NR_PUNCTURED_COLUMNS = 2    # §5.3.2: block columns that are never in the circu
 CORE_ROWS = 4    # each later block row has one block column of parity bits that no other row uses
 # Table 5.4.2.1-2: where each redundancy version begins, in block columns of the full buffer.
 STARTS = {1: (0, 17, 33, 56), 2: (0, 13, 25, 43)}
-# LLR of filler bits, which are certainly 0; float32 can still hold sums and products of it.
-CERTAIN = np.float32(-1e20)
 
 
 def nr_base_graph(info_bits, rate):
@@ -67,6 +64,9 @@ class NrRateMatching(Selection):
         sent = matching.match(encoder.encode(matching.with_filler(bits)))
         decided = decoder.decode(matching.recover(llr))[:, :1000] > 0
 
+    ``recover`` gives filler bits LLRs of -1e20. A row of zeros remains a row of zeros, so that a
+    decoder treats it as an erasure.
+
     To combine several redundancy versions of a block, all with prune=False, add the results of
     their ``recover``.
 
@@ -109,6 +109,7 @@ class NrRateMatching(Selection):
         whole = nr(self.base_graph, size)
         self.num_filler = whole.num_info - info_bits
         self._filler = 0, self.num_filler
+        self._known = info_bits, whole.num_info
         punctured = NR_PUNCTURED_COLUMNS * size
         columns = whole.shifts.shape[1] - NR_PUNCTURED_COLUMNS
         buffer = columns * size
@@ -127,22 +128,6 @@ class NrRateMatching(Selection):
         # §5.4.2.2: written in rows of coded_bits / depth, read by columns.
         sent = np.resize(ring, coded_bits).reshape(depth, -1).T.ravel()
         super().__init__(info_bits, self.code.num_bits, sent)
-
-    def recover(self, llr):
-        """Compute LLRs of whole codewords from the LLRs of the bits sent.
-
-        Args:
-            llr: (n, coded_bits) float32, ln P(1)/P(0), C-contiguous.
-
-        Returns:
-            (n, code.num_bits) float32: the sum of the LLRs for bits sent more than once, 0 for bits
-            not sent, -1e20 for filler bits. A row of zeros remains a row of zeros, so that a
-            decoder treats it as an erasure.
-        """
-        out, xp = super().recover(llr), array_module(llr)
-        filler = slice(self.info_bits, self.info_bits + self.num_filler)
-        out[:, filler] = xp.where(llr.any(axis=1), CERTAIN, np.float32(0))[:, None]
-        return out
 
     def _prune(self, ring, coded_bits):
         """Leave out block columns with a single check if none of their bits are sent.

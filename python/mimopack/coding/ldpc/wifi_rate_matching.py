@@ -8,7 +8,7 @@ import numpy as np
 
 from ...checks import array, choice, integer
 from ..decoder import DecoderAround
-from .nr_rate_matching import CERTAIN
+from ..selection import CERTAIN
 from .standards import WIFI_LENGTHS, WIFI_RATES, wifi
 
 SHORT, MIDDLE, LONG = WIFI_LENGTHS

@@ -78,8 +78,7 @@ class RateMatching(Selection):
         begin = rows * (2 * -(-len(places) // (8 * rows)) * version + 2)    # k_0
         places = np.roll(places, -begin)
         ring = places[places != DUMMY]
-        self.selected = np.resize(ring, coded_bits)
-        super().__init__(info_bits, 3 * length, self.selected)
+        super().__init__(info_bits, 3 * length, np.resize(ring, coded_bits))
 
     def recover(self, llr):
         """Compute LLRs of whole codewords from the LLRs of the bits sent.
