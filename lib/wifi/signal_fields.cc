@@ -409,10 +409,11 @@ void read_he(const wifi_signal_layout& layout, std::vector<he_signal>& signals)
     for (std::int64_t i = 0; i < count; ++i) {
         wifi_signal& signal = signals[i].signal();
         std::uint8_t coded[size];
-        const std::uint8_t* own = bits.data() + i * num_bits;
+        std::uint8_t own[size / 2] = {}; /* with the tail, which is sent too */
+        std::copy_n(bits.data() + i * num_bits, num_bits, own);
         if (!agrees(llr.data() + i * size,
                     own,
-                    num_bits,
+                    size / 2,
                     signal.strength / wifi_legacy,
                     coded)) {
             signal.kind &= static_cast<std::uint8_t>(~wifi_he_extended);
