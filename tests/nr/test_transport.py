@@ -91,6 +91,19 @@ def test_posterior_llrs_are_in_the_order_of_the_bits_sent():
     np.testing.assert_array_equal(found.posterior > 0, coder.encode(bits))
 
 
+def test_llrs_in_another_order():
+    """LLRs among those of another user, and in another order than that of the bits sent."""
+    coder = nr.TransportCoder(nr.codeword(config()))
+    bits, count = random_bits(coder, 2), coder.codeword.num_coded_bits
+    llr = sent_with_noise(coder, bits, 0.6)
+    order = nr.LlrOrder(RNG(3).permutation(2 * count)[:count], 2 * count)
+    turned = RNG(4).normal(size=(2, order.width)).astype(np.float32)
+    turned[:, order.places] = llr
+    found = coder.decode(turned, order=order)
+    assert found.crc_ok.all()
+    np.testing.assert_array_equal(found.soft, coder.decode(llr).soft)
+
+
 @pytest.mark.parametrize("versions", [(0, 2), (0, 0), (3, 1, 0)])
 def test_harq_combines_transmissions(versions):
     """Each transmission alone is lost; together they suffice."""

@@ -39,31 +39,35 @@ class Recovery:
         known: (begin, end) of the bits in a codeword that are certainly 0, and are not sent.
         inverted: 0 or 1 for each bit sent, 1 if it was sent inverted; None for no such bits.
         threads: number of CPU threads; 0 takes all cores.
+        given: the place of each bit sent in a row of LLRs; None for the order in which they were
+            sent.
+        width: number of LLRs in a row, with ``given``.
     """
 
-    def __init__(self, sent, num_bits, known=(0, 0), inverted=None, threads=1):
+    def __init__(self, sent, num_bits, known=(0, 0), inverted=None, threads=1, given=None,
+                 width=None):
         self._shape, self._known, self._threads = (len(sent), num_bits), known, threads
         places = np.concatenate([own + num_bits * block for block, own in enumerate(sent)])
-        # Where each bit's first, second, ... transmission is among the bits sent; places.size if
-        # there is none
+        given, width = (np.arange(places.size), places.size) if given is None else (given, width)
+        # Where the LLRs of each bit's first, second, ... transmission are; width if there is none
         order = np.argsort(places, kind="stable")
         times = np.arange(places.size) - np.searchsorted(places[order], places[order])
-        sources = np.full((times.max() + 1, len(sent) * num_bits), places.size)
-        sources[times, places[order]] = order
+        sources = np.full((times.max() + 1, len(sent) * num_bits), width)
+        sources[times, places[order]] = given[order]
         self._sources = [Constant(source) for source in sources]
-        flips = np.zeros(places.size, int) if inverted is None else np.asarray(inverted, int)
-        self._signs = None if inverted is None else Constant((1 - 2 * flips).astype(np.float32))
-        coded = 2 * sources + np.append(flips, 0)[sources]
-        coded[sources == places.size] = -1
-        self._core = _core.Recovery(
-            coded.astype(np.int32).reshape(len(sources), *self._shape), sent=places.size,
-            begin=known[0], end=known[1], known=CERTAIN)
+        flips = np.zeros(width + 1, int)
+        flips[given] = 0 if inverted is None else inverted
+        self._signs = None if inverted is None else Constant((1 - 2 * flips[:-1]).astype(
+            np.float32))
+        coded = np.where(sources < width, 2 * sources + flips[sources], -1).astype(np.int32)
+        self._core = _core.Recovery(coded.reshape(len(sources), *self._shape), sent=width,
+                                    begin=known[0], end=known[1], known=CERTAIN)
 
     def __call__(self, llr):
         """Return the LLRs of code blocks.
 
         Args:
-            llr: (n, number of bits sent) float32, C-contiguous.
+            llr: (n, number of LLRs in a row) float32, C-contiguous.
 
         Returns:
             (n, code blocks, num_bits) float32: the sum of the LLRs for bits sent more than once, 0

@@ -29,11 +29,11 @@ from .stream import GridStream, SlotGrid
 from .synchronisation import Synchronisation, synchronise
 from .tracking import Channels
 from .transmitter import PdschTransmitter, PuschTransmitter
-from .transport import Codeword, DecodedBlocks, TransportCoder, codeword, codewords
+from .transport import Codeword, DecodedBlocks, LlrOrder, TransportCoder, codeword, codewords
 
 __all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "DecodedBlocks",
-           "Dmrs", "GridStream", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver", "PdschTransmitter",
-           "PortWeights", "Ptrs", "PuschConfig", "PuschReceiver", "PuschTransmitter",
+           "Dmrs", "GridStream", "LlrOrder", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver",
+           "PdschTransmitter", "PortWeights", "Ptrs", "PuschConfig", "PuschReceiver", "PuschTransmitter",
            "ReceivedSlot", "ReferenceSymbols", "Resources", "SharedChannelConfig", "SlotGrid",
            "Synchronisation", "TransportBlock", "TransportCoder", "codeword", "codewords",
            "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",

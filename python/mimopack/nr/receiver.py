@@ -21,7 +21,7 @@ from .precoding import transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
 from .synchronisation import EARLY, synchronise
 from .tracking import Channels, Tracker, on_host
-from .transport import TransportCoder, codewords
+from .transport import LlrOrder, TransportCoder, codewords
 
 AUTO = "auto"
 MOST_CANDIDATES = 256    # that "auto" enumerates: 4 layers of QPSK, 2 of 16-QAM, 1 of 256-QAM
@@ -94,6 +94,8 @@ class _Word:
         layers, bits: slices of the codeword's layers, and of their bits in a vector.
         points: the constellation.
         coder: :class:`TransportCoder`.
+        orders: the :class:`LlrOrder` of LLRs of vectors as they are mapped, and of those in the
+            order of subcarriers.
     """
 
     def __init__(self, user, number, first_layer, first_bit, coder):
@@ -175,6 +177,18 @@ class _Receiver:
                                        backend=backend, threads=threads)
                 self._words.append(_Word(user, number, layer, bit, coder))
                 layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
+        mapped = np.arange(places.num_data)
+        turned = mapped
+        if in_order:
+            turned = mapped.reshape(width, len(rows)).T.ravel()
+            # Of each value of a slot's vectors, in the order of subcarriers
+            self._turned = Constant((
+                np.arange(width)[:, None, None] + width * rows[:, None]
+                + width * configs[0].carrier.symbols_per_slot * np.arange(num_rx)).ravel())
+        for word in self._words:
+            word.orders = [LlrOrder((bit * vectors[:, None] + np.arange(
+                word.bits.start, word.bits.stop)).ravel(), bit * len(mapped))
+                for vectors in (mapped, turned)]
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
         self._spreads, self._feeds_back = configs[0].transform_precoding, False
         self.vector_size = 1 if self._spreads else num_rx
@@ -245,14 +259,22 @@ class _Receiver:
             prior = None
             if self._feeds_back and active[0].prior is not None:
                 prior = np.stack([slot.prior for slot in active]).reshape(*y.shape[:-1], -1)
-            llr = self.detector.detect(y, h, variance, prior)
-            llr = llr.reshape(len(active), self.num_vectors, -1)
+            # Detectors are fastest if vectors with the same channel are neighbours.
+            turned = h.ndim == 5 and h.shape[1] == 1
+            if turned:
+                y, h, variance, prior = (part if part is None else part.swapaxes(1, 2)
+                                         for part in (y, h, variance, prior))
+            llr = self.detector.detect(y, h, variance, prior).reshape(
+                len(active), self.num_vectors, -1)
             begin = self._spent("detection", begin)
             combined = [soft and [soft[word][row].soft for row in rows]
                         for word in range(len(self._words))]
             for word, before in enumerate(combined):
-                self._decode(word, active, llr, iteration, rv, before)
+                self._decode(word, active, llr, iteration, rv, before, turned)
             if iteration < self.iterations:
+                if turned and any(slot.lacks(word) for slot in active
+                                  for word in range(len(self._words))):
+                    llr = llr.reshape(*y.shape[:3], -1).swapaxes(1, 2).reshape(llr.shape)
                 for word, before in enumerate(combined):
                     self._feed_back(word, active, llr, rv, before)
             begin = self._spent("decoding", begin)
@@ -321,8 +343,10 @@ class _Receiver:
             return received[:, :, symbols, subcarriers].swapaxes(1, 2), h, variance
         rows = self._rows.beside(received)
         if h.shape[1] > 1:
-            h, variance = h[:, rows], variance[:, rows]
-        return xp.moveaxis(received[:, :, rows], 1, 3), h, variance
+            return xp.moveaxis(received[:, :, rows], 1, 3), h[:, rows], variance[:, rows]
+        y = received.reshape(len(received), -1).take(self._turned.beside(received), axis=1)
+        y = y.reshape(len(y), received.shape[3], len(rows), self.num_rx)
+        return y.swapaxes(1, 2), h, variance
 
     def decode(self, llr, slots):
         """Decode LLRs of slots: the last step of :meth:`process`.
@@ -409,13 +433,16 @@ class _Receiver:
         one = np.ones((len(active), len(z[0]), 1, 1), np.complex64)
         return np.stack(z)[..., None], one, np.stack(variance)
 
-    def _decode(self, number, active, llr, iteration, rv, soft):
-        """Decode the blocks of a codeword that are not yet decoded."""
+    def _decode(self, number, active, llr, iteration, rv, soft, turned=False):
+        """Decode the blocks of a codeword that are not yet decoded.
+
+        turned: whether vectors are in the order of subcarriers, those of a subcarrier together.
+        """
         word = self._words[number]
         rows = [row for row, slot in enumerate(active) if slot.lacks(number)]
         if not rows:
             return
-        decoded = self._decoded(word, rows, llr, rv, soft)
+        decoded = self._decoded(word, rows, llr, rv, soft, turned=turned)
         for index, row in enumerate(rows):
             slot = active[row]
             snr = 10 * np.log10(max(slot.powers[word.layers].sum(), 1e-30))
@@ -424,14 +451,14 @@ class _Receiver:
                 bool(decoded.crc_ok[index]), float(snr), self.detector_name, iteration,
                 decoded.soft[index])
 
-    def _decoded(self, word, rows, llr, rv, soft, posterior=False):
+    def _decoded(self, word, rows, llr, rv, soft, posterior=False, turned=False):
         """Return the :class:`DecodedBlocks` of a codeword in some of the slots."""
         xp = array_module(llr)
         llr = llr if len(rows) == len(llr) else llr[rows]
-        own = xp.ascontiguousarray(llr[..., word.bits]).reshape(len(rows), -1)
         if soft is not None:
             soft = xp.stack([xp.asarray(soft[row]) for row in rows])
-        return word.coder.decode(own, rv, soft, posterior)
+        return word.coder.decode(llr.reshape(len(rows), -1), rv, soft, posterior,
+                                 word.orders[turned])
 
     def _feed_back(self, number, active, llr, rv, soft):
         """Set the LLRs of a codeword for the next pass of slots that are not ready."""
@@ -589,7 +616,9 @@ class PdschReceiver(_Receiver):
 
 def layer_powers(h):
     """Return the mean power of each layer: (slots, layers) on the host, from h of slots."""
-    return on_host(np.mean(h.real**2 + h.imag**2, axis=(1, 2, 3)))
+    rows = h.reshape(len(h), -1, h.shape[-1])
+    products = rows.conj().swapaxes(1, 2) @ rows
+    return on_host(products.diagonal(axis1=1, axis2=2).real / rows.shape[1])
 
 
 def true_channel(h, noise_var):

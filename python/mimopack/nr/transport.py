@@ -97,6 +97,19 @@ def _lbrm_buffer(config, tb_size, base_graph):
 
 
 @dataclass(frozen=True, eq=False)
+class LlrOrder:
+    """Where the LLRs of a codeword are among those of a slot.
+
+    Attributes:
+        places: (num_coded_bits,) the place of each bit's LLR, in the order in which they are sent.
+        width: number of LLRs of a slot.
+    """
+
+    places: np.ndarray
+    width: int
+
+
+@dataclass(frozen=True, eq=False)
 class DecodedBlocks:
     """Transport blocks that :meth:`TransportCoder.decode` found.
 
@@ -159,22 +172,19 @@ class TransportCoder:
         sizes = self._segmentation.coded_bits(codeword.num_coded_bits, codeword.modulation_order,
                                               codeword.num_layers)
         prune = max(sizes) if len(versions) == 1 else False
-        self._positions, self._recoveries = {}, {}
-        sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
+        self._sent, self._positions, self._recoveries = {}, {}, {}
         for version in versions:
             matchings = {size: self._matching(size, version, prune) for size in set(sizes)}
             sent = [matchings[size].selected for size in sizes]    # the last ones may be longer
-            matching = self._blocks = matchings[sizes[0]]
-            known = matching.info_bits, matching.info_bits + matching.num_filler
-            num_bits = matching.code.num_bits
-            self._recoveries[version] = Recovery(sent, num_bits, known, sequence, threads)
+            self._sent[version], self._blocks = sent, matchings[sizes[0]]
             # The place of each bit sent among those of all code blocks
             self._positions[version] = Constant(np.concatenate(
-                [own + num_bits * block for block, own in enumerate(sent)]))
+                [own + self._blocks.num_bits * block for block, own in enumerate(sent)]))
         self._encoder = None
         self.decoder = LdpcDecoder(
             self._blocks.code, iterations=iterations, algorithm=algorithm, precision=precision,
             backend=backend, device=device, threads=threads)
+        sequence = gold_sequence(codeword.c_init, codeword.num_coded_bits)
         self._scrambling, self._signs = sequence, Constant(np.float32(1) - 2 * sequence)
 
     def _matching(self, size, version, prune):
@@ -203,7 +213,7 @@ class TransportCoder:
         sent = self._match(words.reshape(len(rows), -1), rv)
         return (sent ^ self._scrambling).reshape(*shape, -1)
 
-    def decode(self, llr, rv=None, soft=None, posterior=False):
+    def decode(self, llr, rv=None, soft=None, posterior=False, order=None):
         """Decode LLRs to transport blocks.
 
         Args:
@@ -213,6 +223,8 @@ class TransportCoder:
             soft: ``soft`` of the earlier transmissions' :class:`DecodedBlocks`, to be combined;
                 None for a first transmission.
             posterior: whether to compute ``posterior``.
+            order: :class:`LlrOrder` of llr, which is then (..., width); None for the order in which
+                bits are sent.
 
         Returns:
             :class:`DecodedBlocks`. ``soft`` and ``posterior`` are on llr's device, the rest is on
@@ -220,9 +232,10 @@ class TransportCoder:
         """
         llr = native("llr", llr)
         xp = array_module(llr)
-        shape = leading_shape("llr", llr, self.codeword.num_coded_bits)
-        rows = packed("llr", llr, "f", np.float32).reshape(-1, self.codeword.num_coded_bits)
-        words = self._recoveries[self._checked(rv)](rows)
+        width = self.codeword.num_coded_bits if order is None else order.width
+        shape = leading_shape("llr", llr, width)
+        rows = packed("llr", llr, "f", np.float32).reshape(-1, width)
+        words = self._recovery(self._checked(rv), order)(rows)
         if soft is not None:
             words += native("soft", soft).reshape(words.shape)
         flat = words.reshape(-1, words.shape[-1])
@@ -247,7 +260,16 @@ class TransportCoder:
 
     def _checked(self, rv):
         rv = self.codeword.rv if rv is None else rv
-        return choice("rv", rv, tuple(self._recoveries))
+        return choice("rv", rv, tuple(self._sent))
+
+    def _recovery(self, rv, order):
+        """Return the :class:`Recovery` for a redundancy version and an order of LLRs."""
+        if (rv, order) not in self._recoveries:
+            first, given = self._blocks.info_bits, order and order.places
+            self._recoveries[rv, order] = Recovery(
+                self._sent[rv], self._blocks.num_bits, (first, first + self._blocks.num_filler),
+                self._scrambling, self.decoder.threads, given, order and order.width)
+        return self._recoveries[rv, order]
 
     def _match(self, words, rv):
         """Select the bits sent, (n, num_coded_bits), from all code blocks, (n, C * N)."""
