@@ -84,3 +84,29 @@ def test_a_wrong_configuration_is_refused(tmp_path, text, message):
     result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize(("numbers", "message"), [
+    (4, "slot_numbers: got type int64 of shape ()"), ([-1], "slot_numbers: got -1")])
+def test_wrong_slot_numbers_are_refused(tmp_path, numbers, message):
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {"slot_numbers": numbers}))
+    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_a_downlink_slot_is_decoded(tmp_path):
+    rng = np.random.default_rng(1)
+    config = nr.PdschConfig(carrier=nr.Carrier(n_size_grid=12), num_layers=2, mcs=nr.Mcs(index=5))
+    transmitter = nr.PdschTransmitter(config)
+    bits = rng.integers(0, 2, (1, *transmitter.tb_sizes), np.uint8)
+    grid = transmitter.grids(bits, [3])
+    np.savez(tmp_path / "slot.npz", grid=grid + rng.normal(0, 0.03, (*grid.shape, 2)) @ [1, 1j])
+    (tmp_path / "slot.json").write_text(json.dumps(config.to_json() | {"slot_numbers": [3]}))
+    result = CliRunner().invoke(main, ["nr", str(tmp_path / "slot.npz"), "--config", str(
+        tmp_path / "slot.json"), "--json", str(tmp_path / "blocks.json")])
+    assert result.exit_code == 0, result.output
+    block, = json.loads((tmp_path / "blocks.json").read_text())
+    assert (block["slot"], block["crc_ok"]) == (3, True)
+    assert bytes.fromhex(block["tb"]) == np.packbits(bits[0]).tobytes()

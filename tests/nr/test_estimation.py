@@ -96,3 +96,11 @@ def test_covariance_has_the_simplest_form(form):
     assert white @ white.conj().T / 400 == pytest.approx(np.eye(4), abs=0.2)
     assert noise_covariance(residual, degrees=100)[0, 0].real == pytest.approx(
         found[0, 0].real * 400 / 300)
+
+
+def test_shapes_must_match():
+    grid = np.zeros((2, 14, 24), complex)
+    with pytest.raises(ValueError, match=r"got shapes \(1, 14, 24\) and \(14,\), must end with"):
+        estimate_channel(grid, grid[:1], np.ones(14))
+    with pytest.raises(ValueError, match=r"covariance: got shape \(3, 3\), must be \(2, 2\)"):
+        whiten(grid, np.eye(3))

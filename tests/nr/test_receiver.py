@@ -168,3 +168,7 @@ def test_bad_arguments_are_named():
         nr.PuschReceiver([config, replace(config, num_prb=3, dmrs_ports=(1,))], 2)
     with pytest.raises(ValueError, match="config: got DMRS ports"):
         nr.PuschReceiver([config, config], 2)
+    with pytest.raises(ValueError, match="config: got 5, must be a configuration, a list"):
+        nr.PuschReceiver(5, 2)
+    with pytest.raises(ValueError, match="config: got .*must be a PdschConfig"):
+        nr.PdschReceiver(config, 2)

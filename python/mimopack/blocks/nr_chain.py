@@ -56,7 +56,7 @@ class nr_ofdm_demodulator(sample_block):
 
     def __init__(self, config, num_rx=1, fft_size=None, slot=0, start=None, overload="wait",
                  buffer_seconds=0.25):
-        receiver = nr.PuschReceiver(nr.read_users(config), num_rx, detector=None, backend="cpu")
+        receiver = nr.PuschReceiver(config, num_rx, detector=None, backend="cpu")
         carrier = receiver.configs[0].carrier
         engine = nr.GridStream(receiver.known_symbols, carrier, num_rx, slot, start, fft_size)
         source = vector_source("nr_grids", (carrier.num_subcarriers,) * num_rx)
@@ -123,8 +123,7 @@ class nr_channel_estimator(gr.basic_block):
     """
 
     def __init__(self, config, num_rx=1):
-        self._receiver = nr.PuschReceiver(nr.read_users(config), num_rx, detector=None,
-                                          backend="cpu")
+        self._receiver = nr.PuschReceiver(config, num_rx, detector=None, backend="cpu")
         carrier = self._receiver.configs[0].carrier
         self._symbols, self._vectors = carrier.symbols_per_slot, self._receiver.num_vectors
         size = self._receiver.vector_size
@@ -265,7 +264,7 @@ class nr_llr_decoder(unit_decoder):
     def __init__(self, config, llr_type="float32", llr_scale=8.0, bad_crc=False, backend="auto",
                  threads=0):
         # Decoding does not depend on the number of antennas.
-        self._receiver = nr.PuschReceiver(nr.read_users(config), 1, detector=None, backend=backend,
+        self._receiver = nr.PuschReceiver(config, 1, detector=None, backend=backend,
                                           threads=threads)
         self._messages = BlockMessages(self._receiver.configs, bad_crc, self._publish,
                                        self._listeners)

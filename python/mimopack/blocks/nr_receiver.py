@@ -114,8 +114,8 @@ class nr_pusch_receiver(sample_block):
     def __init__(self, config, num_rx=1, detector="auto", iterations=nr.ITERATIONS,
                  fft_size=None, slot=0, start=None, bad_crc=False, backend="auto", threads=0,
                  overload="wait", buffer_seconds=0.25):
-        receiver = nr.PuschReceiver(nr.read_users(config), num_rx, detector=detector,
-                                    iterations=iterations, backend=backend, threads=threads)
+        receiver = nr.PuschReceiver(config, num_rx, detector=detector, iterations=iterations,
+                                    backend=backend, threads=threads)
         engine = nr.GridStream(receiver.known_symbols, receiver.configs[0].carrier, num_rx, slot,
                                start, fft_size)
         sample_block.__init__(self, "nr_pusch_receiver", _PuschSink(

@@ -348,7 +348,14 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
 
     Returns:
         :class:`ChannelEstimate`.
+
+    Raises:
+        ValueError: the shapes do not match.
     """
+    shape = received.shape[1:]
+    if known.shape[1:] != shape or weight.shape != shape:
+        raise ValueError(f"known, weight: got shapes {known.shape} and {weight.shape}, must end "
+                         f"with {shape}, as received does")
     users = np.zeros(len(known), int) if users is None else np.asarray(users)
     if cfo is None or doppler is None:
         found = estimate_motion(received, known, weight, users, prefix)

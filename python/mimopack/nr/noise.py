@@ -63,7 +63,13 @@ def whiten(received, covariance):
 
     Returns:
         (nr, ...) complex64.
+
+    Raises:
+        ValueError: the covariance has another shape.
     """
+    if np.shape(covariance) != (len(received), len(received)):
+        raise ValueError(f"covariance: got shape {np.shape(covariance)}, must be "
+                         f"({len(received)}, {len(received)})")
     factor = np.linalg.cholesky(covariance)
     flat = np.linalg.solve(factor, received.reshape(len(received), -1))
     return flat.reshape(received.shape).astype(np.complex64)

@@ -11,7 +11,8 @@ import numpy as np
 
 from .. import constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import integer, integers, positive
+from ..checks import integer, integers, positive, shown
+from .config import PdschConfig, read_users
 from .dmrs import dmrs_symbols, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
@@ -558,7 +559,8 @@ class PuschReceiver(_Receiver):
         blocks = receiver.decode(llr, slots)
 
     Args:
-        config: :class:`PuschConfig`, or a list with one for each user.
+        config: :class:`PuschConfig`, a list with one for each user, or another form that
+            :func:`read_users` takes.
         num_rx: number of receive antennas.
         detector: name of a detector with parameters, as ``detectors.create`` takes it. "auto" is
             omap, which is exact, if a vector has up to 256 candidates, otherwise nway with
@@ -583,7 +585,7 @@ class PuschReceiver(_Receiver):
 
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
                  threads=0, versions=None):
-        configs = list(config) if isinstance(config, (list, tuple)) else [config]
+        configs = read_users(config)
         first = configs[0]
         for index, each in enumerate(configs[1:], 1):
             if each.carrier != first.carrier or not np.array_equal(
@@ -611,6 +613,8 @@ class PdschReceiver(_Receiver):
 
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
                  threads=0, versions=None):
+        if not isinstance(config, PdschConfig):
+            raise ValueError(f"config: got {shown(config)}, must be a PdschConfig")
         super().__init__([config], num_rx, detector, iterations, backend, threads, versions)
 
 
