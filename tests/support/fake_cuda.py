@@ -143,7 +143,8 @@ class Fake:
                                   most_threads=1, team=1, whitens=True)
 
     @staticmethod
-    def _launch(function, *rest):
+    def _launch(function, blocks, *rest):
+        assert blocks <= 3 * 2    # those that run at a time; a search by teams may launch more
         stream, arguments = Stream.all[rest[-3]], rest[-2]
         assert stream.device == Device.now
         if Fake.launches_left == 0:

@@ -124,10 +124,11 @@ class Program:
                 whitened = self._whitened(n, per_channel, y, h, noise_cov,
                                           variant.covariance == 1)    # alive until queued
             y, h = whitened[0].ptr, whitened[1].ptr
-        wanted = THREADS_WANTED if compiled.arena else SEARCH_TURNS * THREADS_WANTED
+        searches = compiled.team > 1 and not compiled.arena
+        wanted = SEARCH_TURNS * THREADS_WANTED if searches else THREADS_WANTED
         chunk = _chunk(n, per_channel, self._processors * wanted // compiled.team)
         blocks = -(-(n // chunk) * compiled.most_threads // self._threads)
-        if compiled.arena:
+        if not searches:
             blocks = min(blocks, self._processors * compiled.blocks)
         scratch = None
         if compiled.is_global:
