@@ -26,7 +26,7 @@ CODE, SNR, PASSES, ITERATIONS = "wimax:2304:1/2", 10.5, 4, 20
 DETECTORS = [("omap", {}), ("softsphere", {"llr_clip": 8.0}), ("ep", {}),
              ("mmsepic", {"num_iterations": 2}), ("nway", {"llr_method": "logsum"}),
              ("nway", {"llr_clip": 8.0}), ("fpfsd", {"llr_method": "logsum"}),
-             ("kbest", {"k": 32})]
+             ("kbest", {"k": 32}), ("psd", {"soft": True})]
 MOST_CODEWORDS = 8192
 
 

@@ -16,16 +16,20 @@ from .on_gpu import DeviceRun, DeviceStore
 from .sweeps import GrowingRun
 
 QAM16_6X6, QPSK_12X12 = Setting(6, 6), Setting(12, 12, "qpsk")
-BUDGET = {"max_nodes": 4000}
+NOISY_8X8, QAM16_16X16 = Setting(8, 8, "qam16", 14.0), Setting(16, 16, "qam16", 22.0)
+BUDGET, SOFT = {"max_nodes": 4000}, {"soft": True}
 CASES = (
     Case("psd", {}, QAM16_6X6), Case("psd", {}, QPSK_12X12),
     Case("psd", {}, Setting(12, 12, "qpsk", 12.0)),
     *(Case(name, own, QAM16_8X8) for name in ("psd", "sd", "asd") for own in ({}, BUDGET)),
-    Case("psd", {}, shared(QAM16_8X8)), Case("psd", {}, Setting(8, 8, "qam16", 14.0)),
-    Case("psd", {}, Setting(8, 8, "qam64", 25.0)), Case("psd", {}, Setting(16, 16, "qam16", 22.0)),
+    Case("psd", {}, shared(QAM16_8X8)), Case("psd", {}, Setting(8, 8, "qam64", 25.0)),
+    *(Case("psd", own, setting) for setting in (NOISY_8X8, QAM16_16X16) for own in ({}, BUDGET)),
+    Case("psd", SOFT, NOISY_8X8), Case("psd", SOFT, QAM16_8X8),
     Case("softsphere", {}, QAM16_6X6), Case("softsphere", {}, QPSK_12X12),
     *(Case("softsphere", own, QAM16_8X8) for own in ({}, BUDGET)),
     Case("softsphere", {}, shared(QAM16_8X8)),
+    *(Case("softsphere", own, setting) for setting in (Setting(8, 8, "qam16", 12.0), NOISY_8X8)
+      for own in ({}, BUDGET)),
     Case("softsphere", {"llr_clip": None}, QAM16_6X6), Case("kbest", {"k": 64}, QAM16_8X8),
 )
 # A vector's latency is the time of a call with so many vectors, on the GPU, from the call to its
