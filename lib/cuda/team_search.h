@@ -72,8 +72,9 @@ struct search_state {
  *                      node is of no use; level: of its children
  *   child_limit(bound, storage, level, re, im)
  *                      the same for a child, given its parent's bound
- *   leaves(state, storage, wanted, metric, children, node)
+ *   leaves(state, storage, wanted, again, metric, children, node)
  *                      takes the children at level 0 of the threads' nodes where wanted;
+ *                      again: only the nearest ones, to which the search may come again;
  *                      metric: of the node
  *   next_radius(state, storage)
  *                      the radius to go on with once the stack is empty, or 0
@@ -327,7 +328,7 @@ private:
         inside = each.least(metric) < limit;
         const bool leaf = inside && each.level == 0;
         if (__any_sync(~0u, leaf))
-            Goal::leaves(now, s.goal, leaf, metric, each, node);
+            Goal::leaves(now, s.goal, leaf, false, metric, each, node);
         unsigned rows = 0;
         if (inside && !leaf)
             rows = each.im.below(metric + each.re.least, limit);
@@ -396,6 +397,7 @@ private:
         Goal::leaves(now,
                      s.goal,
                      exists && each.least(metric) < now.radius,
+                     true,
                      metric,
                      each,
                      node);
@@ -436,9 +438,9 @@ private:
 };
 
 /* Stands for a kernel: its search, and its traits (see kernel_traits.h) */
-template <int WIDTH, int MAX_NODES, template <int> class Goal>
+template <int WIDTH, int MAX_NODES, class Goal>
 struct team_search_kernel {
-    using teams = team_search<WIDTH, MAX_NODES, Goal<WIDTH>>;
+    using teams = team_search<WIDTH, MAX_NODES, Goal>;
     static constexpr int team_threads = tree_threads;
     static constexpr bool has_arena = false;
     /* Least number of blocks per multiprocessor, which limits registers */

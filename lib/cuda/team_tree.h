@@ -128,6 +128,17 @@ struct tree_axis {
         return levels;
     }
 
+    /* The level of a set that is nearest to u */
+    MP_FN int nearest_of(unsigned levels) const
+    {
+        const int middle = __float2int_rn(fminf(fmaxf(u, 0.0f), side - 1.0f));
+        const unsigned upper = levels & ~0u << middle;
+        const int above = __ffs(upper) - 1, below = 31 - __clz(levels & ~upper);
+        if (above < 0 || below < 0)
+            return above < 0 ? below : above;
+        return above + below < 2.0f * u ? above : below;
+    }
+
     /* The level of a set that is farthest from u */
     MP_FN int farthest(unsigned levels) const
     {

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Soft output (``soft=True``) of SD, ASD, PSD, HFSD and ZF-SIC."""
 
-import fake_cuda
 import numpy as np
 import pytest
 from detector_blocks import make, play
@@ -73,14 +72,14 @@ def test_llrs_of_the_most_likely_candidates(name, size):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_list_of_all_candidates_is_exact(name):
-    for points, num_tx in (("qam16", 2), ("qpsk", 5)):
+    for points, num_tx in (("qam16", 2), ("qpsk", 4)):
         y, h, noise_var, bits = problem(300, num_tx, num_tx, points, 8)
         for prior in (None, random_prior(bits, 3)):
             exact = detectors.SoftSphere(num_tx, num_tx, points, llr_clip=None).detect(
                 y, h, noise_var, prior)
             known = 0 if prior is None else prior
             for llr_clip in (1e5, 8.0):
-                llr = soft(name, num_tx, num_tx, points, list_size=1024,
+                llr = soft(name, num_tx, num_tx, points, list_size=256,
                            llr_clip=llr_clip).detect(y, h, noise_var, prior)
                 assert_close(llr, known + np.clip(exact - known, -llr_clip, llr_clip))
 
@@ -208,9 +207,7 @@ def test_extrinsic_llrs_and_iterations(name):
 
 def test_refused_settings():
     for name in SPHERE:
-        with pytest.raises(ValueError, match="soft: got True with backend 'cuda'.*auto, cpu, ref"):
-            soft(name, backend="cuda")
-        for size in (0, 1025, 2.5):
+        for size in (0, 513, 2.5):
             with pytest.raises(ValueError, match="list_size: got"):
                 soft(name, list_size=size)
     with pytest.raises(ValueError, match="radius: got 'zf' with soft=True"):
@@ -229,17 +226,6 @@ def test_refused_settings():
     with pytest.raises(ValueError, match="detector: sd has hard output"):
         iterative.IterativeReceiver(detectors.SD(), code.decoder(), iterations=2)
     iterative.IterativeReceiver(soft("sd", 4, 4, extrinsic=True), code.decoder(), iterations=2)
-
-
-@pytest.mark.parametrize("name", SPHERE)
-def test_auto_takes_the_cpu(name, monkeypatch):
-    fake_cuda.install(monkeypatch)
-    fake_cuda.let_gpu_win(monkeypatch)
-    y, h, noise_var, _ = problem(300, 4, 4, "qam16", 18)
-    block = make(name, soft=True, noise_var=noise_var)
-    np.testing.assert_array_equal(play(block, y, h)[0],
-                                  soft(name, 4, 4).detect(y, h, noise_var))
-    assert block.last_backend() == "cpu"
 
 
 def test_coloured_noise():

@@ -3,6 +3,7 @@
 """A case for each form in which detectors run on a GPU, of the smallest size with the form."""
 
 QPSK, QAM64 = {"constellation": "qpsk"}, {"constellation": "qam64"}
+SOFT = {"soft": True}
 # A vector on the border of two points may be sliced to either, because compilers round
 # differently; either path of a tie in K-best is correct.
 FEW = {"ties": 2}
@@ -40,6 +41,13 @@ FORMS = [
     ("nearest_leaf", "asd", (9, 10), QPSK, 14, {"known": 3}),
     # Rows of a node are left for later.
     ("nearest_leaf", "sd", (5, 5), {"constellation": "qam256"}, 1, {}),
+    ("listed_leaves", "sd", (4, 4), SOFT, 14, {"snrs_db": (0, 15, 45)}),
+    # The list has more leaves than each thread a place; each leaf is in it.
+    ("listed_leaves", "asd", (3, 3), QPSK | SOFT | {"list_size": 100}, 1, {"snrs_db": (0, 20)}),
+    ("listed_leaves", "psd", (9, 10), QPSK | SOFT, 14, {"known": 3, "snrs_db": (8, 15)}),
+    ("listed_leaves", "psd", (3, 4), SOFT | {"constellation": "qam64,bpsk,qpsk"}, 1,
+     {"known": 3}),
+    ("listed_leaves", "sd", (5, 5), SOFT | {"constellation": "qam256", "list_size": 7}, 1, {}),
     ("bit_hypotheses", "softsphere", (4, 4), {"llr_clip": 5.0}, 14, {}),
     ("bit_hypotheses", "softsphere", (4, 4), QAM64 | {"extrinsic": True}, 1,
      {"known": 3, "snrs_db": (10, 45)}),

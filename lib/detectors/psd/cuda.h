@@ -13,7 +13,7 @@ namespace MIMOPACK_ISA {
 template <class Lane>
 MP_FN auto make_psd(arena<Lane>& a)
 {
-    return make_sphere<psd_options(program::options()).max_nodes>(a);
+    return make_sphere<psd_options>(a);
 }
 
 } // namespace MIMOPACK_ISA

@@ -27,7 +27,7 @@ MP_FN auto make_softsphere(arena<lane>& a)
         return team_sliced_search<NT, NR, WIDTH, max_log>(
             a, program::points, o.llr_clip, false);
     else
-        return team_search_kernel<WIDTH, o.max_nodes, bit_hypotheses>{};
+        return team_search_kernel<WIDTH, o.max_nodes, bit_hypotheses<WIDTH>>{};
 }
 
 } // namespace MIMOPACK_ISA

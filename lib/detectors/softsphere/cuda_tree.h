@@ -92,6 +92,7 @@ struct bit_hypotheses {
     MP_FN static void leaves(search_state& now,
                              storage& s,
                              bool wanted,
+                             bool,
                              float metric,
                              const children& each,
                              path node)

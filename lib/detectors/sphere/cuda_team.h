@@ -49,6 +49,7 @@ struct nearest_leaf {
     MP_FN static void leaves(search_state& now,
                              storage& s,
                              bool wanted,
+                             bool,
                              float metric,
                              const children& each,
                              const path& node)

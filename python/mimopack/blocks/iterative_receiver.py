@@ -126,7 +126,7 @@ class iterative_receiver(Decoding, Noise, batched_block):
 
         device = of_detector.get("device", 0)
         devices = device if isinstance(device, list | tuple) else [device]
-        on_gpu = backend == "cuda" or backend == "auto" and kind.has_gpu_form(**of_detector)
+        on_gpu = backend == "cuda" or backend == "auto" and not kind.IN_PYTHON
         self._begin(SharedReceiver(make_receiver, devices if on_gpu else None, threads, backend))
         self._erased_vectors = 0
         self._set_noise(num_rx, noise_var, noise_cov)

@@ -231,11 +231,6 @@ class DetectorSettings(BackendChoice):
         """Return whether the detector, with its own parameters, can iterate with a decoder."""
         return cls.SUPPORTS_PRIOR and (soft or not cls.HARD)
 
-    @classmethod
-    def has_gpu_form(cls, **own):
-        """Return whether the detector, with its own parameters, has a form for GPUs."""
-        return not cls.IN_PYTHON
-
 
 def _live(parameter):
     """Return the property of a parameter that may change."""

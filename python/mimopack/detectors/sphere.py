@@ -24,8 +24,8 @@ PRESETS = ("auto", "table5")
 LIST = (
     *SOFT,
     Parameter("list_size", "List size", 32, "int",
-              "With soft=True: number of candidates from which the LLRs come, 1 to 1024.",
-              least=1, most=1024),
+              "With soft=True: number of candidates from which the LLRs come, 1 to 512.",
+              least=1, most=512),
 )
 
 # 004 table 5: {(nt, side): ((lvl_1, ...), (exp_1, ...), tt)}.
@@ -54,8 +54,10 @@ class _Sphere(Detector):
         return min(self.constellation.size**self.num_tx, 2**16)
 
     def gpu_threads(self):
-        # Shared memory has no room for the stacks of more threads (lib/cuda/team_search.h).
-        large = self.constellation.size > (64 if self.num_tx <= 4 else 16)
+        # Shared memory has no room for the stacks and lists of more threads
+        # (lib/cuda/team_search.h).
+        large = (self.constellation.size > (64 if self.num_tx <= 4 else 16)
+                 or self.soft and self.list_size > 128)
         return self.GPU_THREADS // 2 if large else self.GPU_THREADS
 
     def count_nodes(self, y, h, noise_var, prior=None):
@@ -106,23 +108,6 @@ class _Sphere(Detector):
         found = tree.leaf_list(self.soft, self.list_size, self.llr_clip)
         return tree, getattr(reference.sphere, f"{self.name}_search")(tree, found, **own)
 
-    @classmethod
-    def has_gpu_form(cls, *, soft=False, **own):
-        return not soft
-
-    def _complete(self):
-        if self.soft and self.backend == "cuda":
-            raise ValueError(f"soft: got True with backend 'cuda', but {self.name} has LLRs on the "
-                             "CPU only, allowed are backends auto, cpu, reference")
-        self._may_copy = not self.soft
-
-    def _gpu_of(self, y):
-        gpu = super()._gpu_of(y)
-        if self.soft and gpu is not None:
-            raise ValueError(f"y: got an array on a GPU, but {self.name} with soft=True takes host "
-                             "arrays only (NumPy)")
-        return gpu
-
 
 class SD(_Sphere):
     """Sphere detector: hard maximum likelihood, depth first (004 §3, Algorithm 1).
@@ -143,7 +128,7 @@ class SD(_Sphere):
     a-priori LLR) in units of the noise, where LLRs are at their limit anyway. If all candidates
     agree on a bit, its LLR is +-``llr_clip``. With M^nt candidates, LLRs are exact max-log within
     the limit. The result does not depend on the order of the search: SD, ASD and PSD have the same
-    LLRs. Soft output has no form for GPUs.
+    LLRs.
 
     Complexity: one QR decomposition plus a search that depends on channel and noise. The search
     takes time exponential in nt at low SNR, and visits 2 nt nodes, with O(nt) operations each, at
@@ -154,11 +139,12 @@ class SD(_Sphere):
     the radius. With Schnorr-Euchner enumeration, the first child outside the radius counts too; the
     search skips the remaining children of the same node.
 
-    On a GPU a thread searches a vector of two to four layers of up to 64-QAM without a-priori LLRs.
-    For others, a team of 8 or 16 threads searches the tree whose levels are the nt layers. Its
-    first radius comes from noise_var; a value that is far from the noise's variance costs time, but
-    does not change the result. Here ``max_nodes`` counts nodes whose children are computed. A
-    search that it ends without a leaf completes its last nodes by slicing.
+    On a GPU a thread searches a vector of two to four layers of up to 64-QAM without a-priori LLRs
+    for hard output. For others, a team of 8, 16 or 32 threads searches the tree whose levels are
+    the nt layers; with ``soft=True`` the team shares the list. Its first radius comes from
+    noise_var; a value that is far from the noise's variance costs time, but does not change the
+    result. Here ``max_nodes`` counts nodes whose children are computed. A search that it ends
+    without a leaf completes its last nodes by slicing.
     """
 
     name = "sd"
