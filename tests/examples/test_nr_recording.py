@@ -86,6 +86,17 @@ def test_a_wrong_configuration_is_refused(tmp_path, text, message):
     assert message in result.output
 
 
+def test_a_wrong_sample_rate_is_refused(tmp_path):
+    raw = tmp_path / "nr.cf32"
+    recording.open_recording(PATH).read().T.astype(np.complex64).tofile(raw)
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {
+        "time_domain": {"num_antennas": 2, "sample_rate_hz": 130 * 30e3}}))
+    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(path)])
+    assert result.exit_code == 2
+    assert "got 3.9e+06 samples per second, must be a multiple of 3.84e+06" in result.output
+
+
 @pytest.mark.parametrize(("numbers", "message"), [
     (4, "slot_numbers: got type int64 of shape ()"), ([-1], "slot_numbers: got -1")])
 def test_wrong_slot_numbers_are_refused(tmp_path, numbers, message):

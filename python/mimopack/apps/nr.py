@@ -13,6 +13,7 @@ from .. import nr, recording
 from ..checks import MOST_THREADS, integers
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
+from ..nr.ofdm import SMALLEST_FFT
 from ..nr.receiver import AUTO
 from ..text import printable
 from .options import (
@@ -138,17 +139,18 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
     reader = recording.open_recording(
         path, datatype, channels or domain.get("num_antennas"), domain.get("sample_rate_hz"),
         None, allow_outside)
-    spacing = 1e3 * users[0].carrier.subcarrier_spacing_khz
+    step = SMALLEST_FFT * 1e3 * users[0].carrier.subcarrier_spacing_khz
     if reader.sample_rate is None:
         raise ValueError(f"{path}: the sample rate is unknown, must be time_domain.sample_rate_hz "
                          f"in the file of --config")
-    size = round(reader.sample_rate / spacing)
-    if abs(size * spacing / reader.sample_rate - 1) > _TOLERANCE:
+    count = round(reader.sample_rate / step)
+    if abs(count * step / reader.sample_rate - 1) > _TOLERANCE:
         raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be a "
-                         f"multiple of the subcarrier spacing, {spacing:g} Hz")
+                         f"multiple of {step:g}, which is {SMALLEST_FFT} times the subcarrier "
+                         "spacing (TS 38.211 §5.3.1)")
     first = slot if slot is not None else numbers[0] if numbers else 0
     receiver = nr.PuschReceiver(users, reader.num_channels, **options)
-    return receiver.process_samples(reader.read(), first, start, size)
+    return receiver.process_samples(reader.read(), first, start, count * SMALLEST_FFT)
 
 
 def _table(blocks):

@@ -34,9 +34,9 @@ from .transport import Codeword, DecodedBlocks, LlrOrder, TransportCoder, codewo
 __all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "DecodedBlocks",
            "Dmrs", "GridStream", "LlrOrder", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver",
            "PdschTransmitter", "PortWeights", "Ptrs", "PuschConfig", "PuschReceiver",
-           "PuschTransmitter", "ReceivedSlot", "ReferenceSymbols", "Resources", "SharedChannelConfig", "SlotGrid",
-           "Synchronisation", "TransportBlock", "TransportCoder", "codeword", "codewords",
-           "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers", "dmrs_symbols",
-           "estimate_channel", "load_users", "noise_covariance", "port_weights", "precoding_matrix",
-           "ptrs_symbols", "read_users", "resources", "synchronise", "transform_deprecode",
-           "transform_precode", "whiten"]
+           "PuschTransmitter", "ReceivedSlot", "ReferenceSymbols", "Resources",
+           "SharedChannelConfig", "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder",
+           "codeword", "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers",
+           "dmrs_symbols", "estimate_channel", "load_users", "noise_covariance", "port_weights",
+           "precoding_matrix", "ptrs_symbols", "read_users", "resources", "synchronise",
+           "transform_deprecode", "transform_precode", "whiten"]
