@@ -50,25 +50,19 @@ public:
                      int most,
                      int threads) const
     {
-        const std::size_t n = llr.shape(0);
-        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_num_bits ||
-            (messages && static_cast<std::size_t>(messages->size()) != num_messages(n)))
-            throw std::invalid_argument("decode: inconsistent array shapes");
-        float_array posterior({ n, d_num_bits });
-        py::array_t<bool> found(vector_shape(n));
-        index_array iterations(vector_shape(n));
+        float_array posterior({ static_cast<std::size_t>(llr.shape(0)), d_num_bits });
         codeword_batch b{};
-        b.n = n;
-        b.llr = llr.data();
         b.posterior = posterior.mutable_data();
-        b.messages = messages ? messages->mutable_data() : nullptr;
-        b.found = reinterpret_cast<std::uint8_t*>(found.mutable_data());
-        b.iterations = iterations.mutable_data();
-        std::size_t erased = 0;
-        if (n)
-            erased = run_batch(
-                b, threads, [&](const codeword_batch& all) { return d_run(all, most); });
-        return py::make_tuple(posterior, found, iterations, erased);
+        return run(b, llr, messages, most, threads, posterior);
+    }
+
+    /* Return decisions in place of LLRs; only of a decoder made by quasi_cyclic_decoder. */
+    py::tuple decide(const float_array& llr, int most, int threads) const
+    {
+        byte_array bits({ static_cast<std::size_t>(llr.shape(0)), d_num_bits });
+        codeword_batch b{};
+        b.bits = bits.mutable_data();
+        return run(b, llr, {}, most, threads, bits);
     }
 
     /* Return the number of messages of n codewords, in whole groups of lanes. */
@@ -84,6 +78,30 @@ private:
     const int d_lanes;
     const std::size_t d_num_bits, d_num_messages;
     const run_function d_run;
+
+    py::tuple run(codeword_batch& b,
+                  const float_array& llr,
+                  std::optional<float_array> messages,
+                  int most,
+                  int threads,
+                  const py::array& result) const
+    {
+        b.n = llr.shape(0);
+        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_num_bits ||
+            (messages && static_cast<std::size_t>(messages->size()) != num_messages(b.n)))
+            throw std::invalid_argument("decode: inconsistent array shapes");
+        py::array_t<bool> found(vector_shape(b.n));
+        index_array iterations(vector_shape(b.n));
+        b.llr = llr.data();
+        b.messages = messages ? messages->mutable_data() : nullptr;
+        b.found = reinterpret_cast<std::uint8_t*>(found.mutable_data());
+        b.iterations = iterations.mutable_data();
+        std::size_t erased = 0;
+        if (b.n)
+            erased = run_batch(
+                b, threads, [&](const codeword_batch& all) { return d_run(all, most); });
+        return py::make_tuple(result, found, iterations, erased);
+    }
 };
 
 soft_decoder ldpc_decoder(int num_bits,
@@ -361,6 +379,12 @@ void bind_codes(py::module_& m)
              &soft_decoder::decode,
              py::arg("llr").noconvert(),
              py::arg("messages").noconvert(),
+             py::kw_only(),
+             py::arg("most"),
+             py::arg("threads"))
+        .def("decide",
+             &soft_decoder::decide,
+             py::arg("llr").noconvert(),
              py::kw_only(),
              py::arg("most"),
              py::arg("threads"))

@@ -53,7 +53,8 @@ struct convolutional_plan {
 struct codeword_batch {
     std::size_t n;
     const float* llr;         /* n x num_bits */
-    float* posterior;         /* n x num_bits */
+    float* posterior;         /* n x num_bits; or null, and `bits` instead */
+    std::uint8_t* bits;       /* n x num_bits decisions, of decode_quasi_cyclic alone */
     float* messages;          /* groups x messages x lanes, read and written; or null */
     std::uint8_t* found;      /* n: the decoder ended with a codeword */
     std::int32_t* iterations; /* n: iterations that it took */

@@ -78,8 +78,13 @@ std::size_t decode_quasi_cyclic(const quasi_cyclic_plan& p, const codeword_batch
             continue; /* OpenMP needs every thread at the end of the loop */
         bool found;
         int iterations;
-        erased += !decoders[omp_get_thread_num()].decode(
-            b.llr + i * num_bits, b.posterior + i * num_bits, found, iterations);
+        quasi_cyclic_decoder& d = decoders[omp_get_thread_num()];
+        const float* const llr = b.llr + i * num_bits;
+        erased += !d.decode(llr, found, iterations);
+        if (b.posterior)
+            d.store(llr, b.posterior + i * num_bits);
+        else
+            d.decide(llr, b.bits + i * num_bits);
         b.found[i] = found;
         b.iterations[i] = iterations;
     }

@@ -32,15 +32,14 @@ public:
     }
 
     /* Decode a codeword. Return whether it could be decoded: its LLRs are numbers, and some
-     * differ from 0. */
-    bool decode(const float* llr, float* posterior, bool& found, int& iterations)
+     * differ from 0. If not, all results are 0. */
+    bool decode(const float* llr, bool& found, int& iterations)
     {
         found = false;
         iterations = 0;
-        if (!load(llr)) {
-            std::fill(posterior, posterior + d_p.columns * d_p.size, 0.0f);
+        d_is_usable = load(llr);
+        if (!d_is_usable)
             return false;
-        }
         std::fill(d_messages.begin(), d_messages.end(), word{ 0 });
         found = d_p.early_stop && is_codeword();
         while (iterations < d_p.iterations && !found) {
@@ -49,8 +48,19 @@ public:
             ++iterations;
             found = (d_p.early_stop || iterations == d_p.iterations) && is_codeword();
         }
-        store(llr, posterior);
         return true;
+    }
+
+    /* Write the a-posteriori LLRs of the last codeword, whose LLRs are given. */
+    void store(const float* llr, float* posterior) const
+    {
+        for_each(llr, [=](int place, float value) { posterior[place] = value; });
+    }
+
+    /* Write whether these a-posteriori LLRs are positive. */
+    void decide(const float* llr, std::uint8_t* decisions) const
+    {
+        for_each(llr, [=](int place, float value) { decisions[place] = value > 0; });
     }
 
 private:
@@ -64,6 +74,27 @@ private:
     const int d_step; /* words from block to block in memory */
     aligned_vector<word> d_given, d_bits, d_messages;
     float d_steps = 0; /* integers per LLR */
+    bool d_is_usable = false;
+
+    template <class Take>
+    MP_FN void for_each(const float* llr, Take take) const
+    {
+        /* Local copies, which no store to a byte can change */
+        const int size = d_p.size, columns = d_p.columns, step = d_step;
+        const float unit = d_is_usable ? 1 / d_steps : 0.0f;
+        const float limit = d_is_usable ? most_given : 2 * most_given;
+        const word *bits = d_bits.data(), *given = d_given.data();
+        for (int column = 0; column < columns; ++column, bits += step, given += step) {
+            const int first = column * size;
+            for (int z = 0; z < size; ++z) {
+                const float x = given[z], own = llr[first + z];
+                const bool limited = x * x == limit * limit;
+                take(first + z,
+                     (limited ? own - unit * x : 0.0f) +
+                         unit * static_cast<float>(bits[z]));
+            }
+        }
+    }
 
     MP_FN static simd16 read(const word* from)
     {
@@ -121,23 +152,6 @@ private:
         for (int l = 0; l < simd::width; ++l)
             sum += a.v[l];
         return sum;
-    }
-
-    void store(const float* llr, float* posterior) const
-    {
-        const float unit = 1 / d_steps;
-        for (int column = 0; column < d_p.columns; ++column) {
-            const word* const bits = d_bits.data() + column * d_step;
-            const word* const given = d_given.data() + column * d_step;
-            const float* const from = llr + column * d_p.size;
-            float* const to = posterior + column * d_p.size;
-            for (int z = 0; z < d_p.size; ++z) {
-                const float x = given[z];
-                const bool limited = x * x == most_given * most_given;
-                to[z] = (limited ? from[z] - unit * x : 0.0f) +
-                        unit * static_cast<float>(bits[z]);
-            }
-        }
     }
 
     word* bits_of(int block) { return d_bits.data() + d_p.column[block] * d_step; }

@@ -79,6 +79,7 @@ class TestInt16:
         decoders = [ldpc.LdpcDecoder(code, 20, "offset", precision=precision, isa=isa, threads=2)
                     for precision in ("float32", "int16")]
         decided = [decoder.decode(llr) > 0 for decoder in decoders]
+        np.testing.assert_array_equal(decoders[1].decide(llr), decided[1])
         found = [decoder.found for decoder in decoders]
         assert 0.3 < found[0].mean() and np.mean(found[0] != found[1]) < 0.05
         both = found[0] & found[1]

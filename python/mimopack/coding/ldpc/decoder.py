@@ -76,6 +76,15 @@ class LdpcDecoder(SoftDecoder):
                 num_bits=code.num_bits, first=_starts(self._rows), columns=self._columns.tolist(),
                 **rule)
 
+    def _decide(self, llr):
+        if self.precision != "int16" or self.backend not in ("auto", "cpu") or self._is_on_gpu(llr):
+            return super()._decide(llr)
+        # Without LLRs, which would be written and read once more
+        bits, self.found, self.iterations_taken, self.erasure_count = self._core.decide(
+            llr, most=self.iterations, threads=self.threads)
+        self.last_backend = "cpu"
+        return bits
+
     def _reference(self, llr, messages):
         check = (reference.sum_product if self.algorithm == "sum-product"
                  else partial(reference.min_sum, factor=self._rule[0],
