@@ -29,6 +29,12 @@ FORMS = [
     ("softsphere", {}, {}), ("softsphere", {"constellation": "qam64"}, {}),
     ("softsphere", {"num_tx": 8, "num_rx": 8, "constellation": "qpsk"}, {}),
     ("sd", {"max_nodes": 100}, {}), ("psd", {"max_nodes": 100}, {"has_prior": True}),
+    # The sizes with the fullest shared memory
+    ("sd", {"soft": True, "list_size": 512, "num_tx": 8, "num_rx": 256, "constellation": "qam256"},
+     {"has_prior": True}),
+    ("psd", {"soft": True, "list_size": 128, "num_tx": 8, "num_rx": 256}, {"has_prior": True}),
+    ("asd", {"soft": True, "list_size": 512, "num_tx": 16, "num_rx": 256,
+             "constellation": "qam256"}, {"has_prior": True}),
     ("hfsd", {"soft": True}, {}), ("hfsd", {"soft": True, "num_tx": 8, "num_rx": 8}, {}),
     ("zfsic", {"soft": True}, {"matrix_each": False}),
     ("softsphere", {"max_nodes": 100}, {}),
