@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from ... import _core, reference
+from ...arrays import is_device_array
 from ...checks import choice, instruction_set, number, positive
 from ..backend_decoder import PRECISIONS, SoftDecoder
 from .parity_checks import Prototype
@@ -77,7 +78,8 @@ class LdpcDecoder(SoftDecoder):
                 **rule)
 
     def _decide(self, llr):
-        if self.precision != "int16" or self.backend not in ("auto", "cpu") or self._is_on_gpu(llr):
+        if (self.precision != "int16" or self.backend not in ("auto", "cpu")
+                or is_device_array(llr)):
             return super()._decide(llr)
         # Without LLRs, which would be written and read once more
         bits, self.found, self.iterations_taken, self.erasure_count = self._core.decide(
