@@ -187,15 +187,26 @@ def test_given_timing_and_a_later_first_slot():
     assert [fact["frame_slot"] for fact in facts(found["blocks"])] == [1, 2, 3]
 
 
-def test_after_a_gap_the_next_slot_is_the_first():
+def test_an_unknown_first_slot():
     samples, sent = received(num_slots=4)
-    twice = np.concatenate([samples, samples], axis=1)
+    block = mimopack.nr_pusch_receiver(CONFIG, 2, slot=None)
+    found = play(samples[:, 1500:], [block], {"out": (block, "out"), "blocks": (block, "blocks")})
+    assert data(found["out"]) == sent[1:]
+    assert [fact["slot"] for fact in facts(found["blocks"])] == [1, 2, 3]
+
+
+def test_after_a_gap_the_number_of_the_next_slot_is_found():
+    """The second part begins within slot 1."""
+    samples, sent = received(num_slots=4)
+    twice = np.concatenate([samples, samples[:, 1500:]], axis=1)
     gap = samples.shape[1]
     source = Samples(twice, tags=[(0, "rx_time", moment(1000, 0.0)),
                                   (gap, "rx_time", moment(1001, 0.0))])
     parts, found = chain(twice, source=source)
-    assert data(found["out"]) == sent + sent
-    assert [fact["slot"] for fact in facts(found["blocks"])] == [0, 1, 2, 3] * 2
+    assert data(found["out"]) == sent + sent[1:]
+    told = facts(found["blocks"])
+    assert [fact["slot"] for fact in told] == [0, 1, 2, 3, 21, 22, 23]
+    assert [fact["frame_slot"] for fact in told] == [0, 1, 2, 3, 1, 2, 3]
     assert parts[0].counts()["gaps"] == 1
 
 

@@ -87,3 +87,13 @@ def test_sizes():
         nr.Ofdm(nr.Carrier(n_size_grid=51), 700)
     with pytest.raises(ValueError, match="samples: got 100, must be at least a slot of 15360"):
         nr.Ofdm(nr.Carrier(n_size_grid=51)).demodulate(np.zeros(100))
+
+
+def test_slots_that_are_late_by_parts_of_a_sample():
+    rng, ofdm = np.random.default_rng(1), nr.Ofdm(nr.Carrier(n_size_grid=6))
+    grid = rng.normal(size=(2, 14, 72, 2)) @ [1, 1j]
+    samples = ofdm.modulate(grid)
+    one, other = ofdm.demodulate(samples, early=4), ofdm.demodulate(samples, early=4, late=[0, 0.4])
+    np.testing.assert_array_equal(other[0], one[0])
+    turns = 0.4 * np.arange(-36, 36) / ofdm.fft_size
+    np.testing.assert_allclose(other[1], one[1] * np.exp(2j * np.pi * turns), atol=1e-5)

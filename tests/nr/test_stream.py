@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import nr
-from nr_loop import CONFIG, received, stream
+from nr_loop import CARRIER, CONFIG, received, stream
 
 
 def cut(samples, sizes, **arguments):
@@ -55,15 +55,84 @@ def test_the_end_of_a_stream_without_a_whole_slot():
     assert cut(samples[:, :1900], (1000,)) == []
 
 
-def test_after_a_restart_the_next_slot_is_the_first():
+def drifting(num_slots, parts_per_million):
+    """Return (samples, transport blocks); the receiver's clock is slower by some ppm."""
+    samples, sent = received(num_slots=num_slots)
+    times = np.arange(100, samples.shape[1] - 100) * (1 + 1e-6 * parts_per_million)
+    times = times[times < samples.shape[1] - 20]
+    whole = times.astype(int)
+    moved = np.zeros((len(samples), len(times)), complex)
+    for tap in range(-15, 17):
+        distance = times - whole - tap
+        moved += samples[:, whole + tap] * np.sinc(distance) * np.cos(np.pi * distance / 34)**2
+    return moved, sent
+
+
+def decoded(slots):
+    """Return the transport blocks of slots in bytes."""
+    receiver = nr.PuschReceiver(CONFIG, 2, "mmse", 1, "cpu")
+    return [block.data for block in receiver.process(
+        np.stack([slot.grid for slot in slots]), [slot.number for slot in slots])]
+
+
+@pytest.mark.parametrize("parts_per_million", [-20, 20])
+def test_a_free_running_clock(parts_per_million):
+    """In 0.4 s, the clocks differ by 31 samples; a prefix has 9."""
+    samples, sent = drifting(800, parts_per_million)
+    slots = cut(samples, (50_000,))
+    assert [slot.number for slot in slots] == list(range(799))    # the last one is cut off
+    moved = slots[-1].start - slots[0].start - 1920 * 798
+    assert moved == pytest.approx(-1920 * 798e-6 * parts_per_million, abs=2)
+    assert decoded(slots) == sent[:799]
+    # Slots of the same number have the same DMRS, and the same delay to parts of a sample.
+    first = slots[0].grid[:, 2]
+    for slot in slots[::20]:
+        dmrs = slot.grid[:, 2]
+        assert abs(np.vdot(first, dmrs)) > 0.99 * np.linalg.norm(first) * np.linalg.norm(dmrs)
+
+
+def test_a_carrier_offset_that_changes():
+    """It grows from 0.3 to 0.7 subcarrier spacings in 800 slots."""
+    samples, sent = received(num_slots=800, cfo=0.0)
+    turns = np.cumsum(np.linspace(0.3, 0.7, samples.shape[1])) / 128
+    assert decoded(cut(samples * np.exp(2j * np.pi * turns), (50_000,))) == sent
+
+
+@pytest.mark.parametrize("spacing", [15, 30, 60, 120])
+@pytest.mark.parametrize("first", [0, 7, 9])
+def test_the_number_of_the_first_slot_is_found(spacing, first):
+    carrier = nr.Carrier(n_size_grid=12, subcarrier_spacing_khz=spacing)
+    config = nr.PuschConfig(carrier=carrier, num_layers=2)
+    rng, transmitter = np.random.default_rng(first), nr.PuschTransmitter(config)
+    bits = rng.integers(0, 2, (24, transmitter.tb_size), np.uint8)
+    samples = np.pad(transmitter.samples(bits, first), ((0, 0), (777, 100)))
+    samples = samples + rng.normal(0, 0.3, (*samples.shape, 2)) @ [1, 1j]
+    known = nr.PuschReceiver(config, 2, detector=None).known_symbols
+    found = nr.GridStream(known, carrier, 2, slot=None)
+    slots = found.process(samples) + found.finish()
+    assert [slot.number for slot in slots] == list(range(first, first + 24))
+    assert slots[0].start == pytest.approx(777, abs=5)
+
+
+def test_after_a_restart_the_number_of_the_slot_is_found():
     samples, _ = received(num_slots=24)
     found = stream(start=300)
     assert len(found.process(samples[:, :45_000])) == 23
     found.restart(100_000)
-    slots = found.process(samples) + found.finish()
-    assert [slot.number for slot in slots] == list(range(24))
+    slots = found.process(samples[:, 5 * 1920:]) + found.finish()
+    assert [slot.number for slot in slots] == list(range(25, 44))
     assert slots[0].start == pytest.approx(100_300, abs=3)
-    assert found.slots == 47 and found.samples == 45_000 + samples.shape[1]
+    assert found.slots == 42 and found.samples == 45_000 + samples.shape[1] - 5 * 1920
+
+
+def test_slots_without_a_number():
+    """All slots have the same DMRS, so the next slot after a gap is number ``slot``."""
+    config = nr.PuschConfig(carrier=CARRIER, transform_precoding=True)
+    samples, _ = received(num_slots=24, users=(config,))
+    found = stream(config, slot=4)
+    first = found.process(samples) + found.finish()
+    again = found.process(samples) + found.finish()
+    assert [slot.number for slot in first + again] == [*range(4, 28), *range(44, 68)]
 
 
 def test_wrong_arguments():

@@ -49,7 +49,8 @@ def _check_detector(text):
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="What was sent, a JSON object: docs/nr.md.")
 @_input("--slot", type=click.IntRange(0), metavar="N",
-        help="Number of the first slot in its frame. Default: slot_numbers of FILE, or 0.")
+        help="Number of the first slot in its frame. Default: slot_numbers of FILE. Without "
+             "either, it is found in samples, and 0 in an array.")
 @_input("--start", type=click.IntRange(0), metavar="SAMPLE",
         help="The sample at which the first slot begins. Default: it is found.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, 256), metavar="N",
@@ -148,7 +149,7 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
         raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be a "
                          f"multiple of {step:g}, which is {SMALLEST_FFT} times the subcarrier "
                          "spacing (TS 38.211 §5.3.1)")
-    first = slot if slot is not None else numbers[0] if numbers else 0
+    first = slot if slot is not None else numbers[0] if numbers else None
     receiver = nr.PuschReceiver(users, reader.num_channels, **options)
     return receiver.process_samples(reader.read(), first, start, count * SMALLEST_FFT)
 

@@ -28,8 +28,8 @@ _RX_TIME = pmt.intern("rx_time")
 class nr_ofdm_demodulator(sample_block):
     """Cut the samples of 5G NR slots into OFDM symbols: one stream of spectra per antenna.
 
-    The block finds the first slot by cyclic prefixes and DMRS, takes out the carrier offset, and
-    transforms each symbol. See ``nr.GridStream``. ``nr_channel_estimator`` takes the streams.
+    The block finds the first slot by cyclic prefixes and DMRS, follows timing and carrier offset,
+    and transforms each symbol. See ``nr.GridStream``. ``nr_channel_estimator`` takes the streams.
 
     Ports:
         in 0 to num_rx - 1: complex: the samples of each antenna, at ``fft_size`` times the

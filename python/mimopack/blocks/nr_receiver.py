@@ -65,8 +65,8 @@ class nr_pusch_receiver(sample_block):
     """Receive 5G NR's uplink shared channel (PUSCH): from samples to transport blocks.
 
     The configuration tells what was sent in each slot. Several users on the same resource elements
-    are detected together. The block finds the first slot and the carrier offset in the first 20
-    slots, and keeps both. See ``nr.GridStream`` and ``nr.PuschReceiver``.
+    are detected together. The block finds the first slot and the carrier offset in the first 22
+    slots, and follows both from then on. See ``nr.GridStream`` and ``nr.PuschReceiver``.
 
     Ports:
         in 0 to num_rx - 1: complex: the samples of each antenna, at ``fft_size`` times the
@@ -89,8 +89,10 @@ class nr_pusch_receiver(sample_block):
             rx_time on the first input.
 
     Slots in progress are sent when the input ends. If a tag rx_time shows a gap in the samples, or
-    samples were dropped, the next slot is found again, and counts as number ``slot``. An exception
-    is counted and logged; it costs the slots that were decoded together, and the stream goes on.
+    samples were dropped, the next slot is found again. Its DMRS show its number in the frame; the
+    number ``slot`` counts on to the next such slot, as if the gap were shorter than a frame. An
+    exception is counted and logged; it costs the slots that were decoded together, and the stream
+    goes on.
 
     Args:
         config: configuration of the users: ``nr.PuschConfig``, a list with one for each user, a
@@ -100,7 +102,7 @@ class nr_pusch_receiver(sample_block):
             "auto", see ``nr.PuschReceiver``.
         iterations: see ``nr.PuschReceiver``.
         fft_size: number of samples per OFDM symbol without its prefix, see ``nr.Ofdm``.
-        slot: number of the first slot in its frame.
+        slot: number of the first slot in its frame; None to find it from its DMRS.
         start: the sample at which this slot begins; None to find it.
         bad_crc: whether port ``out`` also sends transport blocks with a wrong CRC.
         backend: backend of detector and decoder, "auto", "cpu", "cuda" or "reference".

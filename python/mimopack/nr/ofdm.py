@@ -102,7 +102,7 @@ class Ofdm:
                 samples[..., start - prefix:start] = body[..., self.fft_size - prefix:]
         return samples
 
-    def demodulate(self, samples, slot=0, early=0, cfo=0.0):
+    def demodulate(self, samples, slot=0, early=0, cfo=0.0, late=None):
         """Compute the grids of consecutive slots from their samples.
 
         Args:
@@ -114,6 +114,8 @@ class Ofdm:
                 phase that follows from it is taken out.
             cfo: carrier frequency offset in subcarrier spacings, to be taken out. The phase is 0
                 at sample 0.
+            late: by how many samples each slot is late, which can be parts of one, to be taken out
+                as a phase: a sequence of at least as many numbers as slots. None for 0.
 
         Returns:
             (slots, ..., symbols_per_slot, K) complex64.
@@ -137,7 +139,11 @@ class Ofdm:
                 rows = rows[:, :length] * xp.exp(-2j * np.pi * turns).astype(np.complex64)
             windows = rows[:, xp.asarray(starts[..., None] + np.arange(self.fft_size))]
             bins = xp.moveaxis(xp.fft.fft(windows)[..., self._bins()], 0, 1)
-        ramp = np.exp(2j * np.pi / self.fft_size * early * self._bins()) / np.sqrt(self.fft_size)
+        shifts = np.full(1, early) if late is None else early + np.asarray(late)[:num_slots]
+        count = self.carrier.num_subcarriers
+        frequencies = (np.arange(count) - count // 2) / self.fft_size
+        ramp = np.exp(2j * np.pi * np.multiply.outer(shifts, frequencies))
+        ramp = ramp[:, None] / np.sqrt(self.fft_size)
         phases = np.stack([self._phases(slot + n) for n in range(num_slots)])
         turn = (phases[..., None] * ramp).astype(np.complex64)[:, None]
         grids = (bins * xp.asarray(turn)).astype(np.complex64, copy=False)

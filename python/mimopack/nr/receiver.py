@@ -16,11 +16,10 @@ from .config import PdschConfig, read_users
 from .dmrs import dmrs_symbols, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
-from .ofdm import Ofdm
 from .parts import MODULATIONS
 from .precoding import transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
-from .synchronisation import EARLY, synchronise
+from .stream import GridStream
 from .tracking import Channels, Tracker, on_host
 from .transport import LlrOrder, TransportCoder, codewords
 
@@ -507,14 +506,16 @@ class _Receiver:
     def process_samples(self, samples, slot=0, start=None, fft_size=None):
         """Decode consecutive slots of a recording.
 
-        The carrier offset is taken out of the samples; the channel estimate corrects what remains.
+        Timing and carrier offset are followed as in :class:`GridStream`; the channel estimate
+        corrects what remains.
 
         Args:
             samples: (nr, n) complex.
-            slot: number of the first slot in its frame.
+            slot: number of the first slot in its frame; None to find it.
             start: the sample at which this slot begins; None to find it. A few samples more or less
                 do not matter.
-            fft_size: see :class:`Ofdm`; samples come at fft_size times the subcarrier spacing.
+            fft_size: see :class:`GridStream`; samples come at fft_size times the subcarrier
+                spacing.
 
         Returns:
             list of :class:`TransportBlock`, by slot, user and codeword.
@@ -522,14 +523,14 @@ class _Receiver:
         Raises:
             ValueError: there are too few samples for a slot.
         """
-        ofdm = Ofdm(self.configs[0].carrier, fft_size)
-        samples = samples.get() if is_device_array(samples) else np.asarray(samples)
-        if samples.ndim != 2 or len(samples) != self.num_rx:
-            raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
-        found = synchronise(samples, ofdm, self.known_symbols, slot, start)
-        early = int(EARLY * ofdm.prefix_lengths(1)[0])
-        grids = ofdm.demodulate(samples[:, found.start:], slot, early, found.cfo)
-        return self.process(grids, slot + np.arange(len(grids)))
+        stream = GridStream(self.known_symbols, self.configs[0].carrier, self.num_rx, slot, start,
+                            fft_size)
+        slots = stream.process(on_host(samples)) + stream.finish()
+        if not slots:
+            raise ValueError(f"samples: got {stream.samples}, must be at least a slot from sample "
+                             f"{start or 0} on")
+        self._tracker.forget()
+        return self.process(np.stack([one.grid for one in slots]), [one.number for one in slots])
 
     def known_symbols(self, slot):
         """Return the DMRS of all layers in a slot: (layers, symbols, subcarriers) complex64."""

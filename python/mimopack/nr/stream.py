@@ -8,7 +8,14 @@ import numpy as np
 
 from ..checks import integer
 from .ofdm import Ofdm
-from .synchronisation import CP_SLOTS, EARLY, synchronise
+from .synchronisation import CP_SLOTS, EARLY, DmrsPairs, find_slot, prefix_sum, synchronise
+
+GROUP = CP_SLOTS    # slots that are cut with the same timing and carrier offset
+_MEMORY = 200       # slots over which the clocks' difference is averaged
+_PREFIXES = 4       # every so many slots, prefixes are correlated for the carrier offset
+_FORGET = 0.9       # weight of earlier prefixes each time
+_FASTEST = 1e-3     # change of the delay in a slot, in symbols: clocks that differ by 67 ppm
+_MARGIN = 1 / 32    # of a symbol: a group begins at most so much earlier or later than expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +23,8 @@ class SlotGrid:
     """The received grid of a slot.
 
     Attributes:
-        number: number of the slot; the first one's is the number of the slot in its frame.
+        number: number of the slot. It counts on from frame to frame; the remainder by the number of
+            slots in a frame is the number in the frame.
         start: the sample of the stream at which the slot begins.
         grid: (nr, symbols_per_slot, subcarriers) complex64.
     """
@@ -24,6 +32,37 @@ class SlotGrid:
     number: int
     start: int
     grid: np.ndarray
+
+
+class _Clock:
+    """Fits a straight line to the delays of slots by least squares.
+
+    All slots count until there are ``_MEMORY``, later ones with a fixed gain (alpha-beta filter
+    with expanding memory; E. Brookner, "Tracking and Kalman Filtering Made Easy", 1998, ch. 1).
+
+    Args:
+        fft_size: number of samples per symbol.
+        period: see :class:`DmrsPairs`.
+
+    Attributes:
+        delay, rate: delay of the last slot in samples, and its change per slot.
+    """
+
+    def __init__(self, fft_size, period):
+        self._period, self._fastest = period, _FASTEST * fft_size
+        self._count, self.delay, self.rate = 0, 0.0, 0.0
+
+    def add(self, delay):
+        """Take the delay of the next slot, or None if it is unknown."""
+        self.delay += self.rate
+        if delay is None:
+            return
+        self._count = n = min(self._count + 1, _MEMORY)
+        error = (delay - self.delay + self._period / 2) % self._period - self._period / 2
+        self.delay += 2 * (2 * n - 1) / (n * (n + 1)) * error
+        if n > 1:
+            rate = self.rate + 6 / (n * (n + 1)) * error
+            self.rate = max(-self._fastest, min(rate, self._fastest))
 
 
 class GridStream:
@@ -34,15 +73,18 @@ class GridStream:
             slots = stream.process(samples)    # SlotGrid objects
         slots = stream.finish()
 
-    The stream waits for the samples of 20 slots, finds the first slot and the carrier offset in
-    them, and keeps both.
+    The stream waits for the samples of 22 slots, and finds the first slot and the carrier offset in
+    them. From then on it follows both: the prefixes show the carrier offset, and the DMRS the mean
+    delay. The clocks of transmitter and receiver may differ by 60 ppm. The grids of all slots have
+    the mean delay of the first one; what is less than a sample is taken out as a phase.
 
     Args:
         known: function that returns the DMRS of a slot, (layers, symbols, subcarriers of the grid),
             given its number in the frame.
         carrier: :class:`Carrier`.
         num_rx: number of receive antennas.
-        slot: number of the first slot in its frame.
+        slot: number of the first slot in its frame; None to find it from its DMRS. If all slots
+            have the same DMRS (transform precoding without hopping), this finds slot 0.
         start: the sample at which this slot begins; None to find it.
         fft_size: see :class:`Ofdm`.
 
@@ -54,24 +96,26 @@ class GridStream:
 
     def __init__(self, known, carrier, num_rx, slot=0, start=None, fft_size=None):
         self._ofdm = Ofdm(carrier, fft_size)
-        self._known = known
+        self._known, self._pairs = known, DmrsPairs(known, self._ofdm)
         self.num_rx, self.sample_rate = integer("num_rx", num_rx, 1, 256), self._ofdm.sample_rate
-        self._slot = integer("slot", slot, 0, carrier.slots_per_frame - 1)
+        self._frame = carrier.slots_per_frame
+        self._slot = None if slot is None else integer("slot", slot, 0, self._frame - 1)
         self._start = None if start is None else integer("start", start, 0, 2**62)
-        self._search = sum(self._ofdm.slot_length(slot + n) for n in range(CP_SLOTS + 1))
+        self._search = sum(self._ofdm.slot_length(n) for n in range(CP_SLOTS + 2))
         self._early = int(EARLY * self._ofdm.prefix_lengths(1)[0])
-        self.samples = self.slots = 0
+        self._margin = int(_MARGIN * self._ofdm.fft_size)
+        self.samples = self.slots = self._next = 0
         self.restart()
 
     def restart(self, first=0):
         """Drop the samples of an incomplete slot; the next sample is number ``first``.
 
-        The next slot is then found again, and counts as the first one. ``start`` holds for a stream
-        from sample 0 on.
+        The next slot is then found again. ``slot`` and ``start`` hold for a stream from sample 0
+        on. Otherwise, DMRS show the slot's number in the frame (if all slots have the same, it is
+        ``slot``); it is the next such number.
         """
         self._at, self._waiting = first, np.zeros((self.num_rx, 0), np.complex64)
-        self._begin = None if first else self._start
-        self._found, self._next = None, self._slot
+        self._is_first, self._clock = first == 0, None
 
     def process(self, samples):
         """Take samples (nr, n) complex; return the :class:`SlotGrid` objects that they complete."""
@@ -80,31 +124,84 @@ class GridStream:
             raise ValueError(f"samples: got shape {samples.shape}, must be ({self.num_rx}, n)")
         self.samples += samples.shape[1]
         self._waiting = np.concatenate([self._waiting, samples], axis=1)
-        return self._cut(self._search)
+        return self._cut(self._search, self._margin)
 
     def finish(self):
         """Return the :class:`SlotGrid` objects that remain at the end of the stream."""
-        slots = self._cut(self._ofdm.slot_length(self._next))
+        # Slots of other numbers may have longer prefixes.
+        slots = self._cut(max(map(self._ofdm.slot_length, range(self._frame))), 0)
         self.restart(self._at + self._waiting.shape[1])
         return slots
 
-    def _cut(self, least):
-        """Cut off the whole slots; ``least`` samples must wait before the first is looked for."""
-        if self._found is None:
-            if self._waiting.shape[1] < (self._begin or 0) + least:
+    def _cut(self, least, margin):
+        """Cut off the whole slots.
+
+        Args:
+            least: so many samples must wait before the first slot is looked for.
+            margin: so many must wait after a slot.
+        """
+        if self._clock is None:
+            begin = self._start if self._is_first else None
+            if self._waiting.shape[1] < (begin or 0) + least:
                 return []
-            self._found = synchronise(self._waiting, self._ofdm, self._known, self._next,
-                                      self._begin)
-            self._drop(self._found.start)
+            self._find(begin)
         slots = []
-        if self._waiting.shape[1] >= self._ofdm.slot_length(self._next):
-            for grid in self._ofdm.demodulate(self._waiting, self._next, self._early,
-                                              self._found.cfo):
-                slots.append(SlotGrid(self._next, self._at, grid))
-                self._drop(self._ofdm.slot_length(self._next))
-                self._next += 1
+        while self._waiting.shape[1] >= self._ofdm.slot_length(self._next) + margin:
+            slots += self._cut_group(margin)
         self.slots += len(slots)
         return slots
+
+    def _find(self, begin):
+        """Find the first slot in the samples that wait."""
+        slot = self._slot if self._is_first else None
+        if slot is None:
+            slot = find_slot(self._waiting, self._ofdm, self._pairs, begin, self._slot or 0)
+        found = synchronise(self._waiting, self._ofdm, self._known, slot, begin)
+        self._drop(found.start)
+        if self._is_first:
+            self._next = slot
+        else:
+            self._next += (slot - self._next) % self._frame
+        self._cfo, self._prefixes = found.cfo, 0
+        self._clock = _Clock(self._ofdm.fft_size, self._pairs.period)
+        self._late, self._first_delay, self._moved = np.zeros(GROUP), None, 0
+
+    def _cut_group(self, margin):
+        """Cut off the slots of a group that are complete."""
+        waiting = self._waiting[:, :self._waiting.shape[1] - margin]
+        length = sum(self._ofdm.slot_length(self._next + n) for n in range(len(self._late)))
+        grids = self._ofdm.demodulate(waiting[:, :length], self._next, self._early, self._cfo,
+                                      self._late)
+        for index, (grid, late) in enumerate(zip(grids, self._late, strict=False)):
+            delay = self._pairs.delay(grid, self._next + index)
+            self._clock.add(None if delay is None else delay + late + self._moved)
+        if self._first_delay is None:    # the first slots, which were taken to be in time
+            late = self._clock.rate * np.arange(len(grids))
+            self._first_delay = self._clock.delay - late[-1]
+            grids = self._ofdm.demodulate(waiting[:, :length], self._next, self._early, self._cfo,
+                                          late)
+        slots = []
+        for grid in grids:
+            slots.append(SlotGrid(self._next, self._at, grid))
+            self._late = self._late[1:]
+            if len(self._late) % _PREFIXES == 0:
+                self._prefixes = _FORGET * self._prefixes + prefix_sum(
+                    self._waiting, self._ofdm, self._next)
+            step = 0 if len(self._late) else self._begin_group()
+            self._drop(self._ofdm.slot_length(self._next) + step)
+            self._next += 1
+        return slots
+
+    def _begin_group(self):
+        """Return by how many samples the next group is late; correct the carrier offset."""
+        late = self._clock.delay - self._first_delay - self._moved
+        late = late + self._clock.rate * np.arange(1, GROUP + 1)
+        step = int(np.clip(round(late[0]), -self._margin, self._margin))
+        self._moved, self._late = self._moved + step, late - step
+        # The angle of what remains, so that the offset can grow over half a subcarrier spacing
+        turn = np.exp(-2j * np.pi * self._cfo)
+        self._cfo += float(np.angle(self._prefixes * turn) / (2 * np.pi))
+        return step
 
     def _drop(self, count):
         self._at += count

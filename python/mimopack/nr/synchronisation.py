@@ -14,6 +14,8 @@ _LEAST_SHARE = 0.5
 _FIRST_PATH = 0.1    # power of the first path that counts, relative to the strongest
 _LONGEST_DELAY = 1 / 16    # of a symbol, from where the prefixes say that the slot begins
 EARLY = 0.25         # part of the prefix by which FFTs begin before a symbol's start
+_SIGNIFICANCE = 6    # power of a sum of DMRS products over its expectation without DMRS
+_TIE = 1e-3          # relative difference of two slots' correlations that counts as none
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,60 @@ class Synchronisation:
     Attributes:
         start: the sample at which the first slot begins, with its prefix.
         cfo: carrier offset in subcarrier spacings, -0.5 to 0.5.
+        slot: number of the first slot in its frame.
     """
 
     start: int
     cfo: float
+    slot: int
+
+
+class DmrsPairs:
+    """Products of DMRS on subcarriers a few apart: they show the slot's number and the delay.
+
+    The distance is 4 subcarriers with DMRS type 1 and 6 with type 2. The signs by which ports on
+    the same subcarriers differ are the same there. The phase of the product of one received symbol
+    with the conjugate of the other depends on the DMRS and on the delay alone.
+
+    Args:
+        known: see :func:`synchronise`.
+        ofdm: :class:`Ofdm`.
+
+    Attributes:
+        period: number of samples after which delays are ambiguous.
+    """
+
+    def __init__(self, known, ofdm):
+        self._known, self._weights = known, {}
+        self._slots = ofdm.carrier.slots_per_frame
+        reference = np.abs(known(0))
+        self._symbols = np.flatnonzero(reference.max(axis=(0, 2)))
+        self._apart = 4 if np.any(reference[..., :-4] * reference[..., 4:]) else 6
+        self.period = ofdm.fft_size / self._apart
+
+    def products(self, grid):
+        """Return the products (nr, elements) of a grid (nr, symbols_per_slot, subcarriers)."""
+        received = grid[:, self._symbols]
+        pairs = received[..., :-self._apart].conj() * received[..., self._apart:]
+        return pairs.reshape(len(grid), -1)
+
+    def weights(self, slot):
+        """Return the products' conjugate (elements,) as the DMRS of a slot make them."""
+        slot %= self._slots
+        if slot not in self._weights:
+            sent = self._known(slot)[:, self._symbols]
+            pairs = sent[..., :-self._apart] * sent[..., self._apart:].conj()
+            self._weights[slot] = pairs.sum(axis=0).ravel()
+        return self._weights[slot]
+
+    def delay(self, grid, slot):
+        """Return the mean delay in samples, or None if the grid shows no DMRS of the slot."""
+        products, weights = self.products(grid), self.weights(slot)
+        total = np.sum(products @ weights)
+        noise = np.sum((products.real**2 + products.imag**2) @ np.abs(weights)**2)
+        if not np.abs(total)**2 > _SIGNIFICANCE * noise:
+            return None
+        return float(-np.angle(total) / (2 * np.pi) * self.period)
 
 
 def prefix_correlation(samples, ofdm, slot, num_slots):
@@ -52,7 +104,15 @@ def prefix_correlation(samples, ofdm, slot, num_slots):
                for end, prefix in zip(starts, prefixes, strict=True))
 
 
-def synchronise(samples, ofdm, known, slot, start=None):
+def prefix_sum(samples, ofdm, slot):
+    """Return the value of :func:`prefix_correlation` for a slot that begins at sample 0."""
+    starts, prefixes = ofdm.symbol_starts(slot, 1)[0], ofdm.prefix_lengths(slot)
+    ends = np.concatenate([start + np.arange(-prefix, 0) for start, prefix in zip(
+        starts, prefixes, strict=True)])
+    return np.vdot(samples[:, ends], samples[:, ends + ofdm.fft_size])
+
+
+def synchronise(samples, ofdm, known, slot=None, start=None):
     """Find the first slot and the carrier offset.
 
     The cyclic prefixes give the carrier offset and the starts of symbols, the DMRS which of them
@@ -63,7 +123,7 @@ def synchronise(samples, ofdm, known, slot, start=None):
         ofdm: :class:`Ofdm`.
         known: function that returns the DMRS of a slot, (layers, symbols, subcarriers of the grid),
             given its number.
-        slot: number of the first slot in its frame.
+        slot: number of the first slot in its frame; None to find it, see :func:`find_slot`.
         start: the sample at which this slot begins, if it is known.
 
     Returns:
@@ -72,8 +132,26 @@ def synchronise(samples, ofdm, known, slot, start=None):
     Raises:
         ValueError: there are too few samples for a slot.
     """
-    length = ofdm.slot_length(slot)
-    offset = start or 0
+    if slot is None:
+        slot = find_slot(samples, ofdm, DmrsPairs(known, ofdm), start)
+    candidates = _candidates(samples, ofdm, slot, start)
+    if start is not None:
+        return candidates[0]
+    best = None
+    for found in candidates:
+        candidate, cfo = found.start, found.cfo
+        power = delay_powers(samples, ofdm, known, slot, found)
+        if best is None or power.max() > best[0]:
+            best = power.max(), candidate, cfo, power
+    _, candidate, cfo, power = best
+    first = np.flatnonzero(power > _FIRST_PATH * power.max())[0]
+    delay = (first - len(power) // 2) / (2 * ofdm.carrier.num_subcarriers) * ofdm.fft_size
+    return Synchronisation(max(int(candidate + np.floor(delay)), 0), cfo, slot)
+
+
+def _candidates(samples, ofdm, slot, start):
+    """Return what the prefixes allow: a list of :class:`Synchronisation`, the best one first."""
+    length, offset = ofdm.slot_length(slot), start or 0
     whole = samples.shape[1] - offset
     if whole < length:
         raise ValueError(f"samples: got {samples.shape[1]}, must be at least a slot of {length} "
@@ -83,19 +161,39 @@ def synchronise(samples, ofdm, known, slot, start=None):
            and sum(ofdm.slot_length(slot + n) for n in range(num_slots + 2)) <= whole):
         num_slots += 1
     correlation = prefix_correlation(samples[:, offset:], ofdm, slot, num_slots)
-    if start is not None:
-        return Synchronisation(start, float(np.angle(correlation[0]) / (2 * np.pi)))
-    correlation = correlation[:length]
-    best = None
-    for candidate in _maxima(np.abs(correlation), ofdm.fft_size // 2):
-        cfo = float(np.angle(correlation[candidate]) / (2 * np.pi))
-        power = delay_powers(samples, ofdm, known, slot, Synchronisation(candidate, cfo))
-        if best is None or power.max() > best[0]:
-            best = power.max(), candidate, cfo, power
-    _, candidate, cfo, power = best
-    first = np.flatnonzero(power > _FIRST_PATH * power.max())[0]
-    delay = (first - len(power) // 2) / (2 * ofdm.carrier.num_subcarriers) * ofdm.fft_size
-    return Synchronisation(max(int(candidate + np.floor(delay)), 0), cfo)
+    places = [0] if start is not None else _maxima(np.abs(correlation[:length]),
+                                                   ofdm.fft_size // 2)
+    return [Synchronisation(offset + place, float(np.angle(correlation[place]) / (2 * np.pi)), slot)
+            for place in places]
+
+
+def find_slot(samples, ofdm, pairs, start=None, expected=0):
+    """Find the number of the first slot in its frame from its DMRS, which differ between slots.
+
+    Args:
+        samples, ofdm, start: see :func:`synchronise`.
+        pairs: :class:`DmrsPairs`.
+        expected: the number that is returned if all slots have the same DMRS.
+    """
+    carrier = ofdm.carrier
+    early, frame = int(EARLY * ofdm.prefix_lengths(1)[0]), carrier.slots_per_frame
+    # Slots whose numbers are equal modulo ``kinds`` have the same prefixes.
+    kinds, best = max(1, (1 << carrier.mu) // 2), np.zeros(frame)
+    for kind in range(kinds):
+        for found in _candidates(samples, ofdm, kind, start):
+            end = found.start + sum(ofdm.slot_length(kind + n) for n in range(CP_SLOTS))
+            if samples.shape[1] < found.start + ofdm.slot_length(kind):
+                continue
+            sums = np.zeros(frame, complex)
+            for index, grid in enumerate(ofdm.demodulate(samples[:, found.start:end], kind, early,
+                                                         found.cfo)):
+                weights = np.stack([pairs.weights(slot + index) for slot in range(
+                    kind, frame, kinds)])
+                power = max(np.mean(np.abs(grid)**2), 1e-30)
+                sums[kind::kinds] += weights @ pairs.products(grid).sum(axis=0) / power
+            best = np.maximum(best, np.abs(sums))
+    order = (expected + np.arange(frame)) % frame
+    return int(order[np.flatnonzero(best[order] >= (1 - _TIE) * best.max())[0]])
 
 
 def _maxima(values, apart):

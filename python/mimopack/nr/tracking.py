@@ -232,6 +232,11 @@ class Tracker:
         self._known = self._places = self._filter = self._recent = None
         self._sequences, self._age, self._noise = {}, 0, 0.0
 
+    def forget(self):
+        """Forget the profile: the next slots are those of another recording."""
+        self._filter = self._recent = None
+        self._age, self._noise = 0, 0.0
+
     def estimate(self, received, slots):
         """Estimate the channel of slots.
 
