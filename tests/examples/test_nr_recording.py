@@ -44,6 +44,18 @@ def test_the_command_decodes_all_blocks(tmp_path):
     assert "   1        4     4 " in text
 
 
+def test_the_number_of_the_first_slot_is_found(tmp_path):
+    settings = json.loads(CONFIG.read_text())
+    del settings["slot_numbers"]
+    other, output = tmp_path / "nr.json", tmp_path / "out.json"
+    other.write_text(json.dumps(settings))
+    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(other), "--json",
+                                       str(output)])
+    assert result.exit_code == 0, result.output
+    assert [(block["slot"], block["crc_ok"]) for block in json.loads(output.read_text())] == [
+        (slot, True) for slot in (4, 5, 6, 7) for _ in range(2)]
+
+
 def test_a_linear_detector_loses_user_0(tmp_path):
     blocks, text = decoded(PATH, tmp_path, "--detector", "mmse", "--quiet")
     assert not any(block["crc_ok"] for block in blocks if block["user"] == 0)
