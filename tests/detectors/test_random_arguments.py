@@ -37,6 +37,8 @@ def random_arguments(name, rng):
         256 ** (1 / num_tx) + 1e-9 if name in FULL else 64)]
     own = {p.name: value_of(p, num_tx, rng) for p in cls.PARAMETERS
            if p.kind != "ints" and p.name not in ("preset", "llr_method")}
+    if own.get("soft"):
+        own.pop("radius", None)    # with soft output, only the default is allowed
     return {"num_tx": num_tx, "num_rx": num_tx + int(rng.choice([0, 1, 2, 60])),
             "constellation": str(rng.choice(names)), **own}
 
