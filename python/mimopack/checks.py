@@ -85,6 +85,14 @@ def snr(name, value):
     return value
 
 
+def back_off(value):
+    """Check for a back-off in dB, -100..100; return a float."""
+    value = number("backoff_db", value)
+    if not -100 <= value <= 100:
+        raise ValueError(f"backoff_db: got {value}, allowed are -100 to 100")
+    return value
+
+
 def share(name, value):
     """Check for a number from 0 to less than 1; return a float."""
     value = number(name, value)

@@ -39,7 +39,7 @@ class TestSelection:
 
 
 class TestRecovery:
-    """Two code blocks of 9 bits, of which bits 5 and 6 are known, against plain sums."""
+    """Recovery equals plain sums: two code blocks of 9 bits, bits 5 and 6 known."""
 
     sent = (np.array([2, 0, 2, 3, 8, 2]), np.array([8, 1, 2, 4, 0, 7, 1]))
     inverted = np.array([0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1])

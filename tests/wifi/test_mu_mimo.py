@@ -180,7 +180,7 @@ def test_second_pass_helps(midamble):
 @pytest.mark.parametrize("midamble", [0, 10])
 @pytest.mark.parametrize("streams, snr_db, detector", [(1, 17.0, "nway"), (2, 15.0, "mmsepic")])
 def test_iterations_help(streams, snr_db, detector, midamble):
-    """What one user's decoder finds helps to detect both users; no byte is wrong."""
+    """The decoded bits of one user help to detect both users; no byte is wrong."""
     sent, f, mpdus = sent_to([user(1, 4, streams), user(2, 3, streams, coding="ldpc")],
                              size=300 + 600 * streams, midamble=midamble)
     assert bool(f.first.num_midambles) == bool(midamble)

@@ -144,7 +144,7 @@ def test_second_pass_helps():
 
 
 def test_iterations_help():
-    """What one user's decoder finds helps to detect both users."""
+    """The decoded bits of one user help to detect both users."""
     sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3, "coding": "ldpc"}], size=300)
     samples = [in_air(sent, 2, snr_db=17.0, seed=seed) for seed in range(16)]
     good = {iterations: sum(part.complete for one in samples for part in received(

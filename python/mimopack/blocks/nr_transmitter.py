@@ -7,7 +7,7 @@ import pmt
 
 from .. import nr
 from .._runtime import to_python
-from ..checks import integer, number
+from ..checks import back_off, integer
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
 from .settings import Controlled
@@ -84,10 +84,7 @@ class nr_pusch_transmitter(Controlled, message_source):
 
     def set_backoff_db(self, backoff_db):
         """Set the back-off in dB, from the next slot on."""
-        backoff_db = number("backoff_db", backoff_db)
-        if not -100 <= backoff_db <= 100:
-            raise ValueError(f"backoff_db: got {backoff_db}, allowed are -100 to 100")
-        self._backoff_db = backoff_db
+        self._backoff_db = back_off(backoff_db)
 
     def start(self):
         self._left = self._random

@@ -313,7 +313,7 @@ class SampleSink(Controlled):
         return self.engine.process(samples)
 
     def _in_flight(self):
-        """Whether other threads still decode frames."""
+        """Return whether other threads still decode frames."""
         return False
 
     def _ready(self):

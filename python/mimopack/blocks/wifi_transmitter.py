@@ -9,7 +9,7 @@ import pmt
 
 from .. import wifi
 from .._runtime import to_python
-from ..checks import choice, flag, integer, number
+from ..checks import back_off, choice, flag, integer
 from ..wifi import carriers, mac
 from ..wifi.formats import BY_NAME
 from ..wifi.pdu import ENCODINGS
@@ -186,10 +186,7 @@ class wifi_transmitter(Controlled, message_source):
 
     def set_backoff_db(self, backoff_db):
         """Set the back-off in dB, from the next frame on."""
-        backoff_db = number("backoff_db", backoff_db)
-        if not -100 <= backoff_db <= 100:
-            raise ValueError(f"backoff_db: got {backoff_db}, allowed are -100 to 100")
-        self._backoff_db = backoff_db
+        self._backoff_db = back_off(backoff_db)
 
     def mcs(self):
         """Return the modulation and coding scheme of frames whose PDU does not set it."""

@@ -22,7 +22,7 @@ REDUNDANCY_VERSIONS = (0, 1, 2, 3)
 
 @dataclass(frozen=True, kw_only=True)
 class SharedChannelConfig:
-    """What the configurations of PUSCH and PDSCH have in common.
+    """Fields that the configurations of PUSCH and PDSCH share.
 
     Args:
         carrier: :class:`Carrier`.

@@ -353,7 +353,7 @@ class _Receiver:
 
         Args:
             llr: (slots, num_vectors, bits_per_vector) ln P(1)/P(0).
-            slots: list of :class:`ReceivedSlot`, of which this needs ``number`` and ``powers``.
+            slots: list of :class:`ReceivedSlot`. Only ``number`` and ``powers`` are read.
 
         Returns:
             list of :class:`TransportBlock`, by slot, user and codeword.

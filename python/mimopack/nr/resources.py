@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where data, DMRS and PT-RS of a shared channel lie in the grid of a slot."""
+"""Resource elements of a shared channel: those with data, DMRS and PT-RS."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -20,7 +20,7 @@ _TIE = 1e-3          # relative difference of two slots' correlations that count
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """Where the slots of a recording begin.
+    """The time of a recording's first slot, its number, and the carrier offset.
 
     Attributes:
         start: the sample at which the first slot begins, with its prefix.

@@ -98,7 +98,7 @@ def _lbrm_buffer(config, tb_size, base_graph):
 
 @dataclass(frozen=True, eq=False)
 class LlrOrder:
-    """Where the LLRs of a codeword are among those of a slot.
+    """The places of a codeword's LLRs among those of a slot.
 
     Attributes:
         places: (num_coded_bits,) the place of each bit's LLR, in the order in which they are sent.
