@@ -119,8 +119,10 @@ def _nr():
                      "byte, filled up with zeros to whole bytes; also if the CRC is wrong"),
         "snr_db": (_NUMBER, "power of the user's layers over that of noise and interference, per "
                             "antenna, in dB"),
-        "detector": (_TEXT, "the detector as the command names it")})
-    return _list(block) | {"description": "the transport blocks, by slot and user"}
+        "detector": (_TEXT, "the detector as the command names it"),
+        "codeword": (_COUNT, "0 or 1, the codeword of a PDSCH that has two"),
+    }, optional=("codeword",))
+    return _list(block) | {"description": "the transport blocks, by slot, user and codeword"}
 
 
 def _play():

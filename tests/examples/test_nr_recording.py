@@ -119,17 +119,25 @@ def test_wrong_slot_numbers_are_refused(tmp_path, numbers, message):
     assert message in result.output
 
 
-def test_a_downlink_slot_is_decoded(tmp_path):
+@pytest.mark.parametrize("num_layers", [2, 6])
+def test_a_downlink_slot_is_decoded(tmp_path, num_layers):
+    """There are two codewords with more than four layers."""
     rng = np.random.default_rng(1)
-    config = nr.PdschConfig(carrier=nr.Carrier(n_size_grid=12), num_layers=2, mcs=nr.Mcs(index=5))
+    config = nr.PdschConfig(carrier=nr.Carrier(n_size_grid=12), num_layers=num_layers,
+                            mcs=nr.Mcs(index=5), dmrs=nr.Dmrs(length=2))
     transmitter = nr.PdschTransmitter(config)
-    bits = rng.integers(0, 2, (1, *transmitter.tb_sizes), np.uint8)
-    grid = transmitter.grids(bits, [3])
+    bits = [rng.integers(0, 2, (1, size), np.uint8) for size in transmitter.tb_sizes]
+    grid = transmitter.grids(bits[0] if num_layers == 2 else bits, [3])
     np.savez(tmp_path / "slot.npz", grid=grid + rng.normal(0, 0.03, (*grid.shape, 2)) @ [1, 1j])
     (tmp_path / "slot.json").write_text(json.dumps(config.to_json() | {"slot_numbers": [3]}))
     result = CliRunner().invoke(main, ["nr", str(tmp_path / "slot.npz"), "--config", str(
         tmp_path / "slot.json"), "--json", str(tmp_path / "blocks.json")])
     assert result.exit_code == 0, result.output
-    block, = json.loads((tmp_path / "blocks.json").read_text())
-    assert (block["slot"], block["crc_ok"]) == (3, True)
-    assert bytes.fromhex(block["tb"]) == np.packbits(bits[0]).tobytes()
+    blocks = json.loads((tmp_path / "blocks.json").read_text())
+    assert not list(Draft202012Validator(schemas.load("nr")).iter_errors(blocks))
+    assert [bytes.fromhex(block["tb"]) for block in blocks] == [
+        np.packbits(word[0]).tobytes() for word in bits]
+    assert all((block["slot"], block["crc_ok"]) == (3, True) for block in blocks)
+    codewords = [0, 1] if num_layers == 6 else [None]
+    assert [block.get("codeword") for block in blocks] == codewords
+    assert ("codeword 1" in result.output) == (num_layers == 6)

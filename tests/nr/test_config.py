@@ -11,8 +11,9 @@ from gnuradio.mimopack.nr.mcs import mcs_entry, transport_block_size
 
 pytestmark = pytest.mark.quick
 
+# With keys that only inform
 RECORDED = {
-    "name": "two users", "slot_numbers": [1, 8],
+    "name": "two users", "slot_numbers": [1, 8], "frame_number": 3, "tb": {"tb_size": 1}, "no": 0.1,
     "carrier": {"n_cell_id": 430, "subcarrier_spacing_khz": 30, "mu": 1, "n_size_grid": 24,
                 "n_start_grid": 0, "cyclic_prefix": "normal"},
     "bwp": {"n_size_bwp": 24, "n_start_bwp": 0},
@@ -20,10 +21,11 @@ RECORDED = {
               "num_layers": 1, "num_antenna_ports": 1, "transmission_scheme": "non-codebook",
               "tpmi": None, "transform_precoding": False, "frequency_hopping": "neither", "rv": 0,
               "lbrm": False, "xoh": 0},
-    "users": [{"n_rnti": 40560, "n_id": 12, "dmrs_ports": [0]},
+    "users": [{"n_rnti": 40560, "n_id": 12, "n_id_source": "own", "dmrs_ports": [0]},
               {"n_rnti": 57508, "dmrs_ports": [2], "mcs": {"index": 4}, "dmrs": {"n_scid": 1}}],
     "dmrs": {"config_type": 1, "type_a_position": 2, "additional_position": 2, "length": 1,
-             "num_cdm_groups_without_data": 2, "n_id": None, "n_scid": 0, "beta_dmrs": 1.414},
+             "num_cdm_groups_without_data": 2, "n_id": None, "n_scid": 0, "beta_dmrs": 1.414,
+             "dmrs_symbols": [2, 7, 11], "n_id_note": "null is n_cell_id"},
     "mcs": {"table": 1, "index": 15}}
 
 
@@ -93,7 +95,17 @@ def test_json_comes_back():
     (lambda: nr.load_users([1]), "configuration: got .*must be a dictionary"),
     (lambda: nr.load_users({"users": []}), "users: got .*must be a list"),
     (lambda: nr.load_users({"users": [1]}), "users: got 1, must be a dictionary"),
-    (lambda: nr.load_users({"carrier": [1]}), "carrier: got .*must be a dictionary")])
+    (lambda: nr.load_users({"carrier": [1]}), "carrier: got .*must be a dictionary"),
+    (lambda: nr.load_users({"pusch": {"num_layer": 2}}),
+     r"pusch\.num_layer: is no key of pusch, allowed are lbrm, .*num_layers, "),
+    (lambda: nr.load_users({"dmrs": {"typ": 2}}), r"dmrs\.typ: .*allowed are additional_position"),
+    (lambda: nr.load_users({"bwp": {"size": 2}}), r"bwp\.size: "),
+    (lambda: nr.load_users({"mcs": {"indx": 2}}), r"mcs\.indx: "),
+    (lambda: nr.load_users({"ptrs": {"density": 2}}), r"ptrs\.density: "),
+    (lambda: nr.load_users({"users": [{"mcs": {"tabel": 2}}]}), r"mcs\.tabel: "),
+    (lambda: nr.load_users({"pdsch": {"tpmi": 2}}), r"pdsch\.tpmi: "),
+    (lambda: nr.load_users({"pucsh": {}}), "pucsh: got an unknown key, similar to pusch; allowed"),
+    (lambda: nr.load_users({"users": [{"n_rntis": 2}]}), r"users\.n_rntis: .*similar to n_rnti;")])
 def test_an_error_names_the_field(make, message):
     with pytest.raises(ValueError, match=message):
         make()

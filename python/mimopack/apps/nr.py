@@ -77,14 +77,14 @@ def _check_detector(text):
 @_output("-q", "--quiet", is_flag=True, help="Print no line per transport block.")
 def nr_command(path, config_path, slot, start, channels, datatype, allow_outside, json_path, quiet,
                **options):
-    """Decode the uplink shared channel (PUSCH) in slots of RECORDING.
+    """Decode the shared channel in slots of RECORDING: the uplink's (PUSCH), or a downlink's.
 
     RECORDING is a SigMF recording, a file of raw samples with the antennas interleaved, or a NumPy
     file NAME.npz with the array grid (slots, antennas, symbols, subcarriers). Samples are those of
     consecutive slots.
 
     FILE describes what was sent: carrier, allocation, DMRS, modulation and code rate, users. The
-    users are detected together.
+    users are detected together. With "pdsch" in place of "pusch", it is a downlink slot.
 
     The command prints a line for each transport block, and a table of the users at the end.
 
@@ -95,7 +95,8 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
 
     The list of --json has an object for each slot and user, with the keys slot, user, crc_ok, tb
     (the transport block in hex, first bit first, filled up with zeros to whole bytes), snr_db and
-    detector.
+    detector. A PDSCH on more than four layers has two codewords, each with an object of its own,
+    which also has the key codeword.
     """
     try:
         settings = json.loads(config_path.read_text(encoding="utf-8"))
@@ -107,15 +108,17 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
                          options)
     except (OSError, ValueError, ImportError) as error:
         raise _Refusal(printable(str(error))) from None
+    two = any(block.codeword for block in blocks)
     if not quiet:
         for block in blocks:
             click.echo(f"slot {block.slot:4d}  user {block.user}  "
-                       f"{'CRC ok' if block.crc_ok else 'lost  '}  {len(block.bits)} bits  "
-                       f"SNR {block.snr_db:.1f} dB")
+                       + f"codeword {block.codeword}  " * two
+                       + f"{'CRC ok' if block.crc_ok else 'lost  '}  {len(block.bits)} bits  "
+                         f"SNR {block.snr_db:.1f} dB")
     _table(blocks)
     if json_path is not None:
         with replace_file(json_path) as file:
-            json.dump([_as_json(block) for block in blocks], file, indent=0)
+            json.dump([_as_json(block, two) for block in blocks], file, indent=0)
             file.write("\n")
 
 
@@ -163,6 +166,7 @@ def _table(blocks):
                    f"{np.mean([block.snr_db for block in own]):13.1f}")
 
 
-def _as_json(block):
+def _as_json(block, with_codeword):
     return {"slot": block.slot, "user": block.user, "crc_ok": block.crc_ok,
-            "tb": block.data.hex(), "snr_db": round(block.snr_db, 2), "detector": block.detector}
+            "tb": block.data.hex(), "snr_db": round(block.snr_db, 2), "detector": block.detector,
+            **({"codeword": block.codeword} if with_codeword else {})}

@@ -6,6 +6,7 @@ A configuration describes the transmission of one user (UE). It does not contain
 functions whose result depends on the slot take it as an argument.
 """
 
+import difflib
 import json
 import os
 from dataclasses import asdict, dataclass, fields
@@ -344,6 +345,12 @@ _BWP = ("n_size_bwp", "n_start_bwp")
 _USER = ("n_rnti", "n_id", "dmrs_ports")
 _PARTS = {"carrier": Carrier, "dmrs": Dmrs, "ptrs": Ptrs, "mcs": Mcs, "second_mcs": Mcs}
 _CHANNELS = {PuschConfig: "pusch", PdschConfig: "pdsch"}
+_OBJECTS = (*_PARTS, "bwp", *_CHANNELS.values())
+# Keys that describe a recording, follow from other keys, or can only have one value
+_INFORMATIVE = {
+    "carrier": ("mu",), "dmrs": ("beta_dmrs", "dmrs_symbols"),
+    "pusch": ("frequency_hopping", "num_users", "precoding_matrix", "reference_point_k")}
+_ALIKE = 0.8    # similarity of two keys, from 0 to 1, one of which is probably misspelt
 
 
 def load_users(data):
@@ -352,8 +359,11 @@ def load_users(data):
     Keys are ``carrier``, ``bwp``, ``dmrs``, ``mcs``, ``ptrs``, ``pusch`` or ``pdsch`` (each a
     dictionary with fields of the classes of these names) and ``users``: a list with the ``n_rnti``,
     ``n_id`` and ``dmrs_ports`` of each user. An entry may also have ``pusch``, ``dmrs``, ``mcs``
-    and so on, whose keys replace the common ones for this user. All other keys are ignored, so that
-    a file can also hold what is known about a recording.
+    and so on, whose keys replace the common ones for this user.
+
+    So that a file can also hold what is known about a recording, other keys beside these are
+    ignored unless they look like a misspelling. Within the dictionaries of these keys, an unknown
+    key is an error unless it ends with "_note".
 
     Args:
         data: the dictionary.
@@ -362,9 +372,10 @@ def load_users(data):
         list of :class:`PuschConfig`, or of :class:`PdschConfig` if there is a ``pdsch``.
 
     Raises:
-        ValueError: a field is wrong; see :class:`PuschConfig`.
+        ValueError: a key is unknown, or a field is wrong; see :class:`PuschConfig`.
     """
     users = _users(data)
+    _check_spelling("", data, (*_OBJECTS, "users", "slot_numbers", "time_domain"))
     config_class = PdschConfig if "pdsch" in data else PuschConfig
     return [_from_json(config_class, data, user) for user in users]
 
@@ -413,9 +424,10 @@ def _dictionary(name, value):
 def _from_json(config_class, data, user):
     """Make a configuration from a dictionary and the entry of one user."""
     channel = _CHANNELS[config_class]
-    merged = {key: {**_dictionary(key, data.get(key) or {}),
-                    **_dictionary(key, user.get(key) or {})}
-              for key in (*_PARTS, "bwp", channel)}
+    _check_spelling("users.", user, (*_USER, *_OBJECTS))
+    allowed = {key: _names(part) for key, part in _PARTS.items()} | {
+        "bwp": _BWP, channel: _names(config_class) - {*_PARTS, *_BWP, *_USER}}
+    merged = {key: _merged(key, names, data, user) for key, names in allowed.items()}
     settings = {**merged[channel], **merged["bwp"],
                 **{key: user[key] for key in _USER if key in user}}
     hopping = settings.get("frequency_hopping", "neither")
@@ -428,8 +440,32 @@ def _from_json(config_class, data, user):
     return _known(config_class, settings)
 
 
+def _merged(key, names, data, user):
+    """Return the settings of a part: the common ones, and a user's own in their place."""
+    settings = {**_dictionary(key, data.get(key) or {}), **_dictionary(key, user.get(key) or {})}
+    for name in settings:
+        if name not in (*names, *_INFORMATIVE.get(key, ())) and not name.endswith("_note"):
+            raise ValueError(f"{key}.{name}: is no key of {key}, allowed are "
+                             f"{', '.join(sorted(names))}")
+    return settings
+
+
+def _check_spelling(prefix, given, allowed):
+    """Raise ValueError for a key that is not allowed but similar to one that is."""
+    for key in given:
+        alike = difflib.get_close_matches(key, allowed, 1, _ALIKE)
+        if alike and key not in allowed:
+            raise ValueError(f"{prefix}{key}: got an unknown key, similar to {alike[0]}; allowed "
+                             f"are {', '.join(allowed)}, and keys that are not similar to them, "
+                             "which are ignored")
+
+
+def _names(config_class):
+    return {field.name for field in fields(config_class)}
+
+
 def _known(config_class, settings):
     """Make a dataclass of those settings that are its fields."""
-    names = {field.name for field in fields(config_class)}
+    names = _names(config_class)
     return config_class(**{name: tuple(value) if isinstance(value, list) else value
                            for name, value in settings.items() if name in names})
