@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.blocks import wifi_pmt
+from gnuradio.mimopack.reference.wifi_he import Frame
 from gnuradio.mimopack.wifi import (
     EHT,
     ChannelEstimator,
@@ -24,7 +25,6 @@ from gnuradio.mimopack.wifi import (
 from gnuradio.mimopack.wifi.bits import crc8
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_air import data_mpdu
-from wifi_he_oracle import Frame
 
 PAIRS = TRAINING["eht-mu"]
 # A combination for each MCS and number of streams; all EHT-LTFs, guard intervals, codes and

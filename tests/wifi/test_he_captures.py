@@ -17,10 +17,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from gnuradio.mimopack.coding import scramble, seed_from_service
+from gnuradio.mimopack.reference.wifi_he import Frame
 from gnuradio.mimopack.wifi import EHT, HE, HEMU, Transmitter, eht_signal
 from gnuradio.mimopack.wifi.bits import crc8
 from gnuradio.mimopack.wifi.data_field import DataField
-from wifi_he_oracle import Frame
 
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 # Taps of the channel before and after the first sample of the frame.

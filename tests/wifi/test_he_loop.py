@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from gnuradio.mimopack.reference.wifi_he import Frame
 from gnuradio.mimopack.wifi import (
     HE,
     HEMU,
@@ -17,7 +18,6 @@ from gnuradio.mimopack.wifi import (
 )
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_air import data_mpdu
-from wifi_he_oracle import Frame
 
 SU = TRAINING["he-su"]
 
