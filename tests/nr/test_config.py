@@ -77,6 +77,10 @@ def test_json_comes_back():
     (lambda: nr.PuschConfig(num_layers=2, transform_precoding=True), r"num_layers: .*6\.1\.1"),
     (lambda: nr.PuschConfig(num_prb=7, transform_precoding=True), r"num_prb: .*6\.3\.1\.4"),
     (lambda: nr.PuschConfig(dmrs=nr.Dmrs(group_hopping=True)), "dmrs.group_hopping"),
+    (lambda: nr.PuschConfig(mcs=nr.Mcs(modulation_order=1, target_coderate_x1024=300)),
+     r"mcs\.modulation_order: got 1, .*6\.3\.1\.2"),
+    (lambda: nr.PuschConfig(num_prb=4, transform_precoding=True, tp_pi2bpsk=True, mcs=nr.Mcs(
+        index=1), dmrs=nr.Dmrs(uplink_transform_precoding=True)), r"num_prb: got 4, .*5\.2\.3"),
     (lambda: nr.PuschConfig(dmrs=nr.Dmrs(type_a_position=3, additional_position=3)),
      "dmrs.additional_position: got 3"),
     (lambda: nr.PuschConfig(dmrs=nr.Dmrs(length=2), dmrs_ports=(4,), ptrs=nr.Ptrs()),
@@ -123,6 +127,9 @@ def test_modulation_and_rate():
         (2, 120), (2, 193), (4, 340), (6, 466), (6, 948)]
     assert [mcs_entry(3, i, True) for i in (0, 15, 16, 24, 27)] == [
         (2, 30), (2, 679), (4, 378), (6, 567), (6, 772)]
+    assert [mcs_entry(1, i, True, True) for i in (0, 1, 2)] == [(1, 240), (1, 314), (2, 193)]
+    assert [mcs_entry(3, i, True, True) for i in (0, 5, 6)] == [(1, 60), (1, 198), (2, 120)]
+    assert mcs_entry(2, 0, True, True) == (2, 120) == mcs_entry(1, 0, False, True)
 
 
 @pytest.mark.parametrize("elements, order, rate, layers, size", [

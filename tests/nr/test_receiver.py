@@ -68,6 +68,20 @@ def test_dft_spread_layer():
     assert np.array_equal(blocks[2].bits, bits[0][2])
 
 
+@pytest.mark.parametrize("dmrs", [{}, {"uplink_transform_precoding": True, "length": 2}])
+def test_pi2_bpsk(dmrs):
+    rng, slots = np.random.default_rng(5), list(range(20))
+    config = pusch(transform_precoding=True, tp_pi2bpsk=True, mcs=nr.Mcs(index=1), dmrs=dmrs)
+    bits, grids = sent(rng, [config], slots)
+    blocks = nr.PuschReceiver(config, num_rx=2).process(through(rng, grids, 2, 0.1), slots)
+    assert all(block.crc_ok for block in blocks)
+    assert np.array_equal([block.bits for block in blocks], bits[0])
+    received = through(rng, grids, 2, 2.5)
+    counts = [sum(block.crc_ok for block in nr.PuschReceiver(
+        config, 2, iterations=iterations).process(received, slots)) for iterations in (1, 3)]
+    assert counts[1] > counts[0] > 5
+
+
 def test_passes_decode_what_one_pass_does_not():
     rng, slots = np.random.default_rng(6), list(range(10))
     configs = [pusch(mcs=nr.Mcs(index=20)),

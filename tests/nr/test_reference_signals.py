@@ -152,6 +152,21 @@ class TestLowPapr:
                                        nr_oracle.low_papr(u, 0, 72), atol=1e-9)
         assert nr.dmrs_symbols(self.config(), 3, 0).values[0, 0] == pytest.approx(2**0.5)
 
+    def test_type_2_of_pi2_bpsk(self):
+        """Both symbols of double symbols have the sequence of the first."""
+        for n_id, n_scid, identity in ((None, 1, 77), ((5, 65535), 1, 65535), ((5, 6), 0, 5)):
+            config = nr.PuschConfig(
+                carrier=nr.Carrier(n_cell_id=77, n_size_grid=20), transform_precoding=True,
+                tp_pi2bpsk=True, num_prb=5, mcs=nr.Mcs(index=0), dmrs=nr.Dmrs(
+                    uplink_transform_precoding=True, length=2, n_id=n_id, n_scid=n_scid))
+            c_init = (2**17 * (14 * 7 + 2 + 1) * (2 * identity + 1)
+                      + 2 * identity + n_scid) % 2**31
+            for values in nr.dmrs_symbols(config, 7, 0).values:
+                np.testing.assert_allclose(values / np.sqrt(2),
+                                           nr_oracle.low_papr_type_2(c_init, 30), atol=1e-5)
+            spread = nr.transform_deprecode(nr.dmrs_sequence(config, 7, 2))
+            np.testing.assert_allclose(np.abs(spread), 1, atol=1e-5)
+
     def test_group_hopping(self):
         config = self.config(group_hopping=True)
         for slot, symbol in ((0, 2), (7, 11)):

@@ -152,6 +152,20 @@ def test_dft_s_ofdm():
     assert peaks[0] < 0.75 * peaks[1]
 
 
+def test_pi2_bpsk():
+    config = nr.PuschConfig(carrier=CARRIER, num_prb=6, transform_precoding=True, tp_pi2bpsk=True,
+                            mcs=nr.Mcs(index=1))
+    transmitter, word = nr.PuschTransmitter(config), nr.codeword(config)
+    assert (word.modulation_order, word.target_coderate) == (1, 314 / 1024)
+    assert word.num_coded_bits == 13 * 72
+    bits = random_bits(transmitter, 1)
+    grid = transmitter.grids(bits, [4])[0, 0]
+    expected = nr_oracle.pi2_bpsk(nr.TransportCoder(word).encode(bits)[0].tolist())
+    with_data = [symbol for symbol in range(14) if symbol != 2]
+    np.testing.assert_allclose(nr.transform_deprecode(grid[with_data][:, :72]).ravel(), expected,
+                               atol=1e-5)
+
+
 def test_samples_of_consecutive_slots():
     config = nr.PuschConfig(carrier=CARRIER, num_layers=2)
     transmitter = nr.PuschTransmitter(config)

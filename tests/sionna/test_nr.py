@@ -11,7 +11,7 @@ import pytest
 import torch
 from gnuradio.mimopack import nr
 from gnuradio.mimopack.coding import gold_sequence
-from gnuradio.mimopack.nr.mcs import transport_block_size
+from gnuradio.mimopack.nr.mcs import mcs_entry, transport_block_size
 from sionna.phy import config as sionna_config
 from sionna.phy.nr import (
     CarrierConfig,
@@ -21,6 +21,7 @@ from sionna.phy.nr import (
     PUSCHTransmitter,
     TBConfig,
 )
+from sionna.phy.nr.utils import decode_mcs_index
 
 SLOT = 7
 CASES = {
@@ -149,6 +150,17 @@ def test_sizes_of_transport_blocks_equal_those_of_sionna_and_py3gpp():
                                                         word.target_coderate)
                     if layers == 1 and index % 3 == 0:
                         assert word.tb_size == theirs(config).tb_size
+
+
+def test_modulation_and_rate_with_transform_precoding_equal_those_of_sionna():
+    """Sionna gives tables 6.1.4.1-1 and -2 the numbers 1 and 2."""
+    for table, number in ((1, 1), (3, 2)):
+        for pi2bpsk in (False, True):
+            orders, rates = decode_mcs_index(
+                torch.arange(28), number, True, transform_precoding=True, pi2bpsk=pi2bpsk)
+            ours = [mcs_entry(table, index, True, pi2bpsk) for index in range(28)]
+            assert [order for order, _ in ours] == orders.tolist()
+            np.testing.assert_allclose([rate / 1024 for _, rate in ours], rates.numpy(), atol=1e-6)
 
 
 def test_gold_sequence_equals_that_of_py3gpp():

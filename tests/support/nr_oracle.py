@@ -186,6 +186,19 @@ def data_elements(channel, config):
     return elements
 
 
+def pi2_bpsk(bits):
+    """Modulate bits by §5.1.1."""
+    return [cmath.exp(0.5j * cmath.pi * (i % 2)) / math.sqrt(2)
+            * ((1 - 2 * bit) + 1j * (1 - 2 * bit)) for i, bit in enumerate(bits)]
+
+
+def low_papr_type_2(c_init, length):
+    """Compute the sequence of §5.2.3 for lengths of at least 30."""
+    spread = pi2_bpsk(gold(c_init, length))
+    return [sum(value * cmath.exp(-2j * cmath.pi * i * n / length)
+                for i, value in enumerate(spread)) / math.sqrt(length) for n in range(length)]
+
+
 def symbol_samples(carrier, grid, fft_size):
     """Compute the samples of a slot by the sum in §5.3.1; grid is (symbols, subcarriers).
 

@@ -165,6 +165,8 @@ class PuschConfig(SharedChannelConfig):
         transmission_scheme: "codebook" or "non-codebook".
         tpmi: index of the precoding matrix, tables 6.3.1.5-1 to 6.3.1.5-7; with codebook only.
         transform_precoding: whether one layer is sent as DFT-s-OFDM, with DMRS of low peak power.
+        tp_pi2bpsk: tp-pi2BPSK: whether pi/2-BPSK takes the place of QPSK in the first rows of MCS
+            tables 1 and 3 with transform precoding (TS 38.214 §6.1.4.1).
 
     The other arguments are those of :class:`SharedChannelConfig`; num_layers is 1 to 4.
 
@@ -177,11 +179,13 @@ class PuschConfig(SharedChannelConfig):
     transmission_scheme: str = "non-codebook"
     tpmi: int | None = None
     transform_precoding: bool = False
+    tp_pi2bpsk: bool = False
 
     def __post_init__(self):
         self._check_common(most_layers=4)
         flag("lbrm", self.lbrm)
         flag("transform_precoding", self.transform_precoding)
+        flag("tp_pi2bpsk", self.tp_pi2bpsk)
         self._check_precoding()
         self._check_symbols()
         if self.transform_precoding:
@@ -189,7 +193,11 @@ class PuschConfig(SharedChannelConfig):
         elif self.dmrs.group_hopping or self.dmrs.sequence_hopping:
             raise ValueError("dmrs.group_hopping, dmrs.sequence_hopping: got True, must be False "
                              "without transform precoding (TS 38.211 §6.4.1.1.1.1)")
-        self.mcs.resolved(self.transform_precoding)
+        order, _ = self.mcs.resolved(self.transform_precoding, self.tp_pi2bpsk)
+        if order == 1 and self.dmrs.uplink_transform_precoding and self.num_prb < 5:
+            raise ValueError(f"num_prb: got {self.num_prb}, must be at least 5 with pi/2-BPSK and "
+                             "dmrs.uplink_transform_precoding: the tables of TS 38.211 §5.2.3.2 "
+                             "are not implemented")
 
     def _check_precoding(self):
         choice("transmission_scheme", self.transmission_scheme, ("codebook", "non-codebook"))
@@ -243,7 +251,8 @@ class PuschConfig(SharedChannelConfig):
     @property
     def codeword_parameters(self):
         """A tuple (number of layers, Q_m, R * 1024, redundancy version) for each codeword."""
-        return ((self.num_layers, *self.mcs.resolved(self.transform_precoding), self.rv),)
+        modulation = self.mcs.resolved(self.transform_precoding, self.tp_pi2bpsk)
+        return ((self.num_layers, *modulation, self.rv),)
 
     @property
     def constellation(self):

@@ -78,7 +78,8 @@ def dmrs_sequence(config, slot, symbol):
 
     Without transform precoding, the sequence is QPSK from a Gold sequence (TS 38.211 §6.4.1.1.1.1,
     §7.4.1.1.1), counted from CRB 0. With transform precoding, it is a sequence of low peak power
-    (§6.4.1.1.1.2), counted from the first allocated subcarrier.
+    (§6.4.1.1.1.2), counted from the first allocated subcarrier; both symbols of double symbols then
+    have that of the first.
 
     Args:
         config: :class:`PuschConfig` or :class:`PdschConfig`.
@@ -120,7 +121,9 @@ def dmrs_symbols(config, slot, port):
         :class:`ReferenceSymbols`. ``values`` contain the amplitude of the DMRS relative to data.
     """
     weights, places = port_weights(config.dmrs.config_type, port), resources(config)
-    base = np.stack([dmrs_sequence(config, slot, int(symbol)) for symbol in places.dmrs_symbols])
+    # With transform precoding, both symbols of double symbols have the sequence of the first.
+    symbols = places.dmrs_symbols - config.transform_precoding * places.dmrs_places
+    base = np.stack([dmrs_sequence(config, slot, int(symbol)) for symbol in symbols])
     values = (base * np.tile(weights.w_f, base.shape[1] // 2)
               * np.array(weights.w_t)[places.dmrs_places, None] * config.dmrs.beta)
     return ReferenceSymbols(places.dmrs_symbols, dmrs_subcarriers(config, port),

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sequences of low peak power, the DMRS of PUSCH with transform precoding: TS 38.211 §5.2.2."""
+"""Sequences of low peak power, the DMRS of PUSCH with transform precoding: TS 38.211 §5.2.2, .3."""
 
 from functools import lru_cache
 
 import numpy as np
 
 from ..coding.scrambler import gold_sequence
+from .precoding import pi2_bpsk
 
 GROUPS = 30
 LEAST_FOR_HOPPING = 72    # 6 N_sc^RB: from this length on, a group has two base sequences
@@ -86,14 +87,20 @@ def pusch_low_papr_sequence(config, slot, symbol):
     Args:
         config: :class:`PuschConfig`.
         slot: number of the slot in its frame.
-        symbol: number of the symbol in the slot.
+        symbol: number of the symbol in the slot, the first of two with double symbols.
 
     Returns:
         complex128 (6 * num_prb,), read-only.
     """
     dmrs, length = config.dmrs, config.num_subcarriers // 2
-    identity = config.carrier.n_cell_id if dmrs.n_id is None else dmrs.n_id[0]    # n_ID^RS
     count = config.carrier.symbols_per_slot * slot + symbol
+    if dmrs.uplink_transform_precoding and config.modulation_order == 1:
+        identity = config.dmrs_n_id
+        c_init = (2**17 * (count + 1) * (2 * identity + 1) + 2 * identity + dmrs.n_scid) % 2**31
+        sequence = np.fft.fft(pi2_bpsk(gold_sequence(c_init, length)), norm="ortho")
+        sequence.setflags(write=False)
+        return sequence
+    identity = config.carrier.n_cell_id if dmrs.n_id is None else dmrs.n_id[0]    # n_ID^RS
     hop = base = 0    # f_gh, v
     if dmrs.group_hopping:
         bits = gold_sequence(identity // GROUPS, 8 * (count + 1))[8 * count:]

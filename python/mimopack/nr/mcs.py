@@ -7,7 +7,7 @@ import math
 from .fields import integer
 
 # {(table, transform precoding): (Q_m, R * 1024) by index}: tables 5.1.3.1-1 to 5.1.3.1-3, and
-# 6.1.4.1-1 and 6.1.4.1-2 without pi/2-BPSK (q = 2).
+# 6.1.4.1-1 and 6.1.4.1-2 with q = 2.
 _RATES = {
     (1, False): {2: (120, 157, 193, 251, 308, 379, 449, 526, 602, 679),
                  4: (340, 378, 434, 490, 553, 616, 658),
@@ -27,6 +27,8 @@ _RATES = {
                 6: (567, 616, 666, 772)},
 }
 _RATES[2, True] = _RATES[2, False]
+# So many rows of tables 6.1.4.1-1 and 6.1.4.1-2 begin with q and R / q.
+_ROWS_OF_Q = {1: 2, 3: 6}
 _TABLES = {key: [(order, rate) for order, rates in orders.items() for rate in rates]
            for key, orders in _RATES.items()}
 
@@ -40,16 +42,21 @@ _SMALL_SIZES = (
     3624, 3752, 3824)
 
 
-def mcs_entry(table, index, transform_precoding=False):
+def mcs_entry(table, index, transform_precoding=False, pi2bpsk=False):
     """Return (Q_m, R * 1024) of a modulation and coding scheme.
 
     Args:
         table: 1, 2 or 3: qam64, qam256 or qam64LowSE.
         index: I_MCS. Indices that are reserved for retransmissions are refused.
-        transform_precoding: whether transform precoding is on; pi/2-BPSK is not configured.
+        transform_precoding: whether transform precoding is on.
+        pi2bpsk: whether pi/2-BPSK takes the place of QPSK in the first rows (q = 1), with transform
+            precoding.
     """
     entries = _TABLES[table, transform_precoding]
-    return entries[integer("mcs.index", index, 0, len(entries) - 1)]
+    order, rate = entries[integer("mcs.index", index, 0, len(entries) - 1)]
+    if transform_precoding and pi2bpsk and index < _ROWS_OF_Q.get(table, 0):
+        return 1, 2 * rate
+    return order, rate
 
 
 def transport_block_size(elements, modulation_order, rate, layers):

@@ -8,7 +8,7 @@ from .fields import choice, flag, integer, number, several
 from .mcs import mcs_entry
 
 SUBCARRIERS_PER_PRB = 12
-MODULATIONS = {2: "qpsk", 4: "qam16", 6: "qam64", 8: "qam256"}
+MODULATIONS = {1: "bpsk", 2: "qpsk", 4: "qam16", 6: "qam64", 8: "qam256"}
 LARGEST_GRID = 275    # PRBs: TS 38.211 §4.4.2
 
 
@@ -80,11 +80,14 @@ class Dmrs:
         num_cdm_groups_without_data: number of CDM groups that carry no data in DMRS symbols, 1 to
             2 with type 1, 1 to 3 with type 2.
         n_id: the pair of scrambling identities (scramblingID0, scramblingID1), 0 to 65535; None
-            for n_cell_id. With transform precoding, the first is n_ID^RS.
+            for n_cell_id. With transform precoding, the first is n_ID^RS; with the sequences of
+            uplink_transform_precoding, they are pi2BPSK-ScramblingID0 and 1.
         n_scid: the identity that is used, 0 or 1.
         group_hopping, sequence_hopping: whether the sequence's group, or its base sequence in the
             group, changes from symbol to symbol. With transform precoding only, and not both
             (§6.4.1.1.1.2).
+        uplink_transform_precoding: dmrs-UplinkTransformPrecoding: whether the DMRS of pi/2-BPSK are
+            low-PAPR sequences of type 2 (§5.2.3), with 5 PRBs or more.
     """
 
     config_type: int = 1
@@ -96,6 +99,7 @@ class Dmrs:
     n_scid: int = 0
     group_hopping: bool = False
     sequence_hopping: bool = False
+    uplink_transform_precoding: bool = False
 
     def __post_init__(self):
         choice("dmrs.config_type", self.config_type, (1, 2))
@@ -114,6 +118,7 @@ class Dmrs:
         choice("dmrs.n_scid", self.n_scid, (0, 1))
         flag("dmrs.group_hopping", self.group_hopping)
         flag("dmrs.sequence_hopping", self.sequence_hopping)
+        flag("dmrs.uplink_transform_precoding", self.uplink_transform_precoding)
         if self.group_hopping and self.sequence_hopping:
             raise ValueError("dmrs.sequence_hopping: got True, must be False with group hopping "
                              "(TS 38.211 §6.4.1.1.1.2)")
@@ -165,7 +170,8 @@ class Mcs:
     Args:
         table: 1 (qam64), 2 (qam256) or 3 (qam64LowSE): TS 38.214 §5.1.3.1 and §6.1.4.1.
         index: I_MCS; None if the two numbers are given.
-        modulation_order: Q_m, 2, 4, 6 or 8 bits per symbol.
+        modulation_order: Q_m, 2, 4, 6 or 8 bits per symbol; 1 is pi/2-BPSK, with transform
+            precoding.
         target_coderate_x1024: R x 1024.
     """
 
@@ -183,16 +189,19 @@ class Mcs:
                 raise ValueError(f"mcs.target_coderate_x1024: got {rate}, must be more than 0 and "
                                  "less than 1024 (TS 38.214 §5.1.3.1)")
 
-    def resolved(self, transform_precoding=False):
-        """Return (Q_m, R * 1024).
+    def resolved(self, transform_precoding=False, pi2bpsk=False):
+        """Return (Q_m, R * 1024). The arguments are those of ``mcs_entry``.
 
         Raises:
             ValueError: the table does not have the index, or contradicts the two numbers.
         """
         given = self.modulation_order, self.target_coderate_x1024
         if self.index is None:
+            if self.modulation_order == 1 and not transform_precoding:
+                raise ValueError("mcs.modulation_order: got 1, must be more without transform "
+                                 "precoding (TS 38.211 §6.3.1.2)")
             return given
-        entry = mcs_entry(self.table, self.index, transform_precoding)
+        entry = mcs_entry(self.table, self.index, transform_precoding, pi2bpsk)
         if given != (None, None) and given != entry:
             raise ValueError(f"mcs.index: got {self.index} with modulation_order = {given[0]} and "
                              f"target_coderate_x1024 = {given[1]}, table {self.table} has "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transform precoding and codebook precoding of PUSCH: TS 38.211 §6.3.1.4 and §6.3.1.5."""
+"""Transform precoding and codebook precoding of PUSCH: TS 38.211 §6.3.1.4, §6.3.1.5, §5.1.1."""
 
 from functools import lru_cache
 
@@ -51,6 +51,23 @@ def precoding_matrix(config):
         return np.eye(config.num_layers, dtype=complex)
     return _codebook(config.num_layers, config.num_antenna_ports,
                      config.transform_precoding)[config.tpmi]
+
+
+def pi2_bpsk(bits):
+    """Modulate bits with pi/2-BPSK: TS 38.211 §5.1.1.
+
+    Args:
+        bits: (..., n), 0 or 1.
+
+    Returns:
+        complex128 (..., n) of magnitude 1.
+    """
+    return pi2_turn(np.shape(bits)[-1]) * (1 - 2.0 * np.asarray(bits)) * (1 + 1j) / np.sqrt(2)
+
+
+def pi2_turn(count):
+    """Return the factors 1, j, 1, j, ... that make pi/2-BPSK of BPSK: complex64 (count,)."""
+    return np.where(np.arange(count) % 2, 1j, 1).astype(np.complex64)
 
 
 def transform_precode(values):

@@ -17,7 +17,7 @@ from .dmrs import dmrs_symbols, ptrs_symbols
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .parts import MODULATIONS
-from .precoding import transform_deprecode, transform_precode
+from .precoding import pi2_turn, transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
 from .stream import GridStream
 from .tracking import Channels, Tracker, on_host
@@ -191,6 +191,8 @@ class _Receiver:
                 for vectors in (mapped, turned)]
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
         self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        # What pi/2-BPSK differs by from BPSK, for each vector
+        self._turn = (pi2_turn if configs[0].modulation_order == 1 else np.ones)(places.num_data)
         self.vector_size = 1 if self._spreads else num_rx
         self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
         self.detector, self.detector_name = None, ""
@@ -423,12 +425,13 @@ class _Receiver:
             mean, v = np.zeros(h.shape[:2]), np.ones((len(h), 1))
             if slot.prior is not None:
                 means, variances = self._words[0].symbols(slot.prior)
+                means = means * self._turn[:, None]
                 mean, v = means.reshape(rows), variances.reshape(rows).mean(axis=1, keepdims=True)
             power = np.sum(np.abs(h)**2, axis=-1)
             error = y - h * transform_precode(mean)[..., None]
             filtered = np.sum(h.conj() * error, axis=-1) / (v * power + noise)
             mu = np.mean(power / (v * power + noise), axis=1, keepdims=True)
-            z.append((transform_deprecode(filtered) / mu + mean).ravel())
+            z.append((transform_deprecode(filtered) / mu + mean).ravel() * self._turn.conj())
             variance.append(np.broadcast_to(1 / mu - v, mean.shape).ravel())
         one = np.ones((len(active), len(z[0]), 1, 1), np.complex64)
         return np.stack(z)[..., None], one, np.stack(variance)
@@ -491,6 +494,7 @@ class _Receiver:
             means, variances = word.symbols(slot.posterior)
             if self._spreads:
                 rows = -1, self.configs[0].num_subcarriers
+                means = means * self._turn[:, None]
                 means = transform_precode(means.reshape(rows)).reshape(-1, 1)
                 variances = np.broadcast_to(variances.reshape(rows).mean(axis=1)[:, None], (
                     len(means) // rows[1], rows[1])).reshape(-1, 1)

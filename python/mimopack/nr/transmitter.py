@@ -9,7 +9,7 @@ from ..checks import integers
 from .dmrs import dmrs_symbols, ptrs_symbols
 from .ofdm import Ofdm
 from .parts import MODULATIONS
-from .precoding import precoding_matrix, transform_precode
+from .precoding import pi2_turn, precoding_matrix, transform_precode
 from .resources import ptrs_port, resources
 from .transport import TransportCoder, codewords
 
@@ -83,6 +83,8 @@ class _Transmitter:
             word = coder.codeword
             points = constellation.get(MODULATIONS[word.modulation_order])
             symbols = points.modulate(coder.encode(block))
+            if word.modulation_order == 1:
+                symbols = symbols * pi2_turn(symbols.shape[-1])
             # §6.3.1.3, §7.3.1.3: consecutive symbols go to consecutive layers of the codeword
             parts.append(symbols.reshape(count, -1, word.num_layers).transpose(0, 2, 1))
         layers = np.concatenate(parts, axis=1)
