@@ -49,7 +49,7 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
     ("nearest_leaf", "psd", (3, 3), {}, True), ("listed_leaves", "sd", (4, 4), SOFT, False),
     ("listed_leaves", "psd", (3, 3), SOFT, True),
     ("bit_hypotheses", "softsphere", (4, 4), {}, False),
-    ("bit_hypotheses", "softsphere", (4, 4), {}, True)])
+    ("bit_hypotheses", "softsphere", (5, 5), {}, True)])
 def test_budget(form, name, size, own, known, tmp_path):
     n = 70
     y, h, noise_var, bits = problem(n, *size, "qam16", 8)
