@@ -3,6 +3,7 @@
 """The blocks of the 5G NR uplink: open chain, whole receiver, transmitter."""
 
 import json
+from collections import defaultdict
 
 import numpy as np
 import pmt
@@ -275,14 +276,18 @@ def sent_by(block, messages=()):
     for port, sink in enumerate(sinks):
         top.connect((block, port), sink)
     run(top)
-    return np.array([sink.data() for sink in sinks], np.complex64), [
-        {tag.offset: pmt.to_python(tag.value) for tag in sink.tags()} for sink in sinks]
+    tags = [defaultdict(dict) for _ in sinks]
+    for found, sink in zip(tags, sinks, strict=True):
+        for tag in sink.tags():
+            found[tag.offset][pmt.to_python(tag.key)] = pmt.to_python(tag.value)
+    return np.array([sink.data() for sink in sinks], np.complex64), tags
 
 
 def test_the_transmitter_sends_the_samples_of_the_arrays():
     _, sent = received(num_slots=4)
     block = mimopack.nr_pusch_transmitter(CONFIG, random_slots=0, slot=18, backoff_db=3.0)
-    samples, tags = sent_by(block, [pdu(one, slot=5) for one in sent])
+    samples, tags = sent_by(block, [pdu(one, slot=5, tx_time=moment(10, 0.5e-3 * slot))
+                                    for slot, one in enumerate(sent)])
     bits = np.unpackbits(np.frombuffer(b"".join(sent), np.uint8)).reshape(4, -1)
     transmitter = nr.PuschTransmitter(CONFIG)
     wanted = np.concatenate([transmitter.samples(bits[:2], 18), transmitter.samples(bits[2:])],
@@ -291,7 +296,8 @@ def test_the_transmitter_sends_the_samples_of_the_arrays():
     np.testing.assert_allclose(samples, scale * wanted, atol=1e-5)
     power = np.mean(np.sum(np.abs(samples)**2, axis=0))
     assert 10 * np.log10(power) == pytest.approx(-3, abs=0.3)
-    assert tags == [{0: 18, 1920: 19, 3840: 20, 5760: 21}] * 2
+    assert tags == [{1920 * slot: {"nr_slot": 18 + slot, "packet_len": 1920,
+                                   "tx_time": (10, 0.5e-3 * slot)} for slot in range(4)}] * 2
     assert block.slots() == 4 and block.sample_rate() == 3.84e6
 
 
@@ -303,6 +309,16 @@ def test_random_slots_end_and_are_received():
     np.testing.assert_array_equal(samples, again)
     _, found = chain(samples, start=0)
     assert [fact["crc_ok"] for fact in facts(found["blocks"])] == [True] * 5
+
+
+def test_the_lengths_of_bursts_have_the_given_name():
+    """With 60 kHz, every other slot has a longer first prefix."""
+    config = nr.PuschConfig(carrier=nr.Carrier(n_size_grid=12, subcarrier_spacing_khz=60))
+    block = mimopack.nr_pusch_transmitter(config, random_slots=3, length_tag_name="burst")
+    samples, (tags,) = sent_by(block)
+    lengths = [nr.Ofdm(config.carrier).slot_length(slot) for slot in range(3)]
+    assert [facts["burst"] for _, facts in sorted(tags.items())] == lengths
+    assert samples.shape[1] == sum(lengths) and lengths[0] > lengths[1]
 
 
 def test_a_transmitter_per_user():
@@ -323,9 +339,11 @@ def test_a_transmitter_per_user():
 
 
 @pytest.mark.parametrize("message", [pdu(b"short"), pmt.cons(pmt.PMT_NIL, pmt.intern("text")),
-                                     pmt.PMT_T])
+                                     pmt.PMT_T, "moment"])
 def test_the_transmitter_refuses_other_messages(message, capfd):
     _, sent = received(num_slots=4)
+    if message == "moment":
+        message = pdu(sent[1], tx_time="now")
     block = mimopack.nr_pusch_transmitter(CONFIG, random_slots=0)
     samples, _ = sent_by(block, [message, pdu(sent[0])])
     assert samples.shape[1] == 1920 and block.refused() == 1
@@ -350,6 +368,7 @@ def test_forms_of_a_configuration(tmp_path):
     ("nr_pusch_transmitter", {"random_slots": -1}, "random_slots"),
     ("nr_pusch_transmitter", {"backoff_db": 101}, "backoff_db"),
     ("nr_pusch_transmitter", {"slot": 20}, "slot"),
+    ("nr_pusch_transmitter", {"length_tag_name": ""}, "length_tag_name: got ''"),
     ("nr_ofdm_demodulator", {"fft_size": 100}, "fft_size"),
     ("nr_ofdm_demodulator", {"start": -1}, "start"),
     ("nr_channel_estimator", {"num_rx": 0}, "num_rx"),

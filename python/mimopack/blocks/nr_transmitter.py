@@ -10,7 +10,8 @@ from .._runtime import to_python
 from ..checks import back_off, integer
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .settings import Controlled
+from .settings import TX_TIME, Controlled, tag_key
+from .wifi_pmt import moment, moment_to_pmt
 
 SLOT = pmt.intern("nr_slot")
 
@@ -23,16 +24,20 @@ class nr_pusch_transmitter(Controlled, message_source):
             only.
         out 0 to ports - 1: complex: the samples of each antenna port. Full scale is 1.
 
-    A PDU is a pair of a dictionary, which is ignored, or PMT_NIL, and a u8vector with the transport
-    block in bytes, the first bit in the most significant place. The PDUs of ``nr_llr_decoder`` and
-    ``nr_pusch_receiver`` can be sent again unchanged. A message of another kind or length is
-    skipped, counted (``refused``) and logged. At most 1000 messages wait; further messages are
+    A PDU is a pair of a dictionary, or PMT_NIL, and a u8vector with the transport block in bytes,
+    the first bit in the most significant place. The dictionary may have the key ``tx_time``, a
+    tuple of whole seconds and a fraction, which becomes a tag of that name on the slot's first
+    sample. Other keys are ignored, so PDUs of ``nr_llr_decoder`` and ``nr_pusch_receiver`` can be
+    sent again unchanged. A message of another kind or length is skipped, counted (``refused``) and
+    logged. At most 1000 messages wait; further messages are
     dropped and counted (``dropped``). After the message PMT_EOF, or when all blocks that send
     messages have ended, the streams end as soon as all slots are sent.
 
-    Slots follow each other without a gap, and their numbers count up. The tag ``nr_slot`` on the
-    first sample of a slot, on each output, is its number. While there is no transport block, the
-    streams wait. See ``nr.PuschTransmitter`` for the signal.
+    Slots follow each other without a gap, and their numbers count up. The first sample of a slot
+    carries two tags on each output: ``nr_slot``, its number, and the length tag
+    ``length_tag_name``, its number of samples. With the length tag, a radio's sink sends each slot
+    as a burst, since the streams wait while there is no transport block. See
+    ``nr.PuschTransmitter`` for the signal.
 
     Args:
         config: ``nr.PuschConfig``, a list of them, a dictionary for ``nr.load_users``, or the name
@@ -46,13 +51,14 @@ class nr_pusch_transmitter(Controlled, message_source):
         backoff_db: mean power of all ports together in symbols with data, in dB below full scale,
             -100..100.
         seed: seed of the random transport blocks.
+        length_tag_name: name of the length tag of a slot.
 
     Raises:
         ValueError: an argument is not as above.
     """
 
     def __init__(self, config, user=0, random_slots=None, fft_size=None, slot=0, backoff_db=12.0,
-                 seed=1):
+                 seed=1, length_tag_name="packet_len"):
         users = nr.read_users(config)
         config = users[integer("user", user, 0, len(users) - 1)]
         self._transmitter = nr.PuschTransmitter(config)
@@ -65,6 +71,7 @@ class nr_pusch_transmitter(Controlled, message_source):
                             * config.num_subcarriers / self._ofdm.fft_size)
         self.set_backoff_db(backoff_db)
         self._rng = np.random.default_rng(integer("seed", seed, 0, 2**63 - 1))
+        self._length_tag = tag_key("length_tag_name", length_tag_name)
         self._slots = 0
         message_source.__init__(
             self, "nr_pusch_transmitter", "in", [np.complex64] * self._transmitter.num_ports,
@@ -101,7 +108,7 @@ class nr_pusch_transmitter(Controlled, message_source):
         return message_source.general_work(self, input_items, output_items)
 
     def _accept(self, message):
-        _, blob = pdu_parts(message)
+        facts, blob = pdu_parts(message)
         if not pmt.is_u8vector(blob):
             raise ValueError("the message has no u8vector")
         size = self._transmitter.tb_size
@@ -110,14 +117,19 @@ class nr_pusch_transmitter(Controlled, message_source):
                              f"{size // 8}")
         if self._random != 0:
             raise ValueError("random_slots: got a transport block, which needs random_slots=0")
-        self._send(np.unpackbits(np.frombuffer(to_python(blob), np.uint8)))
+        tx_time = pmt.dict_ref(facts, TX_TIME, pmt.PMT_NIL)
+        self._send(np.unpackbits(np.frombuffer(to_python(blob), np.uint8)),
+                   None if pmt.is_null(tx_time) else moment("tx_time", tx_time))
 
-    def _send(self, bits):
+    def _send(self, bits, tx_time=None):
         number = self._first + self._slots
         samples = self._transmitter.samples(
             bits[None], number % self._transmitter.config.carrier.slots_per_frame,
             self._ofdm.fft_size)
         samples *= np.float32(10 ** (-self._backoff_db / 20) / np.sqrt(self._mean_power))
-        self._queue.put(list(samples), [(port, SLOT, pmt.from_long(number))
-                                        for port in range(len(samples))])
+        tags = [(SLOT, pmt.from_long(number)), (self._length_tag, pmt.from_long(samples.shape[1]))]
+        if tx_time is not None:
+            tags.append((TX_TIME, moment_to_pmt(tx_time)))
+        self._queue.put(list(samples), [(port, *tag) for port in range(len(samples))
+                                        for tag in tags])
         self._slots += 1

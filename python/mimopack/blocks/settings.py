@@ -12,6 +12,7 @@ CONTROL = pmt.intern("control")
 STATUS = pmt.intern("status")
 NOISE_VAR = pmt.intern("noise_var")
 NOISE_COV = pmt.intern("noise_cov")
+TX_TIME = pmt.intern("tx_time")
 
 
 def scalar(name, value):
@@ -37,6 +38,13 @@ def setting(name, value):
         return pmt.to_python(value)
     value = scalar(name, value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def tag_key(name, value):
+    """Return the key of tags whose name an argument gives, as a PMT."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name}: got {value!r}, must be a text of one character or more")
+    return pmt.intern(value)
 
 
 class Setters:

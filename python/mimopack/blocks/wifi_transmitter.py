@@ -16,12 +16,11 @@ from ..wifi.pdu import ENCODINGS
 from ..wifi.transmitter import WINDOWING
 from .fec_encoder import pdu_parts
 from .message_stream import message_source
-from .settings import Controlled, setting
+from .settings import TX_TIME, Controlled, setting, tag_key
 from .wifi_pmt import moment, moment_to_pmt
 
 FORMATS = tuple(BY_NAME)
 _FRAME = pmt.intern("frame")
-_TX_TIME = pmt.intern("tx_time")
 _CRC_INCLUDED = pmt.intern("crc_included")
 _AMPDU = pmt.intern("ampdu")
 _USER = pmt.intern("user")
@@ -159,10 +158,7 @@ class wifi_transmitter(Controlled, message_source):
         self._gap = np.zeros((num_tx, integer("gap", gap, 0, 2**24)), np.complex64)
         self.set_backoff_db(backoff_db)
         self._seed = _seed(scrambler_seed, format)
-        if not isinstance(length_tag_name, str) or not length_tag_name:
-            raise ValueError(f"length_tag_name: got {length_tag_name!r}, must be a text of one "
-                             "character or more")
-        self._tag = pmt.intern(length_tag_name)
+        self._tag = tag_key("length_tag_name", length_tag_name)
         self._clip = flag("clip", clip)
         self._frames, self._peak, self._clipped = 0, 0.0, 0
         message_source.__init__(self, "wifi_transmitter", "in", [np.complex64] * num_tx,
@@ -269,7 +265,7 @@ class wifi_transmitter(Controlled, message_source):
                 included = pmt.to_bool(given)
             own_seed = _value(dictionary, "scrambler_seed")
             seed = seed if own_seed is None else own_seed
-            tx_time = pmt.dict_ref(dictionary, _TX_TIME, pmt.PMT_NIL)
+            tx_time = pmt.dict_ref(dictionary, TX_TIME, pmt.PMT_NIL)
             tx_time = None if pmt.is_null(tx_time) else moment("tx_time", tx_time)
         if not included:
             mpdus = [mpdu + mac.fcs(mpdu) for mpdu in mpdus]
@@ -302,7 +298,7 @@ class wifi_transmitter(Controlled, message_source):
         burst = np.concatenate([samples, self._gap], axis=1)
         tags = [(self._tag, pmt.from_long(burst.shape[1])), (_FRAME, pmt.from_long(self._frames))]
         if tx_time is not None:
-            tags.append((_TX_TIME, moment_to_pmt(tx_time)))
+            tags.append((TX_TIME, moment_to_pmt(tx_time)))
         self._queue.put(list(burst), [(port, *tag) for port in range(len(burst)) for tag in tags])
         self._frames += 1
 
