@@ -5,7 +5,6 @@
 #include "codes/crc.h"
 #include "codes/decoders.h"
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <vector>
@@ -282,77 +281,49 @@ private:
 class llr_recovery
 {
 public:
-    /* sources: (times, blocks, bits of a block), where each bit's first, second, ...
-     * transmission is among the `sent` bits of all blocks: twice its place, plus 1 if it was
-     * sent inverted; negative if there is none. Bits [begin, end) of a block have the LLR
-     * `known`, unless all others have an LLR of 0. */
-    llr_recovery(const index_array& sources, int sent, int begin, int end, float known)
-        : d_times(sources.shape(0)),
-          d_blocks(sources.shape(1)),
-          d_size(sources.shape(2)),
-          d_sent(sent),
-          d_begin(begin),
-          d_end(end),
-          d_known(known),
-          d_sources(sources.data(), sources.data() + sources.size())
+    /* sources: (times, blocks, bits of a block); see recovery_plan. */
+    llr_recovery(const index_array& sources,
+                 std::size_t sent,
+                 std::size_t begin,
+                 std::size_t end,
+                 float known)
+        : d_build(find_build("auto"))
     {
-        const auto outside = [=](std::int32_t source) { return source >= 2 * d_sent; };
-        if (std::any_of(d_sources.begin(), d_sources.end(), outside) || begin < 0 ||
-            begin > end || static_cast<std::size_t>(end) > d_size)
-            throw std::invalid_argument("sources: a place is outside the block");
+        constexpr std::size_t lanes = 16; /* of any build */
+        const std::size_t times = sources.shape(0), blocks = sources.shape(1),
+                          size = sources.shape(2), stride = (size + lanes - 1) / lanes * lanes;
+        d_plan = { times, blocks, size, stride, sent, nullptr, begin, end, known };
+        d_sources.assign(times * blocks * stride, 2);
+        for (std::size_t i = 0; i < times * blocks * size; ++i) {
+            const std::int32_t source = sources.data()[i];
+            if (source < 0 || static_cast<std::size_t>(source >> 2) >= sent)
+                throw std::invalid_argument("sources: a place is outside the LLRs");
+            d_sources[i / size * stride + i % size] = source;
+        }
+        if (begin > end || end > size)
+            throw std::invalid_argument("known bits: must be inside the block");
     }
 
     float_array run(const float_array& llr, int threads) const
     {
         const std::size_t n = llr.shape(0);
-        if (llr.ndim() != 2 || llr.shape(1) != d_sent)
+        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_plan.sent)
             throw std::invalid_argument("recover: inconsistent array shapes");
-        float_array out({ n, d_blocks, d_size });
+        float_array out({ n, d_plan.blocks, d_plan.size });
+        recovery_plan plan = d_plan;
+        plan.sources = d_sources.data();
         const float* const from = llr.data();
         float* const to = out.mutable_data();
         const int team = team_size(threads);
         const py::gil_scoped_release release;
-#pragma omp parallel for num_threads(team) if (team > 1)
-        for (std::size_t i = 0; i < n * d_blocks; ++i)
-            block(from + i / d_blocks * d_sent, i % d_blocks, to + i * d_size);
+        d_build.decoders.recover(plan, n, from, to, team);
         return out;
     }
 
 private:
-    const std::size_t d_times, d_blocks, d_size;
-    const std::int64_t d_sent;
-    const int d_begin, d_end;
-    const float d_known;
-    const std::vector<std::int32_t> d_sources;
-
-    /* Without a branch, because the signs are random */
-    static float value(const float* llr, std::int32_t source)
-    {
-        std::uint32_t bits;
-        std::memcpy(&bits, llr + (std::max(source, 0) >> 1), sizeof bits);
-        bits = (bits ^ static_cast<std::uint32_t>(source) << 31) &
-               ~static_cast<std::uint32_t>(source >> 31);
-        float x;
-        std::memcpy(&x, &bits, sizeof x);
-        return x;
-    }
-
-    void block(const float* llr, std::size_t number, float* to) const
-    {
-        for (std::size_t time = 0; time < d_times; ++time) {
-            const std::int32_t* const source =
-                d_sources.data() + (time * d_blocks + number) * d_size;
-            if (time == 0)
-                for (std::size_t i = 0; i < d_size; ++i)
-                    to[i] = value(llr, source[i]);
-            else
-                for (std::size_t i = 0; i < d_size; ++i)
-                    to[i] += value(llr, source[i]);
-        }
-        const auto counts = [](float x) { return x != 0; };
-        if (std::any_of(to, to + d_size, counts))
-            std::fill(to + d_begin, to + d_end, d_known);
-    }
+    const isa_build& d_build;
+    recovery_plan d_plan;
+    std::vector<std::int32_t> d_sources;
 };
 
 /* Return the CRC of each row, (n, count) bits, as a number. */
@@ -391,7 +362,7 @@ void bind_codes(py::module_& m)
         .def("num_messages", &soft_decoder::num_messages)
         .def_property_readonly("isa", &soft_decoder::isa);
     py::class_<llr_recovery>(m, "Recovery", py::module_local())
-        .def(py::init<const index_array&, int, int, int, float>(),
+        .def(py::init<const index_array&, std::size_t, std::size_t, std::size_t, float>(),
              py::arg("sources").noconvert(),
              py::kw_only(),
              py::arg("sent"),

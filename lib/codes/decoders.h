@@ -63,6 +63,22 @@ struct codeword_batch {
     void* stop_context;
 };
 
+/* Where the LLRs of code blocks are among those of the bits sent. A bit may be sent
+ * `times` times. */
+struct recovery_plan {
+    std::size_t times, blocks;
+    std::size_t size;   /* bits of a block */
+    std::size_t stride; /* sources of a block, a multiple of all lanes */
+    std::size_t sent;   /* bits sent, of all blocks */
+    /* (times, blocks, stride): the place of each bit among those sent, times 4, plus 1 if
+     * it was sent inverted; 2 if there is none. */
+    const std::int32_t* sources;
+    /* Bits [begin, end) of a block have the LLR `known`, unless all others have an LLR of
+     * 0. */
+    std::size_t begin, end;
+    float known;
+};
+
 /* Puncturing: of A1 B1 A2 B2 ... of `steps` trellis steps, element i is sent if bit i of
  * `kept` is set (IEEE 802.11-2020 figures 17-9 and 19-11). LLRs become integers of at
  * most `largest`, see codes/viterbi/kernel.h. */
@@ -146,6 +162,10 @@ struct code_decoders {
     std::size_t (*turbo)(const turbo_plan&, const codeword_batch&);
     std::size_t (*convolutional)(const convolutional_plan&, const codeword_batch&);
     const viterbi_build& viterbi;
+    /* Compute the LLRs of n rows of blocks (n, blocks, size) from those of the bits sent,
+     * (n, sent). */
+    void (*recover)(
+        const recovery_plan&, std::size_t n, const float* llr, float* out, int threads);
 };
 
 /* n blocks; LLRs and bits follow each other block after block */

@@ -30,7 +30,7 @@ const detector_entry detectors[] = {
 };
 
 const code_decoders decoders = {
-    decode_ldpc, decode_quasi_cyclic, decode_turbo, decode_convolutional, viterbi
+    decode_ldpc, decode_quasi_cyclic, decode_turbo, decode_convolutional, viterbi, recover
 };
 
 } // namespace

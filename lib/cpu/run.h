@@ -17,6 +17,7 @@ std::size_t decode_quasi_cyclic(const quasi_cyclic_plan&, const codeword_batch&)
 std::size_t decode_turbo(const turbo_plan&, const codeword_batch&);
 std::size_t decode_convolutional(const convolutional_plan&, const codeword_batch&);
 extern const viterbi_build viterbi;
+void recover(const recovery_plan&, std::size_t, const float*, float*, int);
 
 } // namespace MIMOPACK_ISA
 } // namespace mimopack

@@ -19,11 +19,8 @@ struct simd16 {
         MP_FN mask operator~() const { return { ~m }; }
         MP_FN friend bool any(mask a)
         {
-            long long words[sizeof(shorts) / 8], found = 0;
-            __builtin_memcpy(words, &a.m, sizeof words);
-            for (long long w : words)
-                found |= w;
-            return found != 0;
+            const simd::word pairs{ (integers)a.m };
+            return any(pairs.bit(0) | pairs.bit(16));
         }
     };
     shorts v;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -29,6 +30,8 @@ public:
           d_bits(p.columns * d_step),
           d_messages(p.first[p.rows] * d_step)
     {
+        for (int i = 0; i < p.first[p.rows]; ++i)
+            d_blocks.push_back({ p.column[i] * d_step, i * d_step, p.shift[i] });
     }
 
     /* Decode a codeword. Return whether it could be decoded: its LLRs are numbers, and some
@@ -70,9 +73,15 @@ private:
     static constexpr float most_given = 4095, most_message = 8191, most_bit = 16383;
     static constexpr float certain = 1e15f, mean = 64;
 
+    /* A block of a block row: where its bits and messages begin, and its shift */
+    struct block {
+        int bits, message, shift;
+    };
+
     const quasi_cyclic_plan& d_p;
     const int d_step; /* words from block to block in memory */
     aligned_vector<word> d_given, d_bits, d_messages;
+    std::vector<block> d_blocks;
     float d_steps = 0; /* integers per LLR */
     bool d_is_usable = false;
 
@@ -163,62 +172,69 @@ private:
         return k < d_p.size ? k : k - d_p.size;
     }
 
-    /* A block of a block row: its bits and messages, and those of its first check */
-    struct block {
-        word *bits, *message;
-        int shift;
-    };
-
     void process(int row)
     {
-        /* Local copies, which no store to a word can change */
-        block blocks[quasi_cyclic_degree];
         const int begin = d_p.first[row], degree = d_p.first[row + 1] - begin;
-        for (int e = 0; e < degree; ++e)
-            blocks[e] = { bits_of(begin + e),
-                          d_messages.data() + (begin + e) * d_step,
-                          d_p.shift[begin + e] };
-        const int size = d_p.size, whole = size / lanes * lanes;
+        const block* const blocks = d_blocks.data() + begin;
+        const int size = d_p.size;
         const float offset = std::min(d_p.offset * d_steps + 0.5f, most_message);
-        for (int z = 0; z < whole; z += lanes)
-            process(blocks, degree, z, size, lanes, d_p.factor, offset);
-        if (whole < size)
-            process(blocks, degree, whole, size, size - whole, d_p.factor, offset);
+        int z = 0;
+        for (; z + 2 * lanes <= size; z += 2 * lanes)
+            process<2>(blocks, degree, z, lanes, offset);
+        for (; z < size; z += lanes)
+            process<1>(blocks, degree, z, std::min(lanes, size - z), offset);
         for (int e = 0; e < degree; ++e)
-            repeat_first(begin + e);
+            repeat_first(blocks[e]);
     }
 
-    /* Process the checks of a block row from z on. */
-    MP_FN static void process(const block* blocks,
-                              int degree,
-                              int z,
-                              int size,
-                              int count,
-                              float factor,
-                              float offset_)
+    /* Process N vectors of checks of a block row, from check z on. The last vector has
+     * `count` checks. */
+    template <int N>
+    MP_FN void process(const block* blocks, int degree, int z, int count, float offset_)
     {
         const simd16 offset(offset_), zero(0.0f), most(most_bit);
-        simd16 own[quasi_cyclic_degree];
-        word* bits[quasi_cyclic_degree];
-        simd16 least(most_message), second(most_message);
-        simd16 signs(degree % 2 ? -1.0f : 0.0f);
-        for (int e = 0; e < degree; ++e) {
-            const int k = z + blocks[e].shift;
-            bits[e] = blocks[e].bits + (k < size ? k : k - size);
-            own[e] = read(bits[e]) - read(blocks[e].message + z);
-            const simd16 magnitude = absolute(own[e]);
-            signs = signs.v ^ own[e].v;
-            second = min(second, max(least, magnitude));
-            least = min(least, magnitude);
+        const float factor = d_p.factor;
+        const int size = d_p.size;
+        word *const all_bits = d_bits.data(), *const all_messages = d_messages.data() + z;
+        simd16 own[N * quasi_cyclic_degree];
+        word* bits[N * quasi_cyclic_degree];
+        simd16 least[N], second[N], signs[N];
+        MP_UNROLL
+        for (int n = 0; n < N; ++n) {
+            least[n] = second[n] = simd16(most_message);
+            signs[n] = simd16(degree % 2 ? -1.0f : 0.0f);
         }
-        const simd16 of_least = max(scaled(second, factor) - offset, zero);
-        const simd16 of_others = max(scaled(least, factor) - offset, zero);
         for (int e = 0; e < degree; ++e) {
-            const simd16 found = least.v < absolute(own[e]).v ? of_others.v : of_least.v;
-            const simd16 sign = (signs.v ^ own[e].v) >> 15;
-            const simd16 message = (found.v ^ sign.v) - sign.v;
-            write(message, blocks[e].message + z);
-            write(clamp(own[e] + message, most), bits[e], count);
+            const block b = blocks[e];
+            MP_UNROLL
+            for (int n = 0; n < N; ++n) {
+                const int i = N * e + n, k = z + n * lanes + b.shift;
+                bits[i] = all_bits + b.bits + (k < size ? k : k - size);
+                own[i] = read(bits[i]) - read(all_messages + b.message + n * lanes);
+                const simd16 magnitude = absolute(own[i]);
+                signs[n] = signs[n].v ^ own[i].v;
+                second[n] = min(second[n], max(least[n], magnitude));
+                least[n] = min(least[n], magnitude);
+            }
+        }
+        simd16 of_least[N], of_others[N];
+        MP_UNROLL
+        for (int n = 0; n < N; ++n) {
+            of_least[n] = max(scaled(second[n], factor) - offset, zero);
+            of_others[n] = max(scaled(least[n], factor) - offset, zero);
+        }
+        for (int e = 0; e < degree; ++e) {
+            const block b = blocks[e];
+            MP_UNROLL
+            for (int n = 0; n < N; ++n) {
+                const int i = N * e + n;
+                const simd16 found =
+                    least[n].v < absolute(own[i]).v ? of_others[n].v : of_least[n].v;
+                const simd16 sign = (signs[n].v ^ own[i].v) >> 15;
+                const simd16 message = (found.v ^ sign.v) - sign.v;
+                write(message, all_messages + b.message + n * lanes);
+                write(clamp(own[i] + message, most), bits[i], n == N - 1 ? count : lanes);
+            }
         }
     }
 
@@ -226,15 +242,20 @@ private:
 
     /* Bits behind the last one belong to the beginning. Take those that the checks just
      * wrote there, and let all first bits follow the last one again. */
-    MP_FN void repeat_first(int block)
+    MP_FN void repeat_first(const block& b)
     {
-        const int shift = d_p.shift[block], size = d_p.size;
-        const int z = (size - shift - 1) / lanes * lanes; /* of the last bit's vector */
-        const int behind = z + shift + std::min(lanes, size - z) - size;
-        word* const first = bits_of(block);
-        if (behind > 0)
-            std::memcpy(first, first + size, behind * sizeof(word));
-        write(read(first), first + size);
+        const int size = d_p.size;
+        const int z = (size - b.shift - 1) / lanes * lanes; /* of the last bit's vector */
+        const int behind = z + b.shift + std::min(lanes, size - z) - size;
+        word* const first = d_bits.data() + b.bits;
+        const simd16 own = read(first), written = read(first + size);
+        simd16 lane;
+        for (int l = 0; l < lanes; ++l)
+            lane.v[l] = l;
+        const simd16 all =
+            lane.v < simd16(static_cast<float>(behind)).v ? written.v : own.v;
+        write(all, first);
+        write(all, first + size);
     }
 
     /* Return whether the decisions are a codeword. A value of 0 counts as bit 0. */
