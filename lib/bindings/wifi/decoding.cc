@@ -3,6 +3,7 @@
 #include "bindings/wifi/decoding.h"
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace mimopack {
 
@@ -144,25 +145,31 @@ byte_array frame_decoder::decode(const float_array& llr,
 }
 
 ldpc_frame_decoder::ldpc_frame_decoder(const long_array& source,
+                                       std::int64_t bits,
                                        std::int64_t sent,
                                        std::int64_t block,
                                        std::map<int, code> codes,
                                        int iterations,
                                        float factor,
                                        const std::string& isa)
-    : d_source(source),
-      d_sent(sent),
+    : d_sent(sent),
       d_block(block),
       d_codes(std::move(codes)),
       d_iterations(iterations),
       d_factor(factor),
       d_run(find_build(isa).decoders.ldpc)
 {
+    for (std::int64_t j = 0; j < sent; ++j) {
+        const std::int64_t place = source.at(j);
+        d_carrier.push_back(static_cast<std::int32_t>(place - place % bits));
+        d_bit.push_back(static_cast<std::int32_t>(place % bits));
+    }
 }
 
 namespace {
 
 constexpr float certain = -1e20f; /* LLR of a shortened bit */
+constexpr float largest_float = std::numeric_limits<float>::max();
 
 /* Call f(i, first place of the codeword, its shortened, punctured and repeated bits) for
  * each codeword. The first ones have one more if numbers do not divide. */
@@ -185,30 +192,37 @@ void ldpc_frame_decoder::recover(const frame_llrs& from,
                                  const frame_codewords& c,
                                  float* words) const
 {
-    const std::int64_t coded = d_source.size(), info = d_codes.at(c.length).num_info;
+    const std::int64_t info = d_codes.at(c.length).num_info;
     const std::int64_t whole = from.symbols - d_block;
     const std::int64_t num_sent =
         c.count * c.length - c.shortened - c.punctured + c.repeated;
-    std::vector<std::int32_t> places(coded);
-    for (std::int64_t j = 0; j < coded; ++j) {
-        const std::int64_t place = d_source.data()[j];
-        places[j] = static_cast<std::int32_t>(place / from.bits * from.symbols * from.bits +
-                                              place % from.bits);
-    }
+    /* Return how many bits come before symbol t. */
+    const auto before = [&](std::int64_t t) {
+        return t < whole ? t * d_sent : whole * d_sent + (t - whole) * from.last;
+    };
+    const std::int64_t given = std::min(num_sent, before(from.symbols));
     scratch<float> in_order(num_sent);
     float* const sent = in_order.data();
-    std::int64_t given = 0;
-    for (std::int64_t t = 0; t < from.symbols; ++t) {
-        const float* const symbol = from.llr + t * from.bits;
-        const std::int64_t count =
-            std::min(t < whole ? d_sent : from.last, num_sent - given);
-        for (std::int64_t j = 0; j < count; ++j) {
-            const float x = symbol[places[j]];
-            sent[given + j] = std::isfinite(x) ? x : 0.0f;
+    /* A subcarrier's LLRs of all symbols lie together, so a few subcarriers come first. */
+    constexpr std::int64_t most = 64;
+    for (std::int64_t first = 0; first < d_sent; first += most) {
+        const std::int64_t block = std::min(most, d_sent - first);
+        std::int32_t places[most];
+        for (std::int64_t j = 0; j < block; ++j)
+            places[j] = d_carrier[first + j] * static_cast<std::int32_t>(from.symbols) +
+                        d_bit[first + j];
+        for (std::int64_t t = 0; t < from.symbols; ++t) {
+            const float* const symbol = from.llr + t * from.bits;
+            const std::int64_t begin = before(t) + first;
+            const std::int64_t count =
+                std::min(block, std::min(before(t + 1), given) - begin);
+            for (std::int64_t j = 0; j < count; ++j)
+                sent[begin + j] = symbol[places[j]];
         }
-        given += count;
     }
     std::fill(sent + given, sent + num_sent, 0.0f);
+    for (std::int64_t i = 0; i < given; ++i)
+        sent[i] = std::abs(sent[i]) <= largest_float ? sent[i] : 0.0f;
     const float* next = sent;
     each_codeword(c, [&](std::int64_t at, auto shortened, auto punctured, auto repeated) {
         float* const word = words + at;
@@ -446,6 +460,7 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("threads"));
     py::class_<ldpc_frame_decoder>(m, "LdpcFrameDecoder", py::module_local())
         .def(py::init([](const long_array& source,
+                         std::int64_t bits,
                          std::int64_t sent,
                          std::int64_t block,
                          const std::map<int,
@@ -459,10 +474,11 @@ void bind_wifi_decoding(py::module_& m)
                  for (const auto& [length, one] : codes)
                      all[length] = { std::get<0>(one), std::get<1>(one), std::get<2>(one) };
                  return std::make_unique<ldpc_frame_decoder>(
-                     source, sent, block, std::move(all), iterations, factor, isa);
+                     source, bits, sent, block, std::move(all), iterations, factor, isa);
              }),
              py::kw_only(),
              py::arg("source"),
+             py::arg("bits"),
              py::arg("sent"),
              py::arg("block"),
              py::arg("codes"),

@@ -86,8 +86,10 @@ public:
         std::vector<int> first, columns;
     };
 
-    /* source, sent, block: as of frame_decoder; codes: by bits of a codeword */
+    /* source, sent, block: as of frame_decoder; bits: of a subcarrier; codes: by bits of
+     * a codeword */
     ldpc_frame_decoder(const long_array& source,
+                       std::int64_t bits,
                        std::int64_t sent,
                        std::int64_t block,
                        std::map<int, code> codes,
@@ -106,7 +108,9 @@ public:
     void decide(const frame_codewords& c, const float* words, std::uint8_t* bits) const;
 
 private:
-    long_array d_source;
+    /* Where each coded bit of a symbol lies: the first bit of its subcarrier, and its
+     * place after that */
+    std::vector<std::int32_t> d_carrier, d_bit;
     std::int64_t d_sent, d_block;
     std::map<int, code> d_codes;
     int d_iterations;

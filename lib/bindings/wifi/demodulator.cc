@@ -555,8 +555,11 @@ private:
     std::size_t detect_all(const viterbi_batch& b, stopwatch& watch, Use use)
     {
         /* A single thread takes few frames at a time, so that LLRs stay in the cache.
-         * Four frames of 48, 52 or 108 carriers fill lanes of 16. */
-        const std::size_t most = b.threads > 1 ? d_frames.size() : 4;
+         * Four frames of 48, 52 or 108 carriers fill lanes of 16. Of more carriers, a
+         * single frame fills them. */
+        const std::size_t most = b.threads > 1         ? d_frames.size()
+                                 : d_format.data < 200 ? 4
+                                                       : 1;
         for (std::size_t i = 0, end = 0; i < d_frames.size(); i = end) {
             const auto together = [&](const frame& f) {
                 return f.parts.empty() && d_frames[i].parts.empty() &&

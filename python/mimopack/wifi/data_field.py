@@ -412,8 +412,9 @@ def demodulate_and_decode(frame_format, detector):
 
 def _ldpc_decoder(f):
     return _core.wifi.LdpcFrameDecoder(
-        source=order_of(f), sent=f.sent_coded_bits, block=f.symbols_per_code_block,
-        codes=_ldpc_codes(f.code_rate), iterations=LDPC_ITERATIONS, factor=LDPC_FACTOR)
+        source=order_of(f), bits=sum(f.stream_bits), sent=f.sent_coded_bits,
+        block=f.symbols_per_code_block, codes=_ldpc_codes(f.code_rate),
+        iterations=LDPC_ITERATIONS, factor=LDPC_FACTOR)
 
 
 @lru_cache
