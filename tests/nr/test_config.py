@@ -57,6 +57,11 @@ def test_json_comes_back():
     (lambda: nr.Dmrs(num_cdm_groups_without_data=3), "dmrs.num_cdm_groups_without_data: got 3"),
     (lambda: nr.Dmrs(n_id=(1, 2, 3)), r"dmrs\.n_id: got \(1, 2, 3\), must be a list of 2 integers"),
     (lambda: nr.Ptrs(time_density=3), "ptrs.time_density: got 3"),
+    (lambda: nr.Ptrs(num_groups=8), "ptrs.num_groups: got 8, allowed are 2, 4"),
+    (lambda: nr.PuschConfig(transform_precoding=True, ptrs=nr.Ptrs(time_density=4), num_prb=10),
+     r"ptrs\.time_density: got 4, .*6\.4\.1\.2\.2\.2"),
+    (lambda: nr.PuschConfig(transform_precoding=True, num_prb=2, ptrs=nr.Ptrs(
+        samples_per_group=4, num_groups=8)), r"ptrs\.num_groups: got 8, .*2 PRBs"),
     (lambda: nr.Mcs(), "mcs.modulation_order: got None"),
     (lambda: nr.PuschConfig(mcs=nr.Mcs(index=29)), "mcs.index: got 29, allowed are 0 to 28"),
     (lambda: nr.PuschConfig(mcs=nr.Mcs(index=3, modulation_order=4, target_coderate_x1024=251)),

@@ -127,6 +127,22 @@ def test_pt_rs_follow_the_phase():
     assert np.array_equal(blocks[1].bits, bits[0][1])
 
 
+@pytest.mark.parametrize("ptrs", [nr.Ptrs(), nr.Ptrs(
+    time_density=2, samples_per_group=4, num_groups=4), None])
+def test_pt_rs_of_a_dft_spread_layer_follow_the_phase(ptrs):
+    """Without PT-RS, blocks are lost."""
+    rng, slots = np.random.default_rng(8), [0, 1, 2]
+    config = pusch(transform_precoding=True, mcs=nr.Mcs(index=12), ptrs=ptrs,
+                   dmrs={"additional_position": 0})
+    bits, grids = sent(rng, [config], slots)
+    grids = grids * np.exp(1j * np.cumsum(rng.normal(0, 0.3, (3, 1, 14, 1)), axis=2))
+    received = through(rng, grids, 2, 0.02)
+    for iterations in (1, 3):
+        blocks = nr.PuschReceiver(config, 2, iterations=iterations).process(received, slots)
+        assert all(block.crc_ok for block in blocks) == (ptrs is not None)
+        assert ptrs is None or np.array_equal([block.bits for block in blocks], bits[0])
+
+
 def test_interference_is_whitened():
     rng, slots = np.random.default_rng(9), list(range(6))
     config = pusch(num_layers=2, mcs=nr.Mcs(index=15))

@@ -166,6 +166,31 @@ def test_pi2_bpsk():
                                atol=1e-5)
 
 
+@pytest.mark.parametrize("size, groups, density, symbols", [
+    (2, 2, 1, [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]), (4, 2, 2, [0, 4, 6, 8, 10, 13]),
+    (2, 4, 2, [0, 4, 6, 8, 10, 13]), (4, 4, 2, [0, 4, 6, 8, 10, 13]),
+    (4, 8, 2, [0, 4, 6, 8, 10, 13])])
+def test_pt_rs_with_transform_precoding(size, groups, density, symbols):
+    """64-QAM, DMRS in symbols 2 and 11. The outermost points are 7 / sqrt(21) from 0."""
+    config = nr.PuschConfig(
+        carrier=CARRIER, num_prb=6, transform_precoding=True, n_rnti=50 + groups, mcs=nr.Mcs(
+            index=18), dmrs=nr.Dmrs(additional_position=1), ptrs=nr.Ptrs(
+                time_density=density, samples_per_group=size, num_groups=groups))
+    transmitter, word = nr.PuschTransmitter(config), nr.codeword(config)
+    assert word.num_coded_bits == 6 * (12 * 72 - size * groups * len(symbols))
+    bits = random_bits(transmitter, 1)
+    grid = transmitter.grids(bits, [4])[0, 0]
+    spread = nr.transform_deprecode(grid[:, :72])
+    signals = nr_oracle.spread_ptrs(config, 4, symbols, 7 / np.sqrt(21))
+    assert len(signals) == size * groups * len(symbols)
+    data = iter(constellation.get("qam64").modulate(nr.TransportCoder(word).encode(bits))[0])
+    for symbol in set(range(14)) - {2, 11}:
+        expected = [signals[place, symbol] if (place, symbol) in signals else next(data)
+                    for place in range(72)]
+        np.testing.assert_allclose(spread[symbol], expected, atol=1e-5)
+    assert next(data, None) is None
+
+
 def test_samples_of_consecutive_slots():
     config = nr.PuschConfig(carrier=CARRIER, num_layers=2)
     transmitter = nr.PuschTransmitter(config)

@@ -199,6 +199,34 @@ def low_papr_type_2(c_init, length):
                 for i, value in enumerate(spread)) / math.sqrt(length) for n in range(length)]
 
 
+def spread_ptrs(config, slot, symbols, amplitude):
+    """Compute {(place before the DFT, symbol): value} of PT-RS: §6.4.1.2.1.2, §6.4.1.2.2.2.
+
+    ``symbols`` are the OFDM symbols with PT-RS.
+    """
+    size, groups, m_sc = config.ptrs.samples_per_group, config.ptrs.num_groups, 12 * config.num_prb
+    # Table 6.4.1.2.2.2-1
+    places = {
+        (2, 2): [s * (m_sc // 4) + k - 1 for s in (1, 3) for k in (0, 1)],
+        (2, 4): [*range(4), *range(m_sc - 4, m_sc)],
+        (4, 2): [math.floor(s * m_sc / 8) + k - 1 for s in (1, 3, 5, 7) for k in (0, 1)],
+        (4, 4): [*range(4), *(s * m_sc // 4 + math.floor(m_sc / 8) + k for s in (1, 2)
+                              for k in (-2, -1, 0, 1)), *range(m_sc - 4, m_sc)],
+        (8, 4): [*range(4), *(math.floor(s * m_sc / 8) + math.floor(m_sc / 16) + k
+                              for s in range(1, 7) for k in (-2, -1, 0, 1)),
+                 *range(m_sc - 4, m_sc)]}[groups, size]
+    # Table 6.4.1.2.1.2-1
+    w = {2: [[1, 1], [1, -1]],
+         4: [[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]}[size][
+             config.n_rnti % size]
+    n_id = config.carrier.n_cell_id if config.dmrs.n_id is None else config.dmrs.n_id[0]
+    c = gold((2**17 * (14 * slot + symbols[0] + 1) * (2 * n_id + 1) + 2 * n_id) % 2**31,
+             size * groups)
+    return {(m, symbol): amplitude * w[index % size] * cmath.exp(0.5j * cmath.pi * (m % 2))
+            / math.sqrt(2) * ((1 - 2 * c[index]) + 1j * (1 - 2 * c[index]))
+            for index, m in enumerate(places) for symbol in symbols}
+
+
 def symbol_samples(carrier, grid, fft_size):
     """Compute the samples of a slot by the sum in §5.3.1; grid is (symbols, subcarriers).
 

@@ -10,7 +10,9 @@ from .dmrs import (
     dmrs_subcarriers,
     dmrs_symbols,
     port_weights,
+    ptrs_sequence,
     ptrs_symbols,
+    spread_values,
 )
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
@@ -38,5 +40,5 @@ __all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "
            "SharedChannelConfig", "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder",
            "codeword", "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers",
            "dmrs_symbols", "estimate_channel", "load_users", "noise_covariance", "port_weights",
-           "precoding_matrix", "ptrs_symbols", "read_users", "resources", "synchronise",
-           "transform_deprecode", "transform_precode", "whiten"]
+           "precoding_matrix", "ptrs_sequence", "ptrs_symbols", "read_users", "resources",
+           "spread_values", "synchronise", "transform_deprecode", "transform_precode", "whiten"]

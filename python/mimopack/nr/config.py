@@ -244,9 +244,15 @@ class PuschConfig(SharedChannelConfig):
             raise ValueError("dmrs.config_type, dmrs.num_cdm_groups_without_data: got "
                              f"{dmrs[0]} and {dmrs[1]}, must be 1 and 2 with transform precoding "
                              "(TS 38.211 §6.4.1.1.3, TS 38.214 §6.2.2)")
-        if self.ptrs is not None:
-            raise ValueError("ptrs: got signals, must be None with transform precoding, whose "
-                             "signals (TS 38.211 §6.4.1.2.2.2) are not implemented")
+        if self.ptrs is None:
+            return
+        if self.ptrs.time_density == 4:
+            raise ValueError("ptrs.time_density: got 4, allowed with transform precoding are 1 and "
+                             "2 (TS 38.211 §6.4.1.2.2.2)")
+        samples = self.ptrs.samples(self.num_subcarriers)
+        if len(set(samples)) < len(samples):
+            raise ValueError(f"ptrs.num_groups: got {self.ptrs.num_groups}, must be less with "
+                             f"{self.num_prb} PRBs (TS 38.211 table 6.4.1.2.2.2-1)")
 
     @property
     def codeword_parameters(self):

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from .. import constellation
 from ..checks import integer
 from ..coding.scrambler import gold_sequence
 from .low_papr import pusch_low_papr_sequence
@@ -133,7 +134,8 @@ def dmrs_symbols(config, slot, port):
 def ptrs_symbols(config, slot):
     """Return the PT-RS in a slot, before precoding: TS 38.211 §6.4.1.2.1.1, §7.4.1.2.1.
 
-    All symbols repeat the sequence of the first DMRS symbol, on the layer of the signal's port.
+    All symbols repeat the sequence of the first DMRS symbol, on the layer of the signal's port. For
+    transform precoding, see :func:`ptrs_sequence`.
 
     Args:
         config: :class:`PuschConfig` or :class:`PdschConfig` with ``ptrs``.
@@ -148,3 +150,60 @@ def ptrs_symbols(config, slot):
     row = base[index] * 10 ** (config.ptrs.epre_ratio_db / 20)
     return ReferenceSymbols(places.ptrs_symbols, places.ptrs_subcarriers,
                             np.tile(row, (len(places.ptrs_symbols), 1)).astype(np.complex64))
+
+
+@lru_cache(maxsize=256)
+def ptrs_sequence(config, slot):
+    """Return the PT-RS of an OFDM symbol with transform precoding: TS 38.211 §6.4.1.2.1.2.
+
+    All symbols with PT-RS have the same. It has the amplitude of the outermost points of the data's
+    constellation (TS 38.214 §6.2.3.2).
+
+    Args:
+        config: :class:`PuschConfig` with ``ptrs``.
+        slot: number of the slot in its frame.
+
+    Returns:
+        complex64 (samples,), in the order of ``Ptrs.samples``; read-only.
+    """
+    samples, size = config.ptrs.samples(config.num_subcarriers), config.ptrs.samples_per_group
+    first = resources(config).ptrs_symbols[0]
+    identity = config.carrier.n_cell_id if config.dmrs.n_id is None else config.dmrs.n_id[0]
+    count = config.carrier.symbols_per_slot * slot + int(first) + 1
+    c_init = (2**17 * count * (2 * identity + 1) + 2 * identity) % 2**31
+    # w(k'), table 6.4.1.2.1.2-1: Walsh sequences
+    row, k = config.n_rnti % size, np.arange(len(samples)) % size
+    cover = (-1.0) ** (row % 2 * (k % 2) + row // 2 * (k // 2))
+    signs = cover * (1 - 2.0 * gold_sequence(c_init, len(samples)))
+    values = signs * 1j ** (np.array(samples) % 2) * (1 + 1j) / np.sqrt(2)
+    values = np.abs(constellation.get(config.constellation).points).max() * values
+    values = values.astype(np.complex64)
+    values.setflags(write=False)
+    return values
+
+
+def spread_values(config, slot, symbols):
+    """Place modulation symbols and PT-RS as transform precoding takes them: TS 38.211 §6.3.1.4.
+
+    Args:
+        config: :class:`PuschConfig` with transform precoding.
+        slot: number of the slot in its frame.
+        symbols: (num_symbols,) complex modulation symbols of the layer.
+
+    Returns:
+        complex64 (OFDM symbols with data, M_sc).
+    """
+    places = resources(config)
+    values = np.zeros(places.num_data, np.complex64)
+    values[places.spread_places] = symbols
+    values = values.reshape(-1, config.num_subcarriers)
+    if config.ptrs is not None:
+        values[spread_rows(config)[:, None], config.ptrs.samples(values.shape[1])] = ptrs_sequence(
+            config, slot)
+    return values
+
+
+def spread_rows(config):
+    """Return which of the OFDM symbols with data have PT-RS: int (P,)."""
+    places = resources(config)
+    return np.searchsorted(np.unique(places.data_symbols), places.ptrs_symbols)

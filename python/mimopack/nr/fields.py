@@ -47,6 +47,8 @@ _CLAUSES = {
     "ptrs.frequency_density": "TS 38.214 §5.1.6.3, §6.2.3.1",
     "ptrs.resource_element_offset": "TS 38.211 §6.4.1.2.2.1, §7.4.1.2.2",
     "ptrs.epre_ratio_db": "TS 38.214 §4.1, §6.2.3.1",
+    "ptrs.samples_per_group": "TS 38.211 §6.4.1.2.2.2",
+    "ptrs.num_groups": "TS 38.211 §6.4.1.2.2.2",
     "mcs.table": "TS 38.214 §5.1.3.1, §6.1.4.1",
     "mcs.index": "TS 38.214 §5.1.3.1, §6.1.4.1",
     "mcs.modulation_order": "TS 38.214 §5.1.3.1, §6.1.4.1",

@@ -138,15 +138,18 @@ class Dmrs:
 
 @dataclass(frozen=True, kw_only=True)
 class Ptrs:
-    """Phase-tracking reference signals without transform precoding: TS 38.211 §6.4.1.2, §7.4.1.2.
+    """Phase-tracking reference signals: TS 38.211 §6.4.1.2, §7.4.1.2.
 
     Args:
         time_density: L_PT-RS, 1, 2 or 4: a signal in each, in every second or in every fourth
-            symbol.
+            symbol; 1 or 2 with transform precoding.
         frequency_density: K_PT-RS, 2 or 4: a subcarrier in every second or every fourth PRB.
         resource_element_offset: "00", "01", "10" or "11", table 6.4.1.2.2.1-1.
         port: the DMRS port that the signal belongs to; None for the first port.
         epre_ratio_db: power relative to the data on one layer, in dB: TS 38.214 §4.1 and §6.2.3.1.
+        samples_per_group, num_groups: N_samp^group, 2 or 4, and N_group^PT-RS, 2 or 4, or 8 groups
+            of 4, with transform precoding. The signals are then samples of the symbols before
+            precoding, and the three arguments before these do not count.
     """
 
     time_density: int = 1
@@ -154,6 +157,8 @@ class Ptrs:
     resource_element_offset: str = "00"
     port: int | None = None
     epre_ratio_db: float = 0.0
+    samples_per_group: int = 2
+    num_groups: int = 2
 
     def __post_init__(self):
         choice("ptrs.time_density", self.time_density, (1, 2, 4))
@@ -161,6 +166,27 @@ class Ptrs:
         choice("ptrs.resource_element_offset", self.resource_element_offset,
                ("00", "01", "10", "11"))
         number("ptrs.epre_ratio_db", self.epre_ratio_db)
+        choice("ptrs.samples_per_group", self.samples_per_group, (2, 4))
+        choice("ptrs.num_groups", self.num_groups, (2, 4, 8)[:self.samples_per_group // 2 + 1])
+
+    def samples(self, num_subcarriers):
+        """Return the places of PT-RS among the values that transform precoding spreads.
+
+        See TS 38.211 table 6.4.1.2.2.2-1.
+
+        Args:
+            num_subcarriers: M_sc, number of allocated subcarriers.
+
+        Returns:
+            list of integers, group by group.
+        """
+        size, groups = num_subcarriers, self.num_groups
+        if self.samples_per_group == 2:
+            firsts = [s * size // (2 * groups) - 1 for s in range(1, 2 * groups, 2)]
+        else:
+            inner = [s * size // groups + size // (2 * groups) - 2 for s in range(1, groups - 1)]
+            firsts = [0, *inner, size - 4]
+        return [first + k for first in firsts for k in range(self.samples_per_group)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from .. import constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
 from ..checks import integer, integers, positive, shown
 from .config import PdschConfig, read_users
-from .dmrs import dmrs_symbols, ptrs_symbols
+from .dmrs import dmrs_symbols, ptrs_sequence, ptrs_symbols, spread_rows, spread_values
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .parts import MODULATIONS
@@ -166,7 +166,9 @@ class _Receiver:
         self._places = tuple(map(Constant, self._data))
         # The symbols with data if they are data from end to end, in order; else None
         rows, width = np.unique(places.data_symbols), self._band.stop - self._band.start
-        in_order = np.array_equal(self._data[1], np.tile(np.arange(width), len(rows)))
+        self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        in_order = not self._spreads and np.array_equal(
+            self._data[1], np.tile(np.arange(width), len(rows)))
         self._rows = Constant(rows) if in_order else None
         self._follows_phase = configs[0].ptrs is not None and len(configs) == 1
         self._owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
@@ -177,7 +179,7 @@ class _Receiver:
                                        backend=backend, threads=threads)
                 self._words.append(_Word(user, number, layer, bit, coder))
                 layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
-        mapped = np.arange(places.num_data)
+        mapped = np.arange(places.num_symbols)
         turned = mapped
         if in_order:
             turned = mapped.reshape(width, len(rows)).T.ravel()
@@ -189,10 +191,9 @@ class _Receiver:
             word.orders = [LlrOrder((bit * vectors[:, None] + np.arange(
                 word.bits.start, word.bits.stop)).ravel(), bit * len(mapped))
                 for vectors in (mapped, turned)]
-        self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
-        self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_symbols, bit
         # What pi/2-BPSK differs by from BPSK, for each vector
-        self._turn = (pi2_turn if configs[0].modulation_order == 1 else np.ones)(places.num_data)
+        self._turn = (pi2_turn if configs[0].modulation_order == 1 else np.ones)(len(mapped))
         self.vector_size = 1 if self._spreads else num_rx
         self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
         self.detector, self.detector_name = None, ""
@@ -395,14 +396,20 @@ class _Receiver:
 
     def _phases(self, slot):
         """Return the phase of each symbol by its PT-RS, relative to the channel estimate."""
-        config = self.configs[0]
-        reference = ptrs_symbols(config, slot.number % config.carrier.slots_per_frame)
-        layer = config.dmrs_ports.index(ptrs_port(config))
-        places = reference.symbols[:, None], reference.subcarriers - self._band.start
-        expected = slot.estimate.h[places][..., layer] * reference.values[..., None]
-        seen = np.moveaxis(slot.received[:, places[0], places[1]], 0, -1)
+        config, number = self.configs[0], slot.number % self.configs[0].carrier.slots_per_frame
+        if self._spreads:
+            rows = self._equalised(slot)[0][spread_rows(config)]
+            with_signals = self._resources.ptrs_symbols
+            seen = rows[:, config.ptrs.samples(config.num_subcarriers), None]
+            expected = ptrs_sequence(config, number)[:, None]
+        else:
+            reference = ptrs_symbols(config, number)
+            layer, with_signals = config.dmrs_ports.index(ptrs_port(config)), reference.symbols
+            places = reference.symbols[:, None], reference.subcarriers - self._band.start
+            expected = slot.estimate.h[places][..., layer] * reference.values[..., None]
+            seen = np.moveaxis(slot.received[:, places[0], places[1]], 0, -1)
         # The channel estimate has the phase of the DMRS symbols.
-        symbols = np.concatenate([reference.symbols, self._resources.dmrs_symbols])
+        symbols = np.concatenate([with_signals, self._resources.dmrs_symbols])
         phases = np.zeros(len(symbols))
         phases[:len(seen)] = np.angle(np.sum(seen * expected.conj(), axis=(1, 2)))
         order = np.argsort(symbols)
@@ -410,31 +417,55 @@ class _Receiver:
                          np.unwrap(phases[order]))
 
     def _despread(self, active):
-        """Return the vectors of a DFT-spread layer, by a linear equaliser that takes soft symbols.
+        """Return the vectors of a DFT-spread layer, equalised."""
+        places, z, variance = self._resources.spread_places, [], []
+        for slot in active:
+            values, errors = self._equalised(slot)
+            z.append(values.ravel()[places] * self._turn.conj())
+            variance.append(errors.ravel()[places])
+        one = np.ones((len(active), len(places), 1, 1), np.complex64)
+        return np.stack(z)[..., None], one, np.stack(variance)
+
+    def _equalised(self, slot):
+        """Equalise a DFT-spread layer linearly; take soft symbols from an earlier pass.
 
         Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using
         A Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
         domain, with the mean variance v of an OFDM symbol's symbols.
+
+        Returns:
+            (the values before spreading, variance of their error), both (OFDM symbols, M_sc).
         """
         rows = -1, self.configs[0].num_subcarriers
-        z, variance = [], []
-        for slot in active:
-            h = slot.estimate.h[self._data][..., 0].reshape(*rows, self.num_rx)
-            y = slot.received[:, self._data[0], self._data[1]].T.reshape(h.shape)
-            noise = (slot.estimate.noise_var + slot.estimate.error_var[self._data]).reshape(rows)
-            mean, v = np.zeros(h.shape[:2]), np.ones((len(h), 1))
-            if slot.prior is not None:
-                means, variances = self._words[0].symbols(slot.prior)
-                means = means * self._turn[:, None]
-                mean, v = means.reshape(rows), variances.reshape(rows).mean(axis=1, keepdims=True)
-            power = np.sum(np.abs(h)**2, axis=-1)
-            error = y - h * transform_precode(mean)[..., None]
-            filtered = np.sum(h.conj() * error, axis=-1) / (v * power + noise)
-            mu = np.mean(power / (v * power + noise), axis=1, keepdims=True)
-            z.append((transform_deprecode(filtered) / mu + mean).ravel() * self._turn.conj())
-            variance.append(np.broadcast_to(1 / mu - v, mean.shape).ravel())
-        one = np.ones((len(active), len(z[0]), 1, 1), np.complex64)
-        return np.stack(z)[..., None], one, np.stack(variance)
+        h = slot.estimate.h[self._data][..., 0].reshape(*rows, self.num_rx)
+        y = slot.received[:, self._data[0], self._data[1]].T.reshape(h.shape)
+        noise = (slot.estimate.noise_var + slot.estimate.error_var[self._data]).reshape(rows)
+        mean, v = self._spread_symbols(slot, slot.prior)
+        power = np.sum(np.abs(h)**2, axis=-1)
+        error = y - h * transform_precode(mean)[..., None]
+        filtered = np.sum(h.conj() * error, axis=-1) / (v * power + noise)
+        mu = np.mean(power / (v * power + noise), axis=1, keepdims=True)
+        return transform_deprecode(filtered) / mu + mean, np.broadcast_to(1 / mu - v, mean.shape)
+
+    def _spread_symbols(self, slot, llr):
+        """Return what is known of the values that transform precoding spreads.
+
+        Args:
+            slot: :class:`ReceivedSlot`.
+            llr: (vectors, bits) LLRs; None if nothing is known.
+
+        Returns:
+            (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)).
+        """
+        config, places = self.configs[0], self._resources.spread_places
+        means, variances = np.zeros(len(places)), np.ones(len(places))
+        if llr is not None:
+            means, variances = (part[:, 0] for part in self._words[0].symbols(llr))
+        mean = spread_values(config, slot.number % config.carrier.slots_per_frame,
+                             means * self._turn)
+        variance = np.zeros(mean.size)
+        variance[places] = variances
+        return mean, variance.reshape(mean.shape).mean(axis=1, keepdims=True)
 
     def _decode(self, number, active, llr, iteration, rv, soft, turned=False):
         """Decode the blocks of a codeword that are not yet decoded.
@@ -491,13 +522,12 @@ class _Receiver:
         # Noise, and what the symbols' variance adds to it
         noise = np.full(known.shape[1:], estimate.noise_var, np.float32)
         for word in self._words:
-            means, variances = word.symbols(slot.posterior)
             if self._spreads:
-                rows = -1, self.configs[0].num_subcarriers
-                means = means * self._turn[:, None]
-                means = transform_precode(means.reshape(rows)).reshape(-1, 1)
-                variances = np.broadcast_to(variances.reshape(rows).mean(axis=1)[:, None], (
-                    len(means) // rows[1], rows[1])).reshape(-1, 1)
+                mean, variance = self._spread_symbols(slot, slot.posterior)
+                means = transform_precode(mean).reshape(-1, 1)
+                variances = np.broadcast_to(variance, mean.shape).reshape(-1, 1)
+            else:
+                means, variances = word.symbols(slot.posterior)
             known[word.layers, self._data[0], self._data[1]] = means.T
             powers = np.mean(np.abs(estimate.h[..., word.layers][self._data])**2, axis=1)
             noise[self._data] += np.sum(powers * variances, axis=1)

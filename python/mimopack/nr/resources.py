@@ -69,7 +69,10 @@ class Resources:
         data_symbols, data_subcarriers: (num_data,) int, the elements that carry data, in the order
             in which symbols are mapped to them (TS 38.211 §6.3.1.6, §7.3.1.5, §7.3.1.6).
         ptrs_symbols: (P,) int, the symbols with PT-RS.
-        ptrs_subcarriers: (Q,) int, the subcarriers with PT-RS.
+        ptrs_subcarriers: (Q,) int, the subcarriers with PT-RS; none with transform precoding.
+        spread_places: (num_symbols,) int, the place of each modulation symbol of a layer among all
+            num_data values that transform precoding spreads, some of which may be PT-RS. Without
+            transform precoding, it is 0, 1, 2, ...
     """
 
     prbs: np.ndarray
@@ -81,11 +84,17 @@ class Resources:
     data_subcarriers: np.ndarray
     ptrs_symbols: np.ndarray
     ptrs_subcarriers: np.ndarray
+    spread_places: np.ndarray
 
     @property
     def num_data(self):
         """Number of resource elements that carry data, per layer."""
         return len(self.data_symbols)
+
+    @property
+    def num_symbols(self):
+        """Number of modulation symbols of a layer."""
+        return len(self.spread_places)
 
 
 @lru_cache
@@ -107,8 +116,12 @@ def resources(config):
     mask[ptrs_symbols[:, None], ptrs_subcarriers] = False
     order = _subcarriers(mapped)
     data_symbols, columns = np.nonzero(mask[:, order])
+    is_symbol = np.ones(len(data_symbols), bool)
+    if config.transform_precoding and config.ptrs is not None:
+        rows = np.flatnonzero(np.isin(data_symbols[::len(order)], ptrs_symbols))
+        is_symbol.reshape(-1, len(order))[rows[:, None], config.ptrs.samples(len(order))] = False
     parts = (prbs, subcarriers, dmrs_symbols, dmrs_places, mask, data_symbols, order[columns],
-             ptrs_symbols, ptrs_subcarriers)
+             ptrs_symbols, ptrs_subcarriers, np.flatnonzero(is_symbol))
     for part in parts:
         part.setflags(write=False)
     return Resources(*parts)
@@ -134,7 +147,7 @@ def ptrs_port(config):
 
 
 def _ptrs(config, prbs, dmrs_symbols):
-    """Return symbols and subcarriers of PT-RS: TS 38.211 §6.4.1.2.2.1, §7.4.1.2.2."""
+    """Return symbols and subcarriers of PT-RS: TS 38.211 §6.4.1.2.2, §7.4.1.2.2."""
     if config.ptrs is None:
         return np.zeros(0, int), np.zeros(0, int)
     first, count = config.symbol_allocation
@@ -150,6 +163,8 @@ def _ptrs(config, prbs, dmrs_symbols):
             continue
         symbols.append(reference + i * step)
         i += 1
+    if config.transform_precoding:
+        return np.array(symbols, int), np.zeros(0, int)
     step = config.ptrs.frequency_density
     rest = len(prbs) % step or step
     blocks = prbs[config.n_rnti % rest::step]

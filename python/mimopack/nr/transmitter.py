@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import constellation
 from ..checks import integers
-from .dmrs import dmrs_symbols, ptrs_symbols
+from .dmrs import dmrs_symbols, ptrs_symbols, spread_values
 from .ofdm import Ofdm
 from .parts import MODULATIONS
 from .precoding import pi2_turn, precoding_matrix, transform_precode
@@ -44,11 +44,11 @@ class _Transmitter:
         config, places = self.config, resources(self.config)
         slots = integers("slots", slots, 1, 0, config.carrier.slots_per_frame - 1)
         layers = np.zeros((len(slots), config.num_layers, *places.data_mask.shape), np.complex64)
-        layers[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits, len(slots))
+        layers[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits, slots)
         for grid, slot in zip(layers, map(int, slots), strict=True):
             for layer, port in enumerate(config.dmrs_ports):
                 _place(grid[layer], dmrs_symbols(config, slot, port))
-            if config.ptrs is not None:
+            if config.ptrs is not None and not config.transform_precoding:
                 _place(grid[config.dmrs_ports.index(ptrs_port(config))], ptrs_symbols(config, slot))
         # z = W y
         return np.einsum("pl,nlsk->npsk", self._precoding, layers)
@@ -69,28 +69,29 @@ class _Transmitter:
         slots = (slot + np.arange(count)) % carrier.slots_per_frame
         return Ofdm(carrier, fft_size).modulate(self.grids(bits, slots), slot)
 
-    def _data(self, bits, count):
-        """Compute the modulation symbols of each layer: (n, num_layers, num_data)."""
+    def _data(self, bits, slots):
+        """Compute what each layer sends on the elements with data: (n, num_layers, num_data)."""
         blocks = [bits] if len(self._coders) == 1 else bits
         if len(blocks) != len(self._coders):
             raise ValueError(f"bits: got {len(blocks)} arrays, must be {len(self._coders)}, one "
                              "for each codeword")
         parts = []
         for block, coder in zip(blocks, self._coders, strict=True):
-            if len(block) != count:
-                raise ValueError(f"bits: got {len(block)} transport blocks for {count} slots, must "
-                                 "be as many")
+            if len(block) != len(slots):
+                raise ValueError(f"bits: got {len(block)} transport blocks for {len(slots)} slots, "
+                                 "must be as many")
             word = coder.codeword
             points = constellation.get(MODULATIONS[word.modulation_order])
             symbols = points.modulate(coder.encode(block))
             if word.modulation_order == 1:
                 symbols = symbols * pi2_turn(symbols.shape[-1])
             # §6.3.1.3, §7.3.1.3: consecutive symbols go to consecutive layers of the codeword
-            parts.append(symbols.reshape(count, -1, word.num_layers).transpose(0, 2, 1))
+            parts.append(symbols.reshape(len(slots), -1, word.num_layers).transpose(0, 2, 1))
         layers = np.concatenate(parts, axis=1)
         if self.config.transform_precoding:
-            symbols = layers.reshape(*layers.shape[:2], -1, self.config.num_subcarriers)
-            layers = transform_precode(symbols).reshape(layers.shape)
+            values = np.stack([spread_values(self.config, int(slot), symbols)
+                               for slot, (symbols,) in zip(slots, layers, strict=True)])
+            layers = transform_precode(values).reshape(len(slots), 1, -1)
         return layers
 
 

@@ -69,7 +69,7 @@ def _codeword(config, number, layers, order, rate, rv):
     rate = rate / 1024
     tb_size = transport_block_size(_counted_elements(config), order, rate, layers)
     graph = nr_base_graph(tb_size, rate)
-    coded = resources(config).num_data * layers * order
+    coded = resources(config).num_symbols * layers * order
     return Codeword(tb_size, coded, layers, order, rate, rv, graph,
                     _lbrm_buffer(config, tb_size, graph) if config.lbrm else None,
                     config.n_rnti * 2**15 + number * 2**14 + config.n_id)
