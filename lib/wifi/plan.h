@@ -166,6 +166,9 @@ MP_FN constexpr std::int64_t wifi_padded(std::int64_t size)
     return (size + wifi_padding - 1) / wifi_padding * wifi_padding;
 }
 
+/* Delays after which the inner factor of the transform to delays repeats */
+constexpr std::int64_t wifi_period = 16;
+
 /* Two real matrices that smooth channels, and the share of the noise that remains */
 struct wifi_filter {
     std::int64_t rank;
@@ -191,7 +194,12 @@ struct wifi_smoother {
     int density;                      /* subcarriers in 312.5 kHz */
     int apart; /* places from a subcarrier to the one that is 312.5 kHz above it */
     const double* delay;              /* delays, ascending, as steps of one length */
-    const float *re, *im;             /* carriers x padded(delays): transform to delays */
+    /* The transform to delays, see _delay_transform in wifi/smoothing.py */
+    std::int64_t points, block;
+    const std::int64_t* place; /* points */
+    const float* weights;      /* points x 2 */
+    const float* inner;        /* turns x 2 x wifi_period: real and imaginary parts */
+    const float *re, *im;      /* block x padded(delays): the outer factor */
     wifi_delay_rules rules;
     /* Return a filter for a spread of paths and an SNR, in steps of the rules. */
     wifi_filter (*find)(const void* bank, int width, int level);

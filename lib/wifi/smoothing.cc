@@ -37,6 +37,8 @@ double lobe(double db)
 constexpr int together = 5;
 constexpr std::int64_t group = together * width;
 static_assert(wifi_padding % group == 0);
+/* Vectors of the delays after which inner factors repeat */
+constexpr int phases = wifi_period / width;
 
 /* Set row l of to (rows x padded(n)) to the sums over j of x[j, l] a[j], for a (m x
  * padded(n)). */
@@ -75,6 +77,7 @@ public:
           d_step(d_s.delays > 1 ? d_s.delay[1] - d_s.delay[0] : 1),
           d_turned(d_s.carriers * d_size),
           d_power(wifi_padded(d_s.delays)),
+          d_sums(e.rows * d_s.block * phases),
           d_re(std::max(d_s.carriers, d_s.wanted)),
           d_im(d_re.size()),
           d_out(d_size * wifi_padded(d_s.wanted))
@@ -139,7 +142,9 @@ private:
     const wifi_smoother& d_s;
     const std::int64_t d_size; /* real numbers of a carrier */
     const double d_step;       /* mean delays are multiples of it */
-    std::vector<float> d_turned, d_power, d_re, d_im, d_inner;
+    std::vector<float> d_turned, d_power;
+    aligned_vector<complex_simd> d_sums; /* rows x block x phases */
+    std::vector<float> d_re, d_im, d_inner;
     std::vector<float> d_out; /* size x padded(wanted) */
 
     double mean_delay(const float* x) const
@@ -188,31 +193,55 @@ private:
             }
     }
 
+    /* Set d_sums to the inner sums of the transform to delays. */
+    void sum_points()
+    {
+        complex_simd* sums = d_sums.data();
+        for (std::int64_t row = 0; row < d_e.rows; ++row)
+            for (std::int64_t i = 0; i < d_s.block; ++i, sums += phases) {
+                std::fill_n(sums, phases, complex_simd{ simd(0.0f), simd(0.0f) });
+                const float* inner = d_s.inner;
+                for (std::int64_t p = i; p < d_s.points;
+                     p += d_s.block, inner += 2 * wifi_period) {
+                    const float* x = d_turned.data() + d_s.place[p] * d_size + 2 * row;
+                    const float a = d_s.weights[2 * p], b = d_s.weights[2 * p + 1];
+                    const complex_simd point{ simd(a * x[0] + b * x[d_size]),
+                                              simd(a * x[1] + b * x[d_size + 1]) };
+                    for (int l = 0; l < phases; ++l) {
+                        const float* const turn = inner + l * width;
+                        sums[l] = sums[l] +
+                                  point * complex_simd{ simd::load(turn),
+                                                        simd::load(turn + wifi_period) };
+                    }
+                }
+            }
+    }
+
     /* Set d_power to the mean power of the rows at each delay. */
     void find_power()
     {
         const std::int64_t padded = wifi_padded(d_s.delays);
         const simd share(1.0f / static_cast<float>(d_e.rows));
+        sum_points();
         for (std::int64_t d = 0; d < d_s.delays; d += group) {
             simd power[together];
             for (auto& one : power)
                 one = simd(0.0f);
+            const complex_simd* inner = d_sums.data();
             for (std::int64_t row = 0; row < d_e.rows; ++row) {
                 complex_simd sums[together];
                 for (auto& one : sums)
                     one = { simd(0.0f), simd(0.0f) };
-                const float* x = d_turned.data() + 2 * row;
                 const float *re = d_s.re + d, *im = d_s.im + d;
-                for (std::int64_t c = 0; c < d_s.carriers;
-                     ++c, x += d_size, re += padded, im += padded) {
-                    const simd x_re(x[0]), x_im(x[1]);
+                for (std::int64_t p = 0; p < d_s.block;
+                     ++p, inner += phases, re += padded, im += padded)
                     for (int i = 0; i < together; ++i) {
+                        const complex_simd x = inner[(d / width + i) % phases];
                         const simd a = simd::load(re + i * width),
                                    b = simd::load(im + i * width);
-                        sums[i].re = fma(x_re, a, fnma(x_im, b, sums[i].re));
-                        sums[i].im = fma(x_re, b, fma(x_im, a, sums[i].im));
+                        sums[i].re = fma(x.re, a, fnma(x.im, b, sums[i].re));
+                        sums[i].im = fma(x.re, b, fma(x.im, a, sums[i].im));
                     }
-                }
                 for (int i = 0; i < together; ++i)
                     power[i] = power[i] + norm(sums[i]);
             }

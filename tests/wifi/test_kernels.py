@@ -402,10 +402,20 @@ def test_noise_is_no_signal_field(isa, rng):
     assert np.mean(kinds & KINDS["l_sig"] > 0) < 0.02
 
 
+def _delay_transform(k, fft, density):
+    """Return the delays in samples at 20 MS/s, and the transform to them (k, delays)."""
+    grid = np.arange(k[0], k[-1] + 1, np.diff(k).min())
+    fill = np.stack([np.interp(grid, k, one) for one in np.eye(k.size)])
+    window = 0.5 + 0.5 * np.cos(2 * np.pi * (grid - (k[0] + k[-1]) / 2) / (np.ptp(k) + 2))
+    delays = np.arange(fft + 1) * 32 / fft - 16
+    transform = (fill * window) @ np.exp(2j * np.pi / (64 * density) * np.outer(grid, delays))
+    return delays, transform / np.sqrt(np.sum((fill @ window)**2))
+
+
 def _smoothed(channel, noise, carriers, wanted, bandwidth, density):
     """Smooth one channel (k, rows) step by step: return channels, error, paths."""
     k, fft = np.array(carriers), 64 * bandwidth // 20
-    delays, transform = smoothing._delay_transform(carriers, fft, density)
+    delays, transform = _delay_transform(k, fft, density)
     step = delays[1] - delays[0]
     one, two = np.nonzero(k[:, None] + density == k)
     turn = np.angle(np.sum(channel[one].conj() * channel[two]))

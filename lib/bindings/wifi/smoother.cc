@@ -42,6 +42,19 @@ static std::vector<float> padded(const float_array& matrix, bool transposed)
     return out;
 }
 
+/* Return the real parts of each row of a matrix, followed by its imaginary parts. */
+static std::vector<float> planes(const complex_array& matrix)
+{
+    std::vector<float> out;
+    for (py::ssize_t i = 0; i < matrix.shape(0); ++i) {
+        for (py::ssize_t j = 0; j < matrix.shape(1); ++j)
+            out.push_back(matrix.at(i, j).real());
+        for (py::ssize_t j = 0; j < matrix.shape(1); ++j)
+            out.push_back(matrix.at(i, j).imag());
+    }
+    return out;
+}
+
 std::shared_ptr<const smoother::filter> smoother::make(int width, int level) const
 {
     const py::gil_scoped_acquire acquire;
@@ -56,18 +69,26 @@ smoother::smoother(const long_array& k,
                    int density,
                    int apart,
                    const double_array& delay,
-                   const complex_array& transform,
+                   const long_array& place,
+                   const float_array& weights,
+                   const complex_array& inner,
+                   const complex_array& outer,
                    const wifi_delay_rules& rules,
                    py::function make)
     : d_k(k),
       d_wanted(wanted),
+      d_place(place),
       d_delay(delay),
-      d_re(padded(py::object(transform.attr("real")), false)),
-      d_im(padded(py::object(transform.attr("imag")), false)),
-      d_plan{ k.size(),        wanted.size(),  delay.size(), d_k.data(),
-              d_wanted.data(), density,        apart,        d_delay.data(),
-              d_re.data(),     d_im.data(),    rules,        &find,
-              this },
+      d_weights(weights),
+      d_inner(planes(inner)),
+      d_re(padded(py::object(outer.attr("real")), false)),
+      d_im(padded(py::object(outer.attr("imag")), false)),
+      d_plan{ k.size(),         wanted.size(),   delay.size(),
+              d_k.data(),       d_wanted.data(), density,
+              apart,            d_delay.data(),  place.size(),
+              outer.shape(0),   d_place.data(),  d_weights.data(),
+              d_inner.data(),   d_re.data(),     d_im.data(),
+              rules,            &find,           this },
       d_make(std::move(make))
 {
 }
@@ -100,7 +121,10 @@ void bind_wifi_smoother(py::module_& m)
                          int density,
                          int apart,
                          const double_array& delay,
-                         const complex_array& transform,
+                         const long_array& place,
+                         const float_array& weights,
+                         const complex_array& inner,
+                         const complex_array& outer,
                          double lobe,
                          double longest,
                          double margin,
@@ -113,7 +137,17 @@ void bind_wifi_smoother(py::module_& m)
                                                   margin_per_db, sidelobe, step,
                                                   step_db };
                  return std::make_shared<smoother>(
-                     k, wanted, density, apart, delay, transform, rules, std::move(make));
+                     k,
+                     wanted,
+                     density,
+                     apart,
+                     delay,
+                     place,
+                     weights,
+                     inner,
+                     outer,
+                     rules,
+                     std::move(make));
              }),
              py::kw_only(),
              py::arg("k"),
@@ -121,7 +155,10 @@ void bind_wifi_smoother(py::module_& m)
              py::arg("density"),
              py::arg("apart"),
              py::arg("delay"),
-             py::arg("transform"),
+             py::arg("place"),
+             py::arg("weights"),
+             py::arg("inner"),
+             py::arg("outer"),
              py::arg("lobe"),
              py::arg("longest"),
              py::arg("margin"),

@@ -15,14 +15,17 @@ class smoother
 {
 public:
     /* k, wanted: numbers of the given and the wanted subcarriers; density, apart: see
-     * wifi_smoother; transform (carriers, delays): to the delays; make: see _filter in
-     * wifi/smoothing.py */
+     * wifi_smoother; delay, place, weights, inner, outer: see _delay_transform in
+     * wifi/smoothing.py; make: see _filter there */
     smoother(const long_array& k,
              const long_array& wanted,
              int density,
              int apart,
              const double_array& delay,
-             const complex_array& transform,
+             const long_array& place,
+             const float_array& weights,
+             const complex_array& inner,
+             const complex_array& outer,
              const wifi_delay_rules& rules,
              py::function make);
 
@@ -43,9 +46,10 @@ private:
         double error;
     };
 
-    long_array d_k, d_wanted;
+    long_array d_k, d_wanted, d_place;
     double_array d_delay;
-    std::vector<float> d_re, d_im;
+    float_array d_weights;
+    std::vector<float> d_inner, d_re, d_im;
     wifi_smoother d_plan;
     py::function d_make;
     std::mutex d_mutex;

@@ -13,6 +13,9 @@ _STEP_SAMPLES = 0.5
 _STEP_DB = 4
 # Paths are searched within one guard interval on both sides of the mean delay: samples at 20 MS/s.
 _EARLIEST, _LATEST = -16, 16
+# Delays after which the inner factor of the transform repeats, see _delay_transform; wifi_period in
+# lib/wifi/plan.h.
+_PERIOD = 16
 # Weaker paths may hide below the sidelobes of the outermost paths found. The margin for them is
 # in samples at 20 MS/s, and grows for each dB above 15. It depends on the density: HE's outermost
 # subcarriers lie nearer to the edge of the band, where filters have long responses.
@@ -77,22 +80,50 @@ def _filter(eigenvectors, width, level):
 
 @lru_cache
 def _delay_transform(carriers, fft_size, density):
-    """Return (delays in samples at 20 MS/s, windowed inverse Fourier transform (k, delays)).
+    """Return the parts of the windowed inverse Fourier transform from subcarriers to delays.
 
-    ``fft_size`` is the number of samples of the channel in 3.2 us.
+    A grid of ``size`` / 2 points or less includes unused subcarriers, which are interpolated from
+    their neighbours. Gaps would leak each path into all delays. The n-th delay turns point g by
+    exp(2 pi i g n / size), apart from a phase that all points share. Point i + block j, where block
+    = size / 16, is turned by exp(2 pi i i n / size) exp(2 pi i j n / 16). The second factor repeats
+    after 16 delays, so the sum over j is only made for 16 of them.
+
+    Args:
+        carriers: tuple of the indices of the subcarriers.
+        fft_size: the number of samples of the channel in 3.2 us.
+        density: number of subcarriers in 312.5 kHz.
+
+    Returns:
+        A dictionary of arguments of ``_core.wifi.Smoother``: ``delay``, in samples at 20 MS/s;
+        ``place`` (points,), the subcarrier at or below each point of the grid; ``weights`` (points,
+        2), its share of the point and the next subcarrier's, times the window; ``inner`` (j, 16)
+        and ``outer`` (block, delays), the two factors.
     """
     k = np.array(carriers)
     grid = np.arange(k[0], k[-1] + 1, _step(k))
-    # Interpolate unused subcarriers from their neighbours. Gaps would leak each path into all
-    # delays.
-    fill = np.stack([np.interp(grid, k, one) for one in np.eye(k.size)])
+    place = np.minimum(np.searchsorted(k, grid, "right") - 1, k.size - 2)
+    share = (grid - k[place]) / (k[place + 1] - k[place])
     from_middle = grid - (k[0] + k[-1]) / 2
     window = 0.5 + 0.5 * np.cos(2 * np.pi * from_middle / (np.ptp(k) + 2))
+    weights = np.stack([1 - share, share], axis=1) * window[:, None]
+    of_carrier = np.zeros(k.size)
+    np.add.at(of_carrier, place, weights[:, 0])
+    np.add.at(of_carrier, place + 1, weights[:, 1])
+    weights /= np.sqrt(np.sum(of_carrier**2))
     step = _STEP_SAMPLES * 64 / fft_size
+    size = int(64 * density / _step(k) / step)
+    block = size // _PERIOD
     delays = np.arange(_EARLIEST, _LATEST + step / 2, step)
-    transform = (fill * window) @ np.exp(2j * np.pi / (64 * density) * np.outer(grid, delays))
-    transform /= np.sqrt(np.sum((fill @ window)**2))
-    return delays, transform.astype(np.complex64)
+    n = np.arange(delays.size) + int(_EARLIEST / step)
+    turns = np.arange(-(-grid.size // block))
+    return {"delay": delays, "place": place, "weights": weights.astype(np.float32),
+            "inner": _rotations(turns, n[:_PERIOD], _PERIOD),
+            "outer": _rotations(np.arange(block), n, size)}
+
+
+def _rotations(points, n, size):
+    """Return exp(2 pi i points n / size), complex64 (points, n)."""
+    return np.exp(2j * np.pi / size * (np.outer(points, n) % size)).astype(np.complex64)
 
 
 def _step(k):
@@ -129,11 +160,10 @@ def smoother(carriers, wanted, bandwidth_mhz, density=1):
     """
     fft_size = 64 * bandwidth_mhz // 20
     k, at = np.array(carriers), np.array(wanted)
-    delays, transform = _delay_transform(carriers, fft_size, density)
     eigenvectors = lru_cache(maxsize=256)(partial(_eigenvectors, k, at, fft_size * density))
     return _core.wifi.Smoother(
-        k=k, wanted=at, density=density, apart=density // _step(k), delay=delays,
-        transform=transform, lobe=64 * density / (np.ptp(k) + 2),
+        k=k, wanted=at, density=density, apart=density // _step(k),
+        lobe=64 * density / (np.ptp(k) + 2),
         longest=_LONGEST, margin=_MARGIN, margin_per_db=_MARGIN_PER_DB[density], sidelobe=_SIDELOBE,
         step=_STEP_SAMPLES * 64 / fft_size, step_db=_STEP_DB,
-        make=partial(_filter, eigenvectors))
+        make=partial(_filter, eigenvectors), **_delay_transform(carriers, fft_size, density))
