@@ -40,7 +40,7 @@ def test_users_of_a_recording():
 
 
 def test_json_comes_back():
-    for config in (*nr.load_users(RECORDED), nr.PuschConfig(
+    for config in (*nr.load_users(RECORDED), nr.PuschConfig(prb_set=[1, 2, 7]), nr.PuschConfig(
             ptrs=nr.Ptrs(port=1), num_layers=2, rv=3, lbrm=True, transmission_scheme="codebook",
             num_antenna_ports=4, tpmi=16, dmrs=nr.Dmrs(n_id=(1, 2)),
             mcs=nr.Mcs(modulation_order=8, target_coderate_x1024=682.5)), nr.PdschConfig(
@@ -68,6 +68,12 @@ def test_json_comes_back():
      "mcs.index: got 3 with modulation_order = 4 .* table 1 has 2 and 251"),
     (lambda: nr.PuschConfig(num_layers=5), "num_layers: got 5, allowed are 1 to 4"),
     (lambda: nr.PuschConfig(num_prb=52), "num_prb: got 52, allowed are 1 to 51"),
+    (lambda: nr.PuschConfig(prb_set=3), "prb_set: got 3, must be a list of integers"),
+    (lambda: nr.PuschConfig(prb_set=(3, 51)), "prb_set: got 51, allowed are 0 to 50"),
+    (lambda: nr.PuschConfig(prb_set=(3, 2)), r"prb_set: got \(3, 2\), .*ascending"),
+    (lambda: nr.PuschConfig(prb_set=(3, 5), prb_start=1), "prb_set: got 2 PRBs from 3 on with prb"),
+    (lambda: nr.PuschConfig(prb_set=(3, 5), transform_precoding=True),
+     r"prb_set: got \(3, 5\), must be neighbours"),
     (lambda: nr.PuschConfig(symbol_allocation=(1, 13)), r"symbol_allocation: .*6\.1\.2\.1-1"),
     (lambda: nr.PuschConfig(symbol_allocation=(0, 15)), "symbol_allocation: got 15"),
     (lambda: nr.PuschConfig(symbol_allocation=(4, 12), mapping_type="B"),

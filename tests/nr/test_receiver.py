@@ -19,6 +19,7 @@ CASES = {
         "config_type": 2, "num_cdm_groups_without_data": 3})],
     "data beside DMRS, part of the grid": [pusch(prb_start=3, num_prb=6, dmrs={
         "num_cdm_groups_without_data": 1, "additional_position": 0})],
+    "list of PRBs": [pusch(num_layers=2, prb_set=(0, 1, 4, 5, 6, 9, 11), mcs=nr.Mcs(index=12))],
     "two users, QPSK and 64-QAM": [
         pusch(mcs=nr.Mcs(index=5)),
         pusch(mcs=nr.Mcs(index=18), dmrs_ports=(1,), n_rnti=301)],

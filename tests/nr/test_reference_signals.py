@@ -35,6 +35,10 @@ CONFIGS = {
         carrier=nr.Carrier(n_cell_id=77, subcarrier_spacing_khz=60, n_size_grid=10, n_start_grid=3,
                            cyclic_prefix="extended"),
         symbol_allocation=(0, 12), dmrs={"additional_position": 2}),
+    "list of PRBs": pusch(prb_start=0, num_prb=None, prb_set=(0, 1, 4, 7), num_layers=2,
+                          dmrs={"num_cdm_groups_without_data": 1}),
+    "PT-RS, list of PRBs": pusch(prb_start=0, num_prb=None, prb_set=(1, 4, 5, 7),
+                                 ptrs=nr.Ptrs()),
     "PT-RS": pusch(num_layers=2, ptrs=nr.Ptrs(epre_ratio_db=3), dmrs={"additional_position": 1}),
     "PT-RS, sparse": pusch(num_layers=2, ptrs=nr.Ptrs(
         time_density=4, frequency_density=4, resource_element_offset="11", port=1)),
@@ -57,6 +61,8 @@ CONFIGS |= {
     "PDSCH": pdsch(num_layers=4, symbol_allocation=(2, 12), dmrs={"additional_position": 2}),
     "PDSCH, mapping B": pdsch(mapping_type="B", symbol_allocation=(3, 9), dmrs={
         "additional_position": 1, "n_id": (3, 4), "n_scid": 1}),
+    "PDSCH, list of PRBs, type 2": pdsch(prb_start=0, num_prb=None, prb_set=(2, 3, 8),
+                                         dmrs={"config_type": 2}),
     "PDSCH, 8 layers": pdsch(num_layers=8, dmrs={"length": 2}),
     "PDSCH, interleaved": pdsch(vrb_to_prb_bundle=2),
     "PDSCH, interleaved by 4, type 2": pdsch(vrb_to_prb_bundle=4, num_layers=2, dmrs_ports=(1, 3),

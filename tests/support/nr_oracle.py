@@ -66,7 +66,7 @@ def crbs(config):
     """Return the common resource blocks of the allocation in the order of mapping (§7.3.1.6)."""
     size, n_start, n_size = (getattr(config, "vrb_to_prb_bundle", None), config.n_start_bwp,
                              config.n_size_bwp)
-    allocated = range(config.prb_start, config.prb_start + config.num_prb)
+    allocated = config.prb_set or range(config.prb_start, config.prb_start + config.num_prb)
     if size is None:
         return [n_start + block for block in allocated]
     n_bundle = math.ceil((n_size + n_start % size) / size)

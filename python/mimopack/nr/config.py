@@ -31,6 +31,8 @@ class SharedChannelConfig:
             counted from CRB 0. None for the carrier's grid.
         prb_start: first allocated PRB of the bandwidth part.
         num_prb: number of allocated PRBs; None for all PRBs from prb_start on.
+        prb_set: list of the allocated PRBs if they are not neighbours (resource allocation type 0);
+            prb_start and num_prb then follow from it.
         mapping_type: "A" or "B": TS 38.211 §6.4.1.1.3, §7.4.1.1.2.
         symbol_allocation: (S, L), the first allocated symbol of the slot and the number of symbols.
         num_layers: number of layers.
@@ -52,6 +54,7 @@ class SharedChannelConfig:
     n_start_bwp: int | None = None
     prb_start: int = 0
     num_prb: int | None = None
+    prb_set: tuple | None = None
     mapping_type: str = "A"
     symbol_allocation: tuple = (0, 14)
     num_layers: int = 1
@@ -76,6 +79,8 @@ class SharedChannelConfig:
                 grid.n_start_grid + grid.n_size_grid - 1)
         integer("n_size_bwp", self.n_size_bwp, 1,
                 grid.n_start_grid + grid.n_size_grid - self.n_start_bwp)
+        if self.prb_set is not None:
+            self._check_prb_set()
         integer("prb_start", self.prb_start, 0, self.n_size_bwp - 1)
         if self.num_prb is None:
             object.__setattr__(self, "num_prb", self.n_size_bwp - self.prb_start)
@@ -112,9 +117,26 @@ class SharedChannelConfig:
                 raise ValueError("ptrs: got signals with DMRS ports of double symbols only, must "
                                  "be None (TS 38.214 §5.1.6.3, §6.2.3)")
 
+    def _check_prb_set(self):
+        """Check prb_set; set prb_start and num_prb by it."""
+        blocks = tuple(integer("prb_set", block, 0, self.n_size_bwp - 1) for block in several(
+            "prb_set", self.prb_set))
+        if not blocks or list(blocks) != sorted(set(blocks)):
+            raise ValueError(f"prb_set: got {blocks}, must be one PRB or more in ascending order "
+                             "(TS 38.214 §5.1.2.2.1, §6.1.2.2.1)")
+        if self.prb_start not in (0, blocks[0]) or self.num_prb not in (None, len(blocks)):
+            raise ValueError(f"prb_set: got {len(blocks)} PRBs from {blocks[0]} on with prb_start "
+                             f"= {self.prb_start} and num_prb = {self.num_prb}, which must be left "
+                             "out (TS 38.214 §5.1.2.2, §6.1.2.2)")
+        for name, value in (("prb_set", blocks), ("prb_start", blocks[0]),
+                            ("num_prb", len(blocks))):
+            object.__setattr__(self, name, value)
+
     @property
     def prbs(self):
         """The allocated PRBs of the bandwidth part in the order of mapping: int (num_prb,)."""
+        if self.prb_set is not None:
+            return np.array(self.prb_set)
         return np.arange(self.prb_start, self.prb_start + self.num_prb)
 
     @property
@@ -232,6 +254,9 @@ class PuschConfig(SharedChannelConfig):
         if self.num_layers != 1:
             raise ValueError(f"num_layers: got {self.num_layers}, must be 1 with transform "
                              "precoding (TS 38.214 §6.1.1)")
+        if np.any(np.diff(self.prbs) > 1):
+            raise ValueError(f"prb_set: got {self.prb_set}, must be neighbours with transform "
+                             "precoding (TS 38.214 §6.1.2.2)")
         rest = self.num_prb
         for prime in (2, 3, 5):
             while rest % prime == 0:

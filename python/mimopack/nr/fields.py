@@ -16,6 +16,7 @@ _CLAUSES = {
     "n_start_bwp": "TS 38.211 §4.4.5",
     "prb_start": "TS 38.214 §5.1.2.2, §6.1.2.2",
     "num_prb": "TS 38.214 §5.1.2.2, §6.1.2.2",
+    "prb_set": "TS 38.214 §5.1.2.2.1, §6.1.2.2.1",
     "mapping_type": "TS 38.211 §6.4.1.1.3, §7.4.1.1.2",
     "symbol_allocation": "TS 38.214 §5.1.2.1, §6.1.2.1",
     "num_layers": "TS 38.211 §6.3.1.3, §7.3.1.3",
@@ -82,9 +83,10 @@ def flag(name, value):
     return _checked(checks.flag, name, value)
 
 
-def several(name, values, count):
-    """Check for a sequence of so many values; return a tuple."""
-    if not isinstance(values, (list, tuple, range)) or len(values) != count:
-        raise ValueError(f"{name}: got {checks.shown(values)}, must be a list of {count} "
-                         f"integers ({_CLAUSES[name]})")
+def several(name, values, count=None):
+    """Check for a sequence of so many values, None for any number; return a tuple."""
+    if not isinstance(values, (list, tuple, range)) or count not in (None, len(values)):
+        number = "" if count is None else f"{count} "
+        raise ValueError(f"{name}: got {checks.shown(values)}, must be a list of {number}integers "
+                         f"({_CLAUSES[name]})")
     return tuple(values)
