@@ -18,13 +18,14 @@ MP_FN auto make_softsphere(arena<lane>& a)
 {
     constexpr softsphere_options o = program::options();
     constexpr bool clips = o.llr_clip < no_metric;
-    /* Without clipping the other forms are 3 to 15 times as fast as team_search on an
-     * H200 (4x4 16- and 64-QAM), with clipping a quarter to a tenth. With clipping and a
-     * prior the slices are 1.7 times as fast (4x4 16-QAM). */
-    if constexpr (soft_team_fits && !clips && !program::has_layers && !o.max_nodes)
-        return team_soft_search<NT, NR, WIDTH>(a, program::points);
+    /* Measured on an H200, 4x4: without clipping, team_search takes 3 to 15 times as long
+     * as the other forms. With clipping it takes 16-QAM in the least time if there is no
+     * prior; with one the slices are 1.7 times as fast. */
+    if constexpr (soft_team_fits && !program::has_layers && !o.max_nodes)
+        return team_soft_search<NT, NR, WIDTH>(a, program::points, o.llr_clip);
     else if constexpr (team_slices_fit &&
-                       parents(program::num_tx) <= (clips && !program::has_prior ? 256 : 4096))
+                       parents(program::num_tx) <=
+                           (clips && !program::has_prior ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(
             a, program::points, o.llr_clip, false);
     else

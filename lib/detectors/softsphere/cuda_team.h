@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exact max-log LLRs of four layers without clipping, by warps: the searches of
- * tree_search.h, in two column orders, each for the bits of its two upper levels.
+/* Exact max-log LLRs of four layers by warps: the searches of tree_search.h, in two
+ * column orders, each for the bits of its two upper levels.
  *
  * A thread prepares a vector, and takes N-way's candidates as the first hypotheses. Then
  * the warp makes the searches of its vectors one after another, so that no thread waits
@@ -61,12 +61,14 @@ class team_soft_search
     };
 
     /* A vector: the model of each search; for each column its bits' hypotheses, zero and
-     * one; half the a-priori LLRs in units of the metrics. Rows have an odd length, to
-     * lie in different banks. */
+     * one; the distance above the least metric from which on these do not matter; half
+     * the a-priori LLRs in units of the metrics. Rows have an odd length, to lie in
+     * different banks. */
     struct row {
         model of[searches];
         float hypothesis[NT][bits][2];
-        float half[with_prior ? NT * bits + 1 : 1];
+        float slack;
+        float half[with_prior ? NT * bits : 2];
     };
 
     /* The work of a warp. The limits of levels 2 and 3 are entries 0 and 1. */
@@ -93,8 +95,8 @@ public:
                                        32 / MIMOPACK_THREADS;
     static_assert(shared_bytes <= 48 * 1024);
 
-    MP_FN team_soft_search(arena<lane>& a, const constellation& c)
-        : d_scale(c.scale), d_columns(a, NT, NR), d_qr(a, NT, NR)
+    MP_FN team_soft_search(arena<lane>& a, const constellation& c, float clip)
+        : d_scale(c.scale), d_clip(clip), d_columns(a, NT, NR), d_qr(a, NT, NR)
     {
     }
 
@@ -106,7 +108,8 @@ public:
         d_qr.decompose(&d_columns.h[0]);
     }
 
-    /* A warp's threads come here together. */
+    /* A warp's threads come here together. Clipping limits how far an LLR moves from its
+     * prior. */
     MP_FN mask detect(const lane* y, lane noise_var, const lane* prior, lane* llr)
     {
         storage& s = shared();
@@ -116,6 +119,7 @@ public:
         if constexpr (with_prior)
             d_columns.to_columns(prior, bits, known);
         const mask usable = seed(y, noise_var, known, own);
+        own.slack = d_clip * noise_var.v;
 #pragma unroll 1
         for (int n = 0; n < searches * d_rows; ++n) {
             __syncwarp();
@@ -126,14 +130,16 @@ public:
         MP_UNROLL
         for (int b = 0; b < NT * bits; ++b) {
             const float* const pair = own.hypothesis[b / bits][b % bits];
-            by_column[b].v = (pair[0] - pair[1]) * unit;
+            by_column[b] = clipped(with_prior ? known[b] : lane(0.0f),
+                                   lane((pair[0] - pair[1]) * unit),
+                                   d_clip);
         }
         d_columns.to_layers(by_column, bits, llr);
         return usable;
     }
 
 private:
-    const float d_scale;
+    const float d_scale, d_clip;
     ordered_columns<lane, NT, NR> d_columns;
     unscaled_qr<lane, NT, NR> d_qr;
     int d_rows = 32;
@@ -182,6 +188,7 @@ private:
             : d_space(space),
               d_vector(vector),
               d_model(vector.of[number]),
+              d_slack(vector.slack),
               d_shift(number * wanted)
         {
         }
@@ -203,6 +210,7 @@ private:
         workspace& d_space;
         row& d_vector;
         const model d_model;
+        const float d_slack;
         const int d_shift; /* level i is column (i + shift) mod NT */
         int d_opened = 0, d_listed = 0;
 
@@ -291,10 +299,12 @@ private:
             }
         }
 
-        /* Compute U from the hypotheses. */
+        /* Compute U from the hypotheses, which clipping limits. */
         MP_FN void refresh()
         {
             __syncwarp();
+            const float* const best = d_vector.hypothesis[column(NT - 1)][0];
+            const float least = fminf(best[0], best[1]);
             MP_UNROLL
             for (int i = rank(); i < wanted * 2 * side; i += 32) {
                 const int level = i / (2 * side), axis = i / side % 2, k = i % side;
@@ -303,7 +313,13 @@ private:
                 MP_UNROLL
                 for (int b = 0; b < WIDTH; ++b) {
                     const int bit = axis * WIDTH + b, value = gray_bit<WIDTH>(k, b);
-                    most = fmaxf(most, d_vector.hypothesis[of][bit][value]);
+                    float slack = d_slack;
+                    if constexpr (with_prior) {
+                        const float known = 2.0f * d_vector.half[of * bits + bit];
+                        slack = fmaxf(slack + (value ? -known : known), 0.0f);
+                    }
+                    most = fmaxf(
+                        most, fminf(d_vector.hypothesis[of][bit][value], least + slack));
                 }
                 d_space.limit[level][axis][k] = most;
             }
