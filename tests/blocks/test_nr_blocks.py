@@ -4,6 +4,7 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pmt
@@ -45,7 +46,10 @@ def data(messages):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("users", [(CONFIG,), tuple(USERS)], ids=["one user", "two users"])
+@pytest.mark.parametrize("users", [
+    (CONFIG,), tuple(USERS), tuple(replace(user, ptrs=nr.Ptrs()) for user in USERS),
+    (replace(CONFIG, num_prb=None, prb_set=(0, 1, 4)),)],
+    ids=["one user", "two users", "two users with PT-RS", "list of PRBs"])
 def test_the_chain_and_the_receiver_block_send_the_blocks_of_the_arrays(users):
     samples, sent = received(users=users)
     wanted = nr.PuschReceiver(list(users), 2, "nway", 1, "cpu").process_samples(samples)

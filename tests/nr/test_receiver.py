@@ -144,6 +144,41 @@ def test_pt_rs_of_a_dft_spread_layer_follow_the_phase(ptrs):
         assert ptrs is None or np.array_equal([block.bits for block in blocks], bits[0])
 
 
+@pytest.mark.parametrize("detector, iterations", [
+    ("auto", 1), ("auto", 3), ("mmse", 1), ("zf", 1), ("kbest", 1), ("ep", 1)])
+def test_pt_rs_of_two_users_follow_the_phase_of_each(detector, iterations):
+    """Each user has data where the other one has PT-RS. Without PT-RS, blocks are lost."""
+    lost = []
+    for signals in (True, False):
+        rng, slots = np.random.default_rng(8), list(range(6))
+        ptrs = [nr.Ptrs(), nr.Ptrs(port=2, time_density=2)] if signals else [None, None]
+        configs = [
+            pusch(mcs=nr.Mcs(index=15), ptrs=ptrs[0], dmrs={"additional_position": 0}),
+            pusch(num_layers=2, dmrs_ports=(1, 2), n_rnti=301, mcs=nr.Mcs(index=12), ptrs=ptrs[1],
+                  dmrs={"additional_position": 0})]
+        bits, grids = sent(rng, configs, slots)
+        phases = np.cumsum(rng.normal(0, 0.15, (6, 2, 14, 1)), axis=2)[:, [0, 1, 1]]
+        blocks = nr.PuschReceiver(configs, 4, detector, iterations).process(
+            through(rng, grids * np.exp(1j * phases), 4, 0.003), slots)
+        lost.append([not block.crc_ok for block in blocks])
+        for block in blocks:
+            assert not block.crc_ok or np.array_equal(block.bits, bits[block.user][block.slot])
+    assert not any(lost[0]) and sum(lost[1]) > 2
+
+
+def test_pt_rs_of_one_of_two_users_with_the_true_channel():
+    rng, slots = np.random.default_rng(8), [0, 1]
+    configs = [pusch(num_layers=2, mcs=nr.Mcs(index=15), ptrs=nr.Ptrs(port=1)),
+               pusch(dmrs_ports=(2,), n_rnti=301)]
+    _, grids = sent(rng, configs, slots)
+    h = rng.normal(size=(2, 4, 3)) @ np.eye(3) + 1j * rng.normal(size=(2, 4, 3))
+    received = noisy(rng, np.einsum("nrp,npsk->nrsk", h, grids), 0.01)
+    channel = np.broadcast_to(h[:, None, None], (2, 14, 144, 4, 3))
+    receiver = nr.PuschReceiver(configs, 4, iterations=1)
+    assert receiver.num_vectors == nr.resources(configs[1]).num_data
+    assert all(block.crc_ok for block in receiver.process(received, slots, channel, 0.01))
+
+
 def test_interference_is_whitened():
     rng, slots = np.random.default_rng(9), list(range(6))
     config = pusch(num_layers=2, mcs=nr.Mcs(index=15))

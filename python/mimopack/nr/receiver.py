@@ -17,6 +17,7 @@ from .dmrs import dmrs_symbols, ptrs_sequence, ptrs_symbols, spread_rows, spread
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .parts import MODULATIONS
+from .phase import combine, symbol_phases
 from .precoding import pi2_turn, transform_deprecode, transform_precode
 from .resources import ptrs_port, resources
 from .stream import GridStream
@@ -32,6 +33,8 @@ DECODER_ITERATIONS = 40
 # A-priori LLR of a bit that is known, and the limit for LLRs from the decoder
 CERTAIN = 100.0
 FEEDBACK_SCALE = 0.7    # of the decoder's extrinsic LLRs; from 0.5 to 1 all are as good
+# Amplitude that a layer without data keeps where others have data: detectors need a full rank.
+UNUSED_LAYER = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +95,16 @@ class _Word:
     Attributes:
         user, number: index of the user, and of the codeword among the user's.
         layers, bits: slices of the codeword's layers, and of their bits in a vector.
+        vectors: indices of the vectors that contain the codeword, or a slice.
         points: the constellation.
         coder: :class:`TransportCoder`.
         orders: the :class:`LlrOrder` of LLRs of vectors as they are mapped, and of those in the
             order of subcarriers.
     """
 
-    def __init__(self, user, number, first_layer, first_bit, coder):
+    def __init__(self, user, number, first_layer, first_bit, vectors, coder):
         word = coder.codeword
-        self.user, self.number, self.coder = user, number, coder
+        self.user, self.number, self.vectors, self.coder = user, number, vectors, coder
         self.points = constellation.get(MODULATIONS[word.modulation_order])
         self.layers = slice(first_layer, first_layer + word.num_layers)
         self.bits = slice(first_bit, first_bit + word.num_layers * word.modulation_order)
@@ -123,6 +127,7 @@ class ReceivedSlot:
     Attributes:
         number, powers, received, estimate: see above.
         blocks: {codeword: its :class:`TransportBlock`}.
+        turn: (layers, symbols) what the channel's phase changes by, None if it stays.
         posterior: (vectors, bits) the decoder's a-posteriori LLRs, None before the first pass.
         prior: (vectors, bits) the decoder's extrinsic LLRs.
     """
@@ -130,7 +135,7 @@ class ReceivedSlot:
     def __init__(self, number, powers, received=None, estimate=None):
         self.number, self.powers = number, powers
         self.received, self.estimate, self.blocks = received, estimate, {}
-        self.posterior = self.prior = None
+        self.turn = self.posterior = self.prior = None
 
     def move_to_host(self):
         """Copy arrays from a GPU for the next pass."""
@@ -159,7 +164,10 @@ class _Receiver:
     def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
         self.configs, self.num_rx = configs, integer("num_rx", num_rx, 1, 256)
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
-        self._resources = places = resources(configs[0])
+        # Of several users, each may have PT-RS on other elements: there, some layers have no data.
+        self._signals = len(configs) > 1 and any(each.ptrs is not None for each in configs)
+        self._resources = places = resources(
+            replace(configs[0], ptrs=None) if self._signals else configs[0])
         # The part of the grid from the first to the last allocated subcarrier
         self._band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
         self._data = places.data_symbols, places.data_subcarriers - self._band.start
@@ -167,17 +175,21 @@ class _Receiver:
         # The symbols with data if they are data from end to end, in order; else None
         rows, width = np.unique(places.data_symbols), self._band.stop - self._band.start
         self._spreads, self._feeds_back = configs[0].transform_precoding, False
-        in_order = not self._spreads and np.array_equal(
+        in_order = not self._spreads and not self._signals and np.array_equal(
             self._data[1], np.tile(np.arange(width), len(rows)))
         self._rows = Constant(rows) if in_order else None
-        self._follows_phase = configs[0].ptrs is not None and len(configs) == 1
+        self._follows_phase = any(each.ptrs is not None for each in configs)
         self._owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
         self._words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
+            vectors = slice(None)
+            if self._signals:
+                vectors = np.flatnonzero(resources(config).data_mask[
+                    places.data_symbols, places.data_subcarriers])
             for number, word in enumerate(codewords(config)):
                 coder = TransportCoder(word, versions, iterations=DECODER_ITERATIONS,
                                        backend=backend, threads=threads)
-                self._words.append(_Word(user, number, layer, bit, coder))
+                self._words.append(_Word(user, number, layer, bit, vectors, coder))
                 layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
         mapped = np.arange(places.num_symbols)
         turned = mapped
@@ -188,7 +200,7 @@ class _Receiver:
                 np.arange(width)[:, None, None] + width * rows[:, None]
                 + width * configs[0].carrier.symbols_per_slot * np.arange(num_rx)).ravel())
         for word in self._words:
-            word.orders = [LlrOrder((bit * vectors[:, None] + np.arange(
+            word.orders = [LlrOrder((bit * vectors[word.vectors, None] + np.arange(
                 word.bits.start, word.bits.stop)).ravel(), bit * len(mapped))
                 for vectors in (mapped, turned)]
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_symbols, bit
@@ -315,8 +327,9 @@ class _Receiver:
             slots.tolist(), channels.received, channels.estimates, strict=True)]
         if channel is None and self._follows_phase:
             for slot in work:
-                slot.received = slot.received * np.exp(-1j * self._phases(slot))[:, None]
-            channels = Channels.of([slot.received for slot in work], channels.estimates)
+                self._follow(slot)
+            channels = Channels.of([slot.received for slot in work],
+                                   [slot.estimate for slot in work])
         powers = layer_powers(channels.h) / channels.noise_var[:, None]
         for slot, own in zip(work, powers, strict=True):
             slot.powers = own
@@ -343,7 +356,8 @@ class _Receiver:
             symbols, subcarriers = (each.beside(received) for each in self._places)
             of_h = symbols if h.shape[1] > 1 else symbols * 0
             h, variance = h[:, of_h, subcarriers], variance[:, of_h, subcarriers]
-            return received[:, :, symbols, subcarriers].swapaxes(1, 2), h, variance
+            y = received[:, :, symbols, subcarriers].swapaxes(1, 2)
+            return *(self._without_signals(slots, y, h) if self._signals else (y, h)), variance
         rows = self._rows.beside(received)
         if h.shape[1] > 1:
             return xp.moveaxis(received[:, :, rows], 1, 3), h[:, rows], variance[:, rows]
@@ -394,27 +408,64 @@ class _Receiver:
     def _prefix(self):
         return 0.25 if self.configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048
 
-    def _phases(self, slot):
-        """Return the phase of each symbol by its PT-RS, relative to the channel estimate."""
-        config, number = self.configs[0], slot.number % self.configs[0].carrier.slots_per_frame
+    def _phases(self, slot, user):
+        """Return the phase of each symbol of a user, relative to the channel estimate."""
+        config, number = self.configs[user], slot.number % self.configs[0].carrier.slots_per_frame
+        if config.ptrs is None:
+            return np.zeros(slot.received.shape[1])
         if self._spreads:
-            rows = self._equalised(slot)[0][spread_rows(config)]
-            with_signals = self._resources.ptrs_symbols
-            seen = rows[:, config.ptrs.samples(config.num_subcarriers), None]
-            expected = ptrs_sequence(config, number)[:, None]
+            symbols = self._resources.ptrs_symbols
+            seen = self._equalised(slot)[0][spread_rows(config)]
+            seen = seen[:, config.ptrs.samples(config.num_subcarriers)]
+            sent = ptrs_sequence(config, number)
         else:
             reference = ptrs_symbols(config, number)
-            layer, with_signals = config.dmrs_ports.index(ptrs_port(config)), reference.symbols
-            places = reference.symbols[:, None], reference.subcarriers - self._band.start
-            expected = slot.estimate.h[places][..., layer] * reference.values[..., None]
-            seen = np.moveaxis(slot.received[:, places[0], places[1]], 0, -1)
-        # The channel estimate has the phase of the DMRS symbols.
-        symbols = np.concatenate([with_signals, self._resources.dmrs_symbols])
-        phases = np.zeros(len(symbols))
-        phases[:len(seen)] = np.angle(np.sum(seen * expected.conj(), axis=(1, 2)))
-        order = np.argsort(symbols)
-        return np.interp(np.arange(slot.received.shape[1]), symbols[order],
-                         np.unwrap(phases[order]))
+            symbols, sent = reference.symbols, reference.values
+            places = symbols[:, None], reference.subcarriers - self._band.start
+            seen = combine(
+                np.moveaxis(slot.received[:, places[0], places[1]], 0, -1), slot.estimate.h[places],
+                slot.estimate.noise_var, self._ptrs_layer(user),
+                np.flatnonzero(self._owners != user))
+        return symbol_phases(seen, sent, symbols, self._resources.dmrs_symbols,
+                             slot.received.shape[1])
+
+    def _follow(self, slot):
+        """Correct the phases of a slot's symbols by PT-RS: of a user alone in the received symbols.
+
+        Those of several users are corrected in their channels.
+        """
+        phases = np.stack([self._phases(slot, user) for user in range(len(self.configs))])
+        if len(phases) == 1:
+            slot.received = slot.received * np.exp(-1j * phases[0])[:, None]
+        else:
+            slot.turn = np.exp(1j * phases)[self._owners].astype(np.complex64)
+            slot.estimate = replace(
+                slot.estimate, h=slot.estimate.h * slot.turn.T[:, None, None])
+
+    def _without_signals(self, slots, y, h):
+        """Take the PT-RS out of vectors; return them and their channels without unused layers."""
+        frame = self.configs[0].carrier.slots_per_frame
+        sent = np.stack([self._ptrs(slot.number % frame)[:, self._data[0], self._data[1]].T
+                         for slot in slots])
+        amplitudes = np.full((self.num_vectors, self.num_layers), UNUSED_LAYER, np.float32)
+        for word in self._words:
+            amplitudes[word.vectors, word.layers] = 1
+        return y - (h @ sent[..., None])[..., 0], h * amplitudes[:, None]
+
+    def _ptrs(self, slot):
+        """Return the PT-RS of all layers within the allocation: (layers, symbols, subcarriers)."""
+        sent = np.zeros((len(self._owners), *self._resources.data_mask.shape), np.complex64)
+        for user, config in enumerate(self.configs):
+            if config.ptrs is not None:
+                reference, layer = ptrs_symbols(config, slot), self._ptrs_layer(user)
+                sent[layer, reference.symbols[:, None], reference.subcarriers] = reference.values
+        return sent[..., self._band]
+
+    def _ptrs_layer(self, user):
+        """Return the layer, of all users', that has a user's PT-RS."""
+        config = self.configs[user]
+        own = np.flatnonzero(self._owners == user)
+        return own[config.dmrs_ports.index(ptrs_port(config))]
 
     def _despread(self, active):
         """Return the vectors of a DFT-spread layer, equalised."""
@@ -505,15 +556,15 @@ class _Receiver:
             slot = active[row]
             if slot.prior is None:
                 slot.prior, slot.posterior = np.zeros((2, *llr.shape[1:]), np.float32)
-            own = on_host(llr[row])[:, word.bits]
+            own = on_host(llr[row])[word.vectors, word.bits]
             if row in wrong:
                 posterior = posteriors[wrong.index(row)].reshape(own.shape)
                 extrinsic = np.clip(FEEDBACK_SCALE * (posterior - own), -CERTAIN, CERTAIN)
             else:
                 signs = 2.0 * word.coder.encode(slot.blocks[number].bits, rv) - 1
                 posterior = extrinsic = (CERTAIN * signs).reshape(own.shape)
-            slot.posterior[:, word.bits] = posterior
-            slot.prior[:, word.bits] = extrinsic
+            slot.posterior[word.vectors, word.bits] = posterior
+            slot.prior[word.vectors, word.bits] = extrinsic
 
     def _refine(self, slot):
         """Estimate the channel of a slot again, with the decoder's symbols."""
@@ -528,14 +579,24 @@ class _Receiver:
                 variances = np.broadcast_to(variance, mean.shape).reshape(-1, 1)
             else:
                 means, variances = word.symbols(slot.posterior)
+                silent = np.ones(len(means), bool)
+                silent[word.vectors] = False
+                means[silent], variances[silent] = 0, 0
             known[word.layers, self._data[0], self._data[1]] = means.T
             powers = np.mean(np.abs(estimate.h[..., word.layers][self._data])**2, axis=1)
             noise[self._data] += np.sum(powers * variances, axis=1)
+        if self._signals:
+            known += self._ptrs(slot.number % self.configs[0].carrier.slots_per_frame)
+        if slot.turn is not None:
+            known *= slot.turn[..., None]
         weight = estimate.noise_var / noise
         weight[np.abs(known).max(axis=0) == 0] = 0
         slot.estimate = estimate_channel(
             slot.received, known, weight, self._owners, self._prefix, noise=estimate.noise_var,
             cfo=estimate.cfo, doppler=estimate.doppler, profile=estimate.profile)
+        if slot.turn is not None:
+            slot.estimate = replace(
+                slot.estimate, h=slot.estimate.h * slot.turn.T[:, None, None])
 
     def process_samples(self, samples, slot=0, start=None, fft_size=None):
         """Decode consecutive slots of a recording.
@@ -583,8 +644,7 @@ class PuschReceiver(_Receiver):
         for block in receiver.process(grid, slots=[0, 1, 2, 3]):
             print(block.slot, block.crc_ok)
 
-    Several users are detected together, each with its own modulation. PT-RS are used if there is
-    one user.
+    Several users are detected together, each with its own modulation and its own PT-RS.
 
     With any other detector, such as a function of arrays, one pass is three steps:
 
@@ -611,7 +671,7 @@ class PuschReceiver(_Receiver):
     Attributes:
         configs: list with the configuration of each user.
         num_layers, num_vectors, bits_per_vector: number of layers of all users, of vectors in a
-            slot (resource elements with data), and of LLRs of a vector.
+            slot (resource elements with data of any user), and of LLRs of a vector.
         vector_size: number of values in a vector: num_rx, or 1 with transform precoding.
 
     Raises:
@@ -623,8 +683,8 @@ class PuschReceiver(_Receiver):
         configs = read_users(config)
         first = configs[0]
         for index, each in enumerate(configs[1:], 1):
-            if each.carrier != first.carrier or not np.array_equal(
-                    resources(each).data_mask, resources(first).data_mask):
+            if each.carrier != first.carrier or not np.array_equal(*(
+                    resources(replace(one, ptrs=None)).data_mask for one in (each, first))):
                 raise ValueError(f"config: user {index} has other resource elements than user 0, "
                                  "must have the same carrier, PRBs, symbols and DMRS positions")
         ports = [port for each in configs for port in each.dmrs_ports]
