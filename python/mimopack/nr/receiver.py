@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import constellation, detectors
+from .. import _core, constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
 from ..checks import integer, integers, positive, shown
 from .config import PdschConfig, read_users
@@ -164,6 +164,7 @@ class _Receiver:
     def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
         self.configs, self.num_rx = configs, integer("num_rx", num_rx, 1, 256)
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
+        self._threads = threads
         # Of several users, each may have PT-RS on other elements: there, some layers have no data.
         self._signals = len(configs) > 1 and any(each.ptrs is not None for each in configs)
         self._resources = places = resources(
@@ -198,7 +199,8 @@ class _Receiver:
             # Of each value of a slot's vectors, in the order of subcarriers
             self._turned = Constant((
                 np.arange(width)[:, None, None] + width * rows[:, None]
-                + width * configs[0].carrier.symbols_per_slot * np.arange(num_rx)).ravel())
+                + width * configs[0].carrier.symbols_per_slot * np.arange(num_rx)).ravel().astype(
+                    np.int32))
         for word in self._words:
             word.orders = [LlrOrder((bit * vectors[word.vectors, None] + np.arange(
                 word.bits.start, word.bits.stop)).ravel(), bit * len(mapped))
@@ -361,9 +363,13 @@ class _Receiver:
         rows = self._rows.beside(received)
         if h.shape[1] > 1:
             return xp.moveaxis(received[:, :, rows], 1, 3), h[:, rows], variance[:, rows]
-        y = received.reshape(len(received), -1).take(self._turned.beside(received), axis=1)
-        y = y.reshape(len(y), received.shape[3], len(rows), self.num_rx)
-        return y.swapaxes(1, 2), h, variance
+        flat, width = received.reshape(len(received), -1), received.shape[3]
+        if xp is np:
+            y = _core.interleave(flat, self._turned.values[:len(rows) * self.num_rx], width,
+                                 self._threads)
+        else:
+            y = flat.take(self._turned.beside(received), axis=1)
+        return y.reshape(len(y), width, len(rows), self.num_rx).swapaxes(1, 2), h, variance
 
     def decode(self, llr, slots):
         """Decode LLRs of slots: the last step of :meth:`process`.
