@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import detectors
+from gnuradio.mimopack import channel, constellation, detectors
 from simulated import assert_close, problem, random_prior
 
 NAMES = ["nway", "fpfsd"]
@@ -32,6 +32,21 @@ def test_a_layer_is_exact_where_the_prior_knows_the_others(method, name):
                 name, backend="cpu", llr_method=method, llr_clip=None, **size).detect(
                 y, h, noise_var, prior)
             assert_close(llr[:, own], expected[:, own])
+
+
+@pytest.mark.parametrize("snr", [10, 25, 40])
+@pytest.mark.parametrize("spread", [0, 0.1, 0.3, 1])
+@pytest.mark.parametrize("points, vectors", [("qam256", 160), ("qam1024", 32)])
+def test_two_layers_with_many_points_are_exact(points, vectors, spread, snr):
+    """How many candidates are tried depends on how far the columns are from orthogonal."""
+    _, random, noise_var, bits = problem(vectors, 2, 2, points, snr)
+    h = (np.fft.fft(np.eye(2)) + spread * random).astype(np.complex64)
+    x = constellation.of_layers(points, 2).modulate(bits)
+    noise = channel.awgn(x.shape, noise_var, np.random.default_rng(1))
+    y = (np.einsum("nij,nj->ni", h, x) + noise).astype(np.complex64)
+    size = {"num_tx": 2, "num_rx": 2, "constellation": points, "backend": "cpu"}
+    llr = detectors.NWay(num_passes=2, llr_clip=None, **size).detect(y, h, noise_var)
+    assert_close(llr, detectors.MLA(**size).detect(y, h, noise_var))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -115,6 +115,8 @@ private:
             if (NT == 2 && d_passes == 2 && !d_log_sum) {
                 if (prior)
                     search_top<true>(pass);
+                else if (near_is_best(pass))
+                    search_near(pass);
                 else
                     search_top<false>(pass);
                 continue;
@@ -182,11 +184,7 @@ private:
                     best_level(re, w, costs(pass, 0, 0), distance);
                     best_level(im, w, costs(pass, 0, 1), distance);
                 } else {
-                    F l_re, l_im;
-                    slice(re, side, l_re);
-                    slice(im, side, l_im);
-                    const F e_re = re - l_re, e_im = im - l_im;
-                    distance = fma(w, fma(e_re, e_re, e_im * e_im), distance);
+                    distance = sliced(re, im, w, distance);
                 }
                 low = min(low, distance);
                 low_im[k] = min(low_im[k], distance);
@@ -198,6 +196,111 @@ private:
         const int layer = column_source(d_order, 1, pass, 2);
         collect_axis(0, layer, 0, low_re);
         collect_axis(0, layer, 1, low_im);
+    }
+
+    /* Return a distance with that of the lower of two layers, which is sliced. */
+    MP_FN static F sliced(F re, F im, F w, F distance)
+    {
+        F l_re, l_im;
+        slice(re, side, l_re);
+        slice(im, side, l_im);
+        const F e_re = re - l_re, e_im = im - l_im;
+        return fma(w, fma(e_re, e_re, e_im * e_im), distance);
+    }
+
+    /* Return whether search_near() is faster than search_top(): with many levels, if the
+     * top layer is not much weaker than the other one. */
+    MP_FN bool near_is_best(int pass) const
+    {
+        const F* const w = this->w(pass);
+        return WIDTH > 3 && !any(F(4.0f) * w[1] < w[0]);
+    }
+
+    /* Do the same as search_top<false>() with fewer candidates. Take one level of an axis
+     * of the top layer after another. The best candidate with this level is among the
+     * three nearest to v on the other axis, unless all three are further than a bound. */
+    MP_FN void search_near(int pass)
+    {
+        const int layer = column_source(d_order, 1, pass, 2);
+        F part[2][side], low[side];
+        MP_UNROLL
+        for (int k = 0; k < side; ++k)
+            for (int axis = 0; axis < 2; ++axis)
+                part[axis][k] = top_part<false>(pass, axis, k);
+        for (int axis = 0; axis < 2; ++axis) {
+            search_levels(pass, axis, part[axis], part[1 - axis], low);
+            collect_axis(0, layer, axis, low);
+        }
+    }
+
+    /* Set low[k] to the distance of the best candidate with level k on an axis of the top
+     * layer, or to more if none of the axis's bits needs it. part, across: distances that
+     * the levels of this axis and of the other one add. */
+    MP_FN void
+    search_levels(int pass, int axis, const F* part, const F* across, F* low)
+    {
+        constexpr int tried = 3;
+        const F* const c = this->c(pass);
+        const F* const v = this->v(pass);
+        const F w = this->w(pass)[0], top_w = this->w(pass)[1], at = v[3 - axis];
+        /* what a level of either axis adds to the layer below */
+        const F steps[2][2] = { { F(0.0f) - c[2], F(0.0f) - c[3] },
+                                { c[3], F(0.0f) - c[2] } };
+        const F *const step = steps[axis], *const step_across = steps[1 - axis];
+        const F first_re = fma(step[0], level(0), v[0]),
+                first_im = fma(step[1], level(0), v[1]);
+        F middle;
+        slice(at, side, middle);
+        middle = clamp(middle, level(side - 2));
+        F re[tried], im[tried], distance[tried], nearest[side], farthest(0.0f);
+        MP_UNROLL
+        for (int n = 0; n < tried; ++n) {
+            const F l = middle + F(n - 1.0f), e = at - l;
+            re[n] = fma(step_across[0], l, first_re);
+            im[n] = fma(step_across[1], l, first_im);
+            distance[n] = top_w * e * e;
+        }
+        for (int k = 0; k < side; ++k) {
+            F best(no_metric);
+            MP_UNROLL
+            for (int n = 0; n < tried; ++n) {
+                best = min(best, sliced(re[n], im[n], w, distance[n]));
+                re[n] = re[n] + step[0];
+                im[n] = im[n] + step[1];
+            }
+            nearest[k] = best;
+            farthest = max(farthest, best);
+            low[k] = part[k] + best;
+        }
+        /* The least distance of other candidates of a level, without its own part */
+        const F above = middle + F(2.0f) - at, below = at - middle + F(2.0f);
+        const F bound =
+            min(select(middle < level(side - 2), top_w * above * above, F(no_metric)),
+                select(level(1) < middle, top_w * below * below, F(no_metric)));
+        if (!any(bound < farthest))
+            return;
+        F zero[WIDTH], one[WIDTH];
+        MP_UNROLL
+        for (int g = 0; g < WIDTH; ++g)
+            bit_minima_of_axis<WIDTH>(low, g, zero[g], one[g]);
+        for (int k = 0; k < side; ++k) {
+            F most(0.0f);
+            MP_UNROLL
+            for (int g = 0; g < WIDTH; ++g)
+                most = max(most, gray_bit<WIDTH>(k, g) ? one[g] : zero[g]);
+            if (!any((bound < nearest[k]) & (part[k] + bound < most)))
+                continue;
+            F best(no_metric);
+            F u_re = fma(step[0], level(k), fma(step_across[0], level(0), v[0]));
+            F u_im = fma(step[1], level(k), fma(step_across[1], level(0), v[1]));
+            MP_UNROLL
+            for (int n = 0; n < side; ++n) {
+                best = min(best, sliced(u_re, u_im, w, across[n]));
+                u_re = u_re + step_across[0];
+                u_im = u_im + step_across[1];
+            }
+            low[k] = part[k] + best;
+        }
     }
 
     /* Run Algorithm 2: set d_distance and d_words. */
