@@ -210,6 +210,48 @@ def test_dmrs_of_pdsch_equal_those_of_py3gpp():
     np.testing.assert_allclose(values.ravel(), py3gpp.nrPDSCHDMRS(settings, carrier), atol=1e-6)
 
 
+@pytest.mark.parametrize("time_density, frequency_density, offset, rnti, config_type", [
+    (1, 2, "00", 4, 1), (2, 4, "10", 7, 1), (4, 2, "11", 5, 1), (1, 4, "00", 6, 2)])
+def test_pt_rs_of_pdsch_equal_those_of_py3gpp(time_density, frequency_density, offset, rnti,
+                                              config_type):
+    settings, carrier = py3gpp.nrPDSCHConfig(), py3gpp.nrCarrierConfig()
+    settings.NSizeBWP, settings.PRBSet, settings.RNTI = 51, np.arange(10, 41), rnti
+    settings.SymbolAllocation, settings.EnablePTRS = [0, 14], 1
+    settings.DMRS.DMRSAdditionalPosition, settings.DMRS.NIDNSCID = 1, 20
+    settings.DMRS.DMRSConfigurationType = config_type
+    settings.PTRS.TimeDensity, settings.PTRS.REOffset = time_density, offset
+    settings.PTRS.FrequencyDensity = frequency_density
+    carrier.NSlot = 3
+    config = nr.PdschConfig(
+        carrier=nr.Carrier(n_size_grid=51), prb_start=10, num_prb=31, n_rnti=rnti,
+        dmrs=nr.Dmrs(additional_position=1, config_type=config_type, n_id=(20, 0)),
+        ptrs=nr.Ptrs(time_density=time_density, frequency_density=frequency_density,
+                     resource_element_offset=offset))
+    found = nr.ptrs_symbols(config, 3)
+    places = 612 * found.symbols[:, None] + found.subcarriers
+    np.testing.assert_array_equal(places.ravel(), py3gpp.nrPDSCHPTRSIndices(carrier, settings))
+    np.testing.assert_allclose(found.values.ravel(), py3gpp.nrPDSCHPTRS(carrier, settings),
+                               atol=1e-6)
+
+
+@pytest.mark.parametrize("prbs", [24, 45])
+def test_pi2_bpsk_equals_that_of_py3gpp(prbs):
+    """Rate matching, size, modulation and transform precoding, up to the grid."""
+    config = ours(prbs, transform_precoding=True, tp_pi2bpsk=True, mcs=nr.Mcs(index=1))
+    word = nr.codeword(config)
+    assert word.tb_size == py3gpp.nrTBS("pi/2-BPSK", 1, prbs, 12 * 13, word.target_coderate)
+    bits = np.random.default_rng(prbs).integers(0, 2, word.tb_size)
+    blocks = py3gpp.nrCodeBlockSegmentLDPC(py3gpp.nrCRCEncode(bits, "16"), word.base_graph)
+    sent = py3gpp.nrRateMatchLDPC(py3gpp.nrLDPCEncode(blocks, word.base_graph),
+                                  word.num_coded_bits, 0, "pi/2-BPSK", 1)
+    scrambled = sent.astype(int) ^ py3gpp.nrPRBS(word.c_init, sent.size).astype(int)
+    symbols = np.array(py3gpp.nrSymbolModulate(scrambled, "pi/2-BPSK"))
+    grid = nr.PuschTransmitter(config).grids(bits[None].astype(np.uint8), [SLOT])[0, 0]
+    with_data = np.delete(np.arange(14), 2)
+    np.testing.assert_allclose(grid[with_data].ravel(), py3gpp.nrTransformPrecode(symbols, prbs),
+                               atol=1e-5)
+
+
 def test_size_without_cap():
     """More than 156 resource elements per PRB do not count: TS 38.214 §5.1.3.2."""
     config = ours(10, symbol_allocation=(0, 14), dmrs=nr.Dmrs(num_cdm_groups_without_data=1))
