@@ -23,6 +23,9 @@ CASES = {
     "two users, QPSK and 64-QAM": [
         pusch(mcs=nr.Mcs(index=5)),
         pusch(mcs=nr.Mcs(index=18), dmrs_ports=(1,), n_rnti=301)],
+    "two users with the same ports and other sequences": [
+        pusch(num_layers=2, mcs=nr.Mcs(index=12)),
+        pusch(num_layers=2, mcs=nr.Mcs(index=9), n_rnti=301, dmrs={"n_scid": 1})],
 }
 
 

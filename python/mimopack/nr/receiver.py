@@ -650,7 +650,8 @@ class PuschReceiver(_Receiver):
         for block in receiver.process(grid, slots=[0, 1, 2, 3]):
             print(block.slot, block.crc_ok)
 
-    Several users are detected together, each with its own modulation and its own PT-RS.
+    Several users are detected together, each with its own modulation and its own PT-RS. They may
+    have the same DMRS ports with other sequences (n_id, n_scid).
 
     With any other detector, such as a function of arrays, one pass is three steps:
 
@@ -681,7 +682,7 @@ class PuschReceiver(_Receiver):
         vector_size: number of values in a vector: num_rx, or 1 with transform precoding.
 
     Raises:
-        ValueError: users do not have the same resource elements, or share a DMRS port.
+        ValueError: users do not have the same resource elements, or have the same DMRS.
     """
 
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
@@ -694,8 +695,11 @@ class PuschReceiver(_Receiver):
                 raise ValueError(f"config: user {index} has other resource elements than user 0, "
                                  "must have the same carrier, PRBs, symbols and DMRS positions")
         ports = [port for each in configs for port in each.dmrs_ports]
-        if len(set(ports)) < len(ports):
-            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers")
+        signals = {(port, each.dmrs_n_id, each.dmrs.n_scid)
+                   for each in configs for port in each.dmrs_ports}
+        if len(signals) < len(ports):
+            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers "
+                             "with the same dmrs.n_id and dmrs.n_scid (TS 38.211 §6.4.1.1)")
         if len(configs) > 1 and any(each.transform_precoding for each in configs):
             raise ValueError("config: got transform precoding with several users, must be one user")
         super().__init__(configs, num_rx, detector, iterations, backend, threads, versions)
