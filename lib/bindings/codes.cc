@@ -281,7 +281,9 @@ private:
 class llr_recovery
 {
 public:
-    /* sources: (times, blocks, bits of a block); see recovery_plan. */
+    /* sources: (times, blocks, bits of a block), where each bit's first, second, ...
+     * transmission is among the `sent` bits of all blocks: twice its place, plus 1 if it was
+     * sent inverted; negative if there is none. For the others, see recovery_plan. */
     llr_recovery(const index_array& sources,
                  std::size_t sent,
                  std::size_t begin,
@@ -296,9 +298,11 @@ public:
         d_sources.assign(times * blocks * stride, 2);
         for (std::size_t i = 0; i < times * blocks * size; ++i) {
             const std::int32_t source = sources.data()[i];
-            if (source < 0 || static_cast<std::size_t>(source >> 2) >= sent)
+            if (source < 0)
+                continue;
+            if (static_cast<std::size_t>(source >> 1) >= sent)
                 throw std::invalid_argument("sources: a place is outside the LLRs");
-            d_sources[i / size * stride + i % size] = source;
+            d_sources[i / size * stride + i % size] = 4 * (source >> 1) + (source & 1);
         }
         if (begin > end || end > size)
             throw std::invalid_argument("known bits: must be inside the block");

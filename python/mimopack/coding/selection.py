@@ -59,7 +59,7 @@ class Recovery:
         flips[given] = 0 if inverted is None else inverted
         self._signs = None if inverted is None else Constant((1 - 2 * flips[:-1]).astype(
             np.float32))
-        coded = np.where(sources < width, 4 * sources + flips[sources], 2).astype(np.int32)
+        coded = np.where(sources < width, 2 * sources + flips[sources], -1).astype(np.int32)
         self._core = _core.Recovery(coded.reshape(len(sources), *self._shape), sent=width,
                                     begin=known[0], end=known[1], known=CERTAIN)
 
