@@ -108,6 +108,7 @@ soft_decoder ldpc_decoder(int num_bits,
                           const std::vector<int>& columns,
                           float factor,
                           float offset,
+                          bool min_star,
                           bool early_stop,
                           const std::string& isa)
 {
@@ -128,6 +129,7 @@ soft_decoder ldpc_decoder(int num_bits,
                                               most,
                                               factor,
                                               offset,
+                                              min_star,
                                               early_stop },
                                             b);
              } };
@@ -140,6 +142,7 @@ soft_decoder quasi_cyclic_decoder(int size,
                                   const std::vector<int>& shift,
                                   float factor,
                                   float offset,
+                                  bool min_star,
                                   bool early_stop,
                                   const std::string& isa)
 {
@@ -169,6 +172,7 @@ soft_decoder quasi_cyclic_decoder(int size,
                                                       most,
                                                       factor,
                                                       offset,
+                                                      min_star,
                                                       early_stop },
                                                     b);
              } };
@@ -387,6 +391,7 @@ void bind_codes(py::module_& m)
           py::arg("columns"),
           py::arg("factor"),
           py::arg("offset"),
+          py::arg("min_star"),
           py::arg("early_stop"),
           py::arg("isa"));
     m.def("quasi_cyclic_decoder",
@@ -399,6 +404,7 @@ void bind_codes(py::module_& m)
           py::arg("shift"),
           py::arg("factor"),
           py::arg("offset"),
+          py::arg("min_star"),
           py::arg("early_stop"),
           py::arg("isa"));
     m.def("turbo_decoder",

@@ -49,7 +49,7 @@ def llrs_for_viterbi(size, rate, n, deviation=None):
 @pytest.mark.parametrize("text, architecture, kernels", [
     (convolutional_program(1000, "3/4"), "sm_75", {"decode", "shared_size"}),
     (viterbi_program(1000, "3/4"), "sm_75", {"decode", "encode"}),
-    (cuda_ldpc.text(ldpc.wimax(2304, "1/2"), 0.8, 0.0, True, True), "sm_75", {"decode"}),
+    (cuda_ldpc.text(ldpc.wimax(2304, "1/2"), 0.8, 0.0, False, True, True), "sm_75", {"decode"}),
     (turbo_program(6144, True), "sm_90", {"decode", "shared_size"})],
     ids=["convolutional", "viterbi", "ldpc", "turbo"])
 def test_compiles_without_spills(text, architecture, kernels):
@@ -60,7 +60,7 @@ def test_compiles_without_spills(text, architecture, kernels):
 
 
 def test_a_code_without_blocks_compiles():
-    text = cuda_ldpc.text(CODES["list"], 0.8, 0.0, True, False)
+    text = cuda_ldpc.text(CODES["list"], 0.8, 0.0, False, True, False)
     assert Program(text, "sm_75", source.OPTIONS).error is None
 
 
@@ -145,17 +145,19 @@ def test_convolutional_without_a_gpu(size, rate, tmp_path):
         assert own.erased[0] == cpu.erasures == 2
 
 
-@pytest.mark.parametrize("name, in_shared, offset, early_stop", [
-    ("wifi", False, 0.5, False), ("nr", True, 0, True), ("list", False, 0, True)])
-def test_ldpc_without_a_gpu(name, in_shared, offset, early_stop, tmp_path):
+@pytest.mark.parametrize("name, in_shared, algorithm, early_stop", [
+    ("wifi", False, "offset", False), ("nr", True, "normalized", True),
+    ("list", False, "normalized", True), ("nr", True, "min-star", True)])
+def test_ldpc_without_a_gpu(name, in_shared, algorithm, early_stop, tmp_path):
     code = CODES[name]
     _, _, llr = ldpc_codes.transmitted(code, 7, 1.5)
     llr[2, 5] = np.inf
     llr[4] = 0
-    rule = {"algorithm": "offset", "offset": offset} if offset else {}
-    cpu = ldpc.LdpcDecoder(code, 3, early_stop=early_stop, keep_messages=True, backend="cpu",
-                           **rule)
-    text = cuda_ldpc.text(code, 1.0 if offset else 0.8, offset, early_stop, in_shared)
+    rule = {"normalized": (0.8, 0.0, False), "offset": (1.0, 0.5, False),
+            "min-star": (1.0, 0.5, True)}[algorithm]
+    cpu = ldpc.LdpcDecoder(code, 3, algorithm, early_stop=early_stop, keep_messages=True,
+                           backend="cpu")
+    text = cuda_ldpc.text(code, *rule, early_stop, in_shared)
     program = compiled(text + f"thread_local float shared[{code.num_bits}];", tmp_path)
     messages = np.zeros((7, len(code.checks()[0])), np.float32)
     tables = [None] * 3 if cuda_ldpc.is_unrolled(code) else cuda_ldpc.check_steps(code)

@@ -267,6 +267,7 @@ std::size_t ldpc_frame_decoder::run(std::int64_t length,
                                        d_iterations,
                                        d_factor,
                                        0.0f,
+                                       false,
                                        true },
                                      all);
     return result == out_of_memory ? result : 0;

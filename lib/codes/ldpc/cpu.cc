@@ -48,7 +48,7 @@ std::size_t decode_ldpc(const ldpc_plan& p, const codeword_batch& b)
         p.num_bits,
         edges,
         [&](arena<simd>& space) {
-            return decoder(space, h, { p.factor, p.offset });
+            return decoder(space, h, { p.factor, p.offset, p.min_star });
         },
         [&](decoder& d, const mask* usable, float* messages, decoded* end) {
             for (int e = 0; e < edges; ++e) {

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Layered decoding of low-density parity-check codes (D. E. Hocevar, SiPS 2004) by the
  * min-sum algorithm, normalised or with an offset (J. Chen, M. P. C. Fossorier, IEEE
- * Trans. Commun. 50(3), 2002). A lane is a codeword. Checks come one after another, and
+ * Trans. Commun. 50(3), 2002), or by approximate-min* (C. Jones, E. Valles, M. Smith,
+ * J. Villasenor, MILCOM 2003). A lane is a codeword. Checks come one after another, and
  * each uses the results of the checks before it.
  *
  * LLRs are ln P(1)/P(0), so a set sign bit means 0. The number of a check's bits decides
@@ -30,10 +31,22 @@ struct parity_checks {
     }
 };
 
-/* A message is sign * max(0, factor * least magnitude of the others - offset). */
+/* A message is sign * max(0, factor * least magnitude of the others - offset). With
+ * min_star it is the box-plus of the others: that of a and b is min(a, b)
+ * + c(a + b) - c(|a - b|), where c(x) = max(0, offset - x / 8) replaces ln(1 + e^-x). All
+ * bits but the least certain one get the same magnitude, that of the whole check. */
 struct ldpc_rule {
     float factor, offset;
+    bool min_star;
 };
+
+/* Return the box-plus of two magnitudes. */
+template <class F>
+MP_FN F box_plus(F a, F b, F offset)
+{
+    const F low = min(a, b), high = max(a, b), part(0.125f);
+    return low + min((high - low) * part, offset) - min((high + low) * part, offset);
+}
 
 /* Compute the messages of one check to its bits. bit(e), message(e): the LLR of its e-th
  * bit, and the check's last message to it; own: room for the same number of lanes;
@@ -42,8 +55,9 @@ template <class F, class Bit, class Message, class Set>
 MP_FN void
 min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set set)
 {
-    const auto weaken = [rule](F size) {
-        return max(fma(size, F(rule.factor), F(-rule.offset)), F(0.0f));
+    const F offset(rule.offset);
+    const auto weaken = [=](F size) {
+        return max(fma(size, F(rule.factor), F(0.0f) - offset), F(0.0f));
     };
     /* finite, because a check with a single bit has no other magnitude, and the message
      * is subtracted again */
@@ -54,10 +68,12 @@ min_sum_check(int degree, ldpc_rule rule, F* own, Bit bit, Message message, Set 
         own[e] = bit(e) - message(e);
         const F size = abs(own[e]);
         signs = signs ^ own[e].as_word();
-        second = min(second, max(least, size));
+        const F larger = max(least, size);
+        second = rule.min_star ? box_plus(second, larger, offset) : min(second, larger);
         least = min(least, size);
     }
-    const F of_least = weaken(second), of_others = weaken(least);
+    const F of_least = rule.min_star ? second : weaken(second);
+    const F of_others = rule.min_star ? box_plus(second, least, offset) : weaken(least);
     MP_UNROLL_DEVICE
     for (int e = 0; e < degree; ++e) {
         const F size = select(least < abs(own[e]), of_others, of_least);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Layered min-sum decoding, as in kernel.h, of a code made of circulant blocks, with
+/* Layered decoding, as in kernel.h, of a code made of circulant blocks, with
  * integers of 16 bits. The checks of a block row have no bit in common, so a lane is a
  * check, and all data of a codeword stay in the caches.
  *
@@ -177,19 +177,30 @@ private:
         const int begin = d_p.first[row], degree = d_p.first[row + 1] - begin;
         const block* const blocks = d_blocks.data() + begin;
         const int size = d_p.size;
-        const float offset = std::min(d_p.offset * d_steps + 0.5f, most_message);
-        int z = 0;
-        for (; z + 2 * lanes <= size; z += 2 * lanes)
-            process<2>(blocks, degree, z, lanes, offset);
-        for (; z < size; z += lanes)
-            process<1>(blocks, degree, z, std::min(lanes, size - z), offset);
+        if (d_p.min_star)
+            process<true>(blocks, degree);
+        else
+            process<false>(blocks, degree);
         for (int e = 0; e < degree; ++e)
             repeat_first(blocks[e]);
     }
 
+    template <bool STAR>
+    MP_FN void process(const block* blocks, int degree)
+    {
+        const int size = d_p.size;
+        const float most = STAR ? most_message / 8 : most_message;
+        const float offset = std::min(d_p.offset * d_steps + 0.5f, most);
+        int z = 0;
+        for (; z + 2 * lanes <= size; z += 2 * lanes)
+            process<STAR, 2>(blocks, degree, z, lanes, offset);
+        for (; z < size; z += lanes)
+            process<STAR, 1>(blocks, degree, z, std::min(lanes, size - z), offset);
+    }
+
     /* Process N vectors of checks of a block row, from check z on. The last vector has
      * `count` checks. */
-    template <int N>
+    template <bool STAR, int N>
     MP_FN void process(const block* blocks, int degree, int z, int count, float offset_)
     {
         const simd16 offset(offset_), zero(0.0f), most(most_bit);
@@ -213,15 +224,20 @@ private:
                 own[i] = read(bits[i]) - read(all_messages + b.message + n * lanes);
                 const simd16 magnitude = absolute(own[i]);
                 signs[n] = signs[n].v ^ own[i].v;
-                second[n] = min(second[n], max(least[n], magnitude));
+                const simd16 larger = max(least[n], magnitude);
+                second[n] =
+                    STAR ? box_plus(second[n], larger, offset) : min(second[n], larger);
                 least[n] = min(least[n], magnitude);
             }
         }
         simd16 of_least[N], of_others[N];
         MP_UNROLL
         for (int n = 0; n < N; ++n) {
-            of_least[n] = max(scaled(second[n], factor) - offset, zero);
-            of_others[n] = max(scaled(least[n], factor) - offset, zero);
+            const auto weaken = [=](simd16 magnitude) {
+                return max(scaled(magnitude, factor) - offset, zero);
+            };
+            of_least[n] = STAR ? second[n] : weaken(second[n]);
+            of_others[n] = STAR ? box_plus(second[n], least[n], offset) : weaken(least[n]);
         }
         for (int e = 0; e < degree; ++e) {
             const block b = blocks[e];
@@ -236,6 +252,14 @@ private:
                 write(clamp(own[i] + message, most), bits[i], n == N - 1 ? count : lanes);
             }
         }
+    }
+
+    /* See kernel.h. Eighths are rounded downwards. */
+    MP_FN static simd16 box_plus(simd16 a, simd16 b, simd16 offset)
+    {
+        const simd16 low = min(a, b), high = max(a, b);
+        const simd16 apart = (high - low).v >> 3, both = (high + low).v >> 3;
+        return low + min(apart, offset) - min(both, offset);
     }
 
     MP_FN static simd16 absolute(simd16 a) { return max(a, simd16(0.0f) - a); }

@@ -34,12 +34,13 @@ def threads(code):
     return -(-code.size // 32) * 32 if is_unrolled(code) else THREADS
 
 
-def text(code, factor, offset, early_stop, in_shared):
+def text(code, factor, offset, min_star, early_stop, in_shared):
     """Return the text of the program.
 
     Args:
         code: a parity-check matrix.
-        factor, offset, early_stop: see ``LdpcDecoder``.
+        factor, offset, min_star: the rule, see codes/ldpc/kernel.h.
+        early_stop: see ``LdpcDecoder``.
         in_shared: whether the LLRs of a codeword fit into shared memory.
     """
     rows, _ = code.checks()
@@ -56,7 +57,8 @@ __device__ constexpr int column[] = {source.numbers(column)};
 __device__ constexpr int shift[] = {source.numbers(code.shifts[row, column])};"""
     return source.program_text("codes/ldpc/cuda.h", threads(code), f"""\
 constexpr int num_bits = {code.num_bits}, ones = {len(rows)}, largest = {degrees.max()};
-constexpr ldpc_rule rule{{ {source.number(factor)}, {source.number(offset)} }};
+constexpr ldpc_rule rule{{ {source.number(factor)}, {source.number(offset)},
+                         {source.number(min_star)} }};
 constexpr bool early_stop = {source.number(early_stop)}, in_shared = {source.number(in_shared)};\
 {circulants}""", "codes/ldpc/kernel.h")
 
@@ -91,16 +93,16 @@ class LdpcProgram(DecoderProgram):
     """The GPU decoder for one code.
 
     Args:
-        code, factor, offset, early_stop: see ``text``.
+        code, factor, offset, min_star, early_stop: see ``text``.
         device: index of the GPU.
     """
 
-    def __init__(self, code, factor, offset, early_stop, device):
+    def __init__(self, code, factor, offset, min_star, early_stop, device):
         num_ones = len(code.checks()[0])
         super().__init__(device, code.num_bits, num_ones, threads(code))
         size = 4 * code.num_bits
         in_shared = size <= self._room() - KEPT_SHARED
-        self._compile(text(code, factor, offset, early_stop, in_shared), size * in_shared)
+        self._compile(text(code, factor, offset, min_star, early_stop, in_shared), size * in_shared)
         self._more = (np.uint64(0),) * 3 + (np.int32(0),)
         if not is_unrolled(code):
             tables = check_steps(code)

@@ -161,7 +161,7 @@ class TransportCoder:
     A coder is not thread-safe.
     """
 
-    def __init__(self, codeword, versions=None, iterations=20, algorithm="offset",
+    def __init__(self, codeword, versions=None, iterations=20, algorithm="min-star",
                  precision="int16", backend="auto", device=0, threads=0):
         self.codeword = codeword
         versions = (codeword.rv,) if versions is None else tuple(versions)

@@ -24,7 +24,7 @@ from .ep import ep
 from .exhaustive import mla, omap, softsphere
 from .fsd import hfsd, sfsd
 from .kbest import kbest
-from .ldpc import ldpc, min_sum, sum_product
+from .ldpc import ldpc, min_star, min_sum, sum_product
 from .linear import mmse, zf
 from .nway import fpfsd, nway
 from .pic import mmsepic
@@ -34,6 +34,6 @@ from .trellis import trellis
 from .turbo import turbo
 from .viterbi import bcjr, viterbi
 
-__all__ = ["asd", "bcjr", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_sum", "mla",
-           "mmse", "mmsepic", "nway", "omap", "psd", "run", "sd", "sfsd", "softsphere",
+__all__ = ["asd", "bcjr", "bitflip", "ep", "fpfsd", "hfsd", "kbest", "ldpc", "min_star", "min_sum",
+           "mla", "mmse", "mmsepic", "nway", "omap", "psd", "run", "sd", "sfsd", "softsphere",
            "sum_product", "trellis", "turbo", "viterbi", "zf", "zfsic"]

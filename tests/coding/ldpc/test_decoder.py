@@ -25,7 +25,8 @@ def oracle(name, **parameters):
 @pytest.mark.quick
 class TestAgainstTheReference:
     @pytest.mark.parametrize("isa", ISAS)
-    @pytest.mark.parametrize("algorithm, early_stop", [("normalized", True), ("offset", False)])
+    @pytest.mark.parametrize("algorithm, early_stop", [
+        ("normalized", True), ("offset", False), ("min-star", True)])
     @pytest.mark.parametrize("name", ["wifi", "hamming", "nr"])
     def test_same_llrs(self, name, algorithm, early_stop, isa):
         parameters = {"iterations": 6, "algorithm": algorithm, "early_stop": early_stop}
@@ -62,7 +63,8 @@ class TestInt16:
         shifts = np.where(rng.random((5, 11)) < 0.7, rng.integers(0, size, (5, 11)), -1)
         code = ldpc.Prototype(shifts, size)
         llr = rng.normal(0, 2, (5, code.num_bits)).astype(np.float32)
-        for iterations, rule in ((1, {"factor": 0.8}), (3, {"algorithm": "offset"})):
+        for iterations, rule in (
+                (1, {"factor": 0.8}), (3, {"algorithm": "offset"}), (3, {"algorithm": "min-star"})):
             posterior = [ldpc.LdpcDecoder(code, iterations, early_stop=False, isa=isa,
                                           precision=precision, **rule).decode(llr)
                          for precision in ("float32", "int16")]
@@ -72,11 +74,12 @@ class TestInt16:
             assert np.quantile(difference / unit, 0.99) < 4 * iterations
             assert (difference < 20 * unit).all()
 
-    def test_decoded_as_with_floats(self, isa):
+    @pytest.mark.parametrize("algorithm", ["offset", "min-star"])
+    def test_decoded_as_with_floats(self, algorithm, isa):
         code = ldpc.nr(1, 56)
         _, _, llr = transmitted(code, 60, 1.3)
         llr[:, :10] = 0                    # as if not sent
-        decoders = [ldpc.LdpcDecoder(code, 20, "offset", precision=precision, isa=isa, threads=2)
+        decoders = [ldpc.LdpcDecoder(code, 20, algorithm, precision=precision, isa=isa, threads=2)
                     for precision in ("float32", "int16")]
         decided = [decoder.decode(llr) > 0 for decoder in decoders]
         np.testing.assert_array_equal(decoders[1].decide(llr), decided[1])
@@ -174,3 +177,10 @@ class TestErrorRates:
         code = ldpc.wimax(576, "1/2")
         exact = self.frame_errors(code, 1.75, 60, algorithm="sum-product", backend="reference")
         assert abs(self.frame_errors(code, 1.75, 60) - exact) < 0.2
+        assert abs(self.frame_errors(code, 1.75, 60, algorithm="min-star") - exact) < 0.1
+
+    def test_min_star_loses_fewest_at_a_low_rate(self):
+        code = ldpc.nr(1, 22)
+        offset, star = (self.frame_errors(code, 0.8, 400, algorithm=algorithm)
+                        for algorithm in ("offset", "min-star"))
+        assert 0.05 < offset and star < 0.6 * offset

@@ -12,7 +12,7 @@ from ...checks import choice, instruction_set, number, positive
 from ..backend_decoder import PRECISIONS, SoftDecoder
 from .parity_checks import Prototype
 
-ALGORITHMS = ("normalized", "offset", "sum-product")
+ALGORITHMS = ("normalized", "offset", "min-star", "sum-product")
 MOST_BLOCKS = 32    # in a block row, with precision "int16"
 
 
@@ -24,8 +24,10 @@ class LdpcDecoder(SoftDecoder):
     magnitude; the sign is the product of the signs of the check's other bits. With "normalized"
     the magnitude is the smallest magnitude of the other bits, times ``factor``. With "offset" it is
     this smallest magnitude minus ``offset``, at least 0 (J. Chen, M. P. C. Fossorier, IEEE Trans.
-    Commun. 50(3), 2002). "sum-product" computes the exact message, for comparisons (reference
-    backend only).
+    Commun. 50(3), 2002). "min-star" is nearly the exact message: it combines all magnitudes, with a
+    piecewise linear correction of at most ``offset``, and sends one magnitude to all bits but the
+    least certain one (C. Jones, E. Valles, M. Smith, J. Villasenor, MILCOM 2003). "sum-product"
+    computes the exact message, for comparisons (reference backend only).
 
     A codeword is ``found`` if the signs of its LLRs satisfy all checks.
 
@@ -60,13 +62,14 @@ class LdpcDecoder(SoftDecoder):
         self.offset = number("offset", offset)
         if not 0 <= self.offset < np.inf:
             raise ValueError(f"offset: got {offset}, must be finite and not negative")
-        # factor and offset of min-sum
-        self._rule = (self.factor, 0.0) if algorithm == "normalized" else (1.0, self.offset)
+        # factor, offset and whether the rule is min-star
+        self._rule = ((self.factor, 0.0, False) if algorithm == "normalized"
+                      else (1.0, self.offset, algorithm == "min-star"))
         super().__init__(code.num_bits, len(self._columns), algorithm, ALGORITHMS, iterations,
                          early_stop, keep_messages, backend, device, threads,
                          may_copy=precision != "int16")
-        rule = {"factor": self._rule[0], "offset": self._rule[1], "early_stop": self.early_stop,
-                "isa": instruction_set(isa)}
+        rule = {**dict(zip(("factor", "offset", "min_star"), self._rule, strict=True)),
+                "early_stop": self.early_stop, "isa": instruction_set(isa)}
         if self.precision == "int16":
             row, column = np.nonzero(code.shifts >= 0)
             self._core = _core.quasi_cyclic_decoder(
@@ -88,9 +91,10 @@ class LdpcDecoder(SoftDecoder):
         return bits
 
     def _reference(self, llr, messages):
-        check = (reference.sum_product if self.algorithm == "sum-product"
-                 else partial(reference.min_sum, factor=self._rule[0],
-                              offset=self._rule[1]))
+        factor, offset, _ = self._rule
+        check = {"sum-product": reference.sum_product,
+                 "min-star": partial(reference.min_star, offset=offset)}.get(
+            self.algorithm, partial(reference.min_sum, factor=factor, offset=offset))
         return reference.ldpc(llr, self._rows, self._columns, check, self.iterations,
                               self.early_stop, messages)
 
