@@ -129,7 +129,7 @@ MP_FN void store_columns(float* rows, std::size_t apart, const simd* lanes)
 constexpr int load_group = simd::width < 8 ? 4 : 8;
 
 /* Set lanes[c] to column c of W rows. */
-[[gnu::noinline]] static void
+[[gnu::noinline, maybe_unused]] static void
 load_rows(const float* rows, std::size_t apart, int columns, simd* lanes)
 {
     if (columns == 1 && apart == 1) {
@@ -154,7 +154,7 @@ load_rows(const float* rows, std::size_t apart, int columns, simd* lanes)
 }
 
 /* Store lanes[c] as column c of W rows. */
-[[gnu::noinline]] static void
+[[gnu::noinline, maybe_unused]] static void
 store_rows(float* rows, std::size_t apart, int columns, const simd* lanes)
 {
     constexpr int half = simd::width / 2 < 4 ? 4 : simd::width / 2;

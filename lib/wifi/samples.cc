@@ -219,18 +219,11 @@ public:
             const std::int64_t job = first + (l < count ? l : count - 1);
             from[l] = plane(job / size, part) + d_starts[job % size] - d_begin;
         }
-        const std::ptrdiff_t apart = from[1] - from[0];
-        bool even = apart >= 0;
-        for (int l = 2; l < width; ++l)
-            even = even && from[l] - from[l - 1] == apart;
-        if (even) {
-            load_rows(from[0], static_cast<std::size_t>(apart), length, columns);
-            return;
+        for (int i = 0; i < length; i += width) {
+            for (int l = 0; l < width; ++l)
+                columns[i + l] = simd::load(from[l] + i);
+            transpose<width>(columns + i);
         }
-        float* to = reinterpret_cast<float*>(columns);
-        for (int l = 0; l < width; ++l)
-            for (int i = 0; i < length; ++i)
-                to[i * width + l] = from[l][i];
     }
 
 private:
@@ -321,14 +314,16 @@ void spectra(const wifi_spectra& s)
             columns[2 * k] = lanes[memory.places[k]].re * gain;
             columns[2 * k + 1] = lanes[memory.places[k]].im * gain;
         }
-        const std::int64_t size = 2 * s.num_bins;
+        const std::int64_t size = 2 * s.num_bins, whole = size / width * width;
         float* out = s.out + first * size;
-        if (count == width)
-            store_rows(out, size, static_cast<int>(size), columns);
-        else
+        for (std::int64_t i = 0; i < whole; i += width) {
+            transpose<width>(columns + i);
             for (int l = 0; l < count; ++l)
-                for (std::int64_t i = 0; i < size; ++i)
-                    out[l * size + i] = columns[i].v[l];
+                columns[i + l].store(out + l * size + i);
+        }
+        for (int l = 0; l < count; ++l)
+            for (std::int64_t i = whole; i < size; ++i)
+                out[l * size + i] = columns[i].v[l];
     }
     if (s.white)
         mix(s.white, s.rows, s.windows * s.num_bins, s.scale, s.out);

@@ -41,7 +41,7 @@ static_assert(wifi_padding % group == 0);
 constexpr int phases = wifi_period / width;
 
 /* Set row l of to (rows x padded(n)) to the sums over j of x[j, l] a[j], for a (m x
- * padded(n)). */
+ * padded(n)). Rows are real and imaginary parts, which share what is loaded. */
 void multiply(const float* a,
               std::int64_t m,
               std::int64_t n,
@@ -51,19 +51,24 @@ void multiply(const float* a,
               std::int64_t rows,
               float* to)
 {
+    constexpr int parts = 2;
     const std::int64_t padded = wifi_padded(n);
-    for (std::int64_t l = 0; l < rows; ++l, x += step_l, to += padded)
+    for (std::int64_t l = 0; l < rows;
+         l += parts, x += parts * step_l, to += parts * padded)
         for (std::int64_t at = 0; at < n; at += group) {
-            simd sums[together];
-            for (auto& one : sums)
-                one = simd(0.0f);
+            simd sums[parts][together];
+            for (auto& row : sums)
+                for (auto& one : row)
+                    one = simd(0.0f);
             for (std::int64_t j = 0; j < m; ++j)
                 for (int i = 0; i < together; ++i)
-                    sums[i] = fma(simd(x[j * step_j]),
-                                  simd::load(a + j * padded + at + i * width),
-                                  sums[i]);
-            for (int i = 0; i < together; ++i)
-                sums[i].store(to + at + i * width);
+                    for (int r = 0; r < parts; ++r)
+                        sums[r][i] = fma(simd(x[j * step_j + r * step_l]),
+                                         simd::load(a + j * padded + at + i * width),
+                                         sums[r][i]);
+            for (int r = 0; r < parts; ++r)
+                for (int i = 0; i < together; ++i)
+                    sums[r][i].store(to + r * padded + at + i * width);
         }
 }
 

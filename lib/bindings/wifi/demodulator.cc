@@ -308,8 +308,9 @@ public:
         const float unit = 1 / static_cast<float>(d_format.fft);
         complex_array channel({ d_format.trained, d_rows, d_format.streams });
         double_array noise(d_rows);
-        for (std::int64_t j = 0; j < 2 * channel.size(); ++j)
-            floats(channel)[j] = f.channel[j] * unit;
+        std::transform(f.channel, f.channel + 2 * channel.size(), floats(channel), [=](float x) {
+            return x * unit;
+        });
         for (std::int64_t r = 0; r < d_rows; ++r)
             noise.mutable_data()[r] = f.noise[r] * unit * unit;
         return py::make_tuple(decoded,
