@@ -68,14 +68,16 @@ def test_the_chain_and_the_receiver_block_send_the_blocks_of_the_arrays(users):
         "untagged": 0, "failures": 0}
 
 
-def test_transform_precoding():
-    """The layer's symbols come as vectors of one value, and any detector slices them."""
-    config = nr.PuschConfig(carrier=CARRIER, transform_precoding=True, mcs=nr.Mcs(index=12),
-                            dmrs=nr.Dmrs(additional_position=1))
-    samples, sent = received(num_slots=4, users=(config,))
-    parts = [mimopack.nr_ofdm_demodulator(config, 2), mimopack.nr_channel_estimator(config, 2),
-             mimopack.mmse_detector(1, 1, config.constellation, backend="cpu"),
-             mimopack.nr_llr_decoder(config, backend="cpu")]
+@pytest.mark.parametrize("ports", [(0,), (0, 2)])
+def test_transform_precoding(ports):
+    """Each user's symbols come as a component of vectors, and any detector slices them."""
+    users = [nr.PuschConfig(carrier=CARRIER, transform_precoding=True, mcs=nr.Mcs(index=12),
+                            dmrs_ports=(port,), n_rnti=10 + port, dmrs=nr.Dmrs(
+                                additional_position=1)) for port in ports]
+    samples, sent = received(num_slots=4, users=tuple(users))
+    parts = [mimopack.nr_ofdm_demodulator(users, 2), mimopack.nr_channel_estimator(users, 2),
+             mimopack.mmse_detector(len(users), len(users), layers(users), backend="cpu"),
+             mimopack.nr_llr_decoder(users, backend="cpu")]
     found = play(samples, parts, {"out": (parts[-1], "out")})
     assert data(found["out"]) == sent
 

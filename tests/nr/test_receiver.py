@@ -86,6 +86,41 @@ def test_pi2_bpsk(dmrs):
     assert counts[1] >= counts[0] > 15
 
 
+@pytest.mark.parametrize("ptrs", [None, nr.Ptrs(samples_per_group=4, num_groups=4)])
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_dft_spread_layers_of_three_users(ptrs, iterations):
+    """pi/2-BPSK, QPSK and 64-QAM. PT-RS of two users take data's places, and show their phases."""
+    rng, slots = np.random.default_rng(5), list(range(6))
+    configs = [pusch(transform_precoding=True, mcs=nr.Mcs(index=1), dmrs_ports=(2,),
+                     tp_pi2bpsk=True),
+               pusch(transform_precoding=True, mcs=nr.Mcs(index=9), n_rnti=301, dmrs_ports=(0,),
+                     ptrs=ptrs),
+               pusch(transform_precoding=True, mcs=nr.Mcs(index=17), n_rnti=302, dmrs_ports=(1,),
+                     ptrs=ptrs)]
+    bits, grids = sent(rng, configs, slots)
+    if ptrs is not None:
+        phases = np.cumsum(rng.normal(0, 0.15, (6, 3, 14, 1)), axis=2)
+        phases[:, 0] = 0
+        grids = grids * np.exp(1j * phases)
+    receiver = nr.PuschReceiver(configs, 6, iterations=iterations)
+    blocks = receiver.process(through(rng, grids, 6, 0.005), slots)
+    assert receiver.vector_size == 3 and blocks[0].detector == "mmse"
+    assert all(block.crc_ok for block in blocks)
+    for user, own in enumerate(bits):
+        assert np.array_equal([block.bits for block in blocks[user::3]], own)
+
+
+def test_passes_help_two_dft_spread_users():
+    rng, slots = np.random.default_rng(6), list(range(12))
+    configs = [pusch(transform_precoding=True, mcs=nr.Mcs(index=12), dmrs_ports=(port,),
+                     n_rnti=300 + port) for port in (0, 1)]
+    _, grids = sent(rng, configs, slots)
+    received = through(rng, grids, 2, 0.2)
+    counts = [sum(block.crc_ok for block in nr.PuschReceiver(
+        configs, 2, iterations=iterations).process(received, slots)) for iterations in (1, 4)]
+    assert counts[1] > counts[0] + 2
+
+
 def test_passes_decode_what_one_pass_does_not():
     rng, slots = np.random.default_rng(6), list(range(10))
     configs = [pusch(mcs=nr.Mcs(index=20)),
@@ -237,6 +272,8 @@ def test_bad_arguments_are_named():
         nr.PuschReceiver([config, replace(config, num_prb=3, dmrs_ports=(1,))], 2)
     with pytest.raises(ValueError, match="config: got DMRS ports"):
         nr.PuschReceiver([config, config], 2)
+    with pytest.raises(ValueError, match="config: got users with and without transform precod"):
+        nr.PuschReceiver([config, replace(config, transform_precoding=True, dmrs_ports=(1,))], 2)
     with pytest.raises(ValueError, match="config: got 5, must be a configuration, a list"):
         nr.PuschReceiver(5, 2)
     with pytest.raises(ValueError, match="config: got .*must be a PdschConfig"):

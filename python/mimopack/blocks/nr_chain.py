@@ -100,10 +100,11 @@ class nr_channel_estimator(gr.basic_block):
             ``nr_ofdm_demodulator``, with the tag ``nr_slot`` on the first input.
         out 0 ``y``: complex, vlen num_rx: the received vectors of a slot, an item for each resource
             element with data, in the order in which symbols are mapped: symbol by symbol, the
-            lowest subcarrier first. With transform precoding, vlen 1: the symbols of the layer, as
-            a linear equaliser of all antennas leaves them.
-        out 1 ``h``: complex, vlen num_rx*layers (or 1): the channel matrix of each vector,
-            row-major; the layers of all users, user by user.
+            lowest subcarrier first. With transform precoding, vlen users: the symbol of each user,
+            as a linear equaliser of all antennas leaves it.
+        out 1 ``h``: complex, vlen num_rx*layers: the channel matrix of each vector, row-major; the
+            layers of all users, user by user. With transform precoding, vlen users*users: a
+            diagonal matrix.
 
     Tags on the first item of a slot, on ``y``:
         ``noise_var``: noise power per complex receive dimension, as detector blocks read it. y and

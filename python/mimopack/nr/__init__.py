@@ -18,7 +18,12 @@ from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
 from .parts import Carrier, Dmrs, Mcs, Ptrs
-from .precoding import precoding_matrix, transform_deprecode, transform_precode
+from .precoding import (
+    equalise_spread,
+    precoding_matrix,
+    transform_deprecode,
+    transform_precode,
+)
 from .receiver import (
     ITERATIONS,
     PdschReceiver,
@@ -39,6 +44,7 @@ __all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "
            "PuschTransmitter", "ReceivedSlot", "ReferenceSymbols", "Resources",
            "SharedChannelConfig", "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder",
            "codeword", "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers",
-           "dmrs_symbols", "estimate_channel", "load_users", "noise_covariance", "port_weights",
-           "precoding_matrix", "ptrs_sequence", "ptrs_symbols", "read_users", "resources",
-           "spread_values", "synchronise", "transform_deprecode", "transform_precode", "whiten"]
+           "dmrs_symbols", "equalise_spread", "estimate_channel", "load_users", "noise_covariance",
+           "port_weights", "precoding_matrix", "ptrs_sequence", "ptrs_symbols", "read_users",
+           "resources", "spread_values", "synchronise", "transform_deprecode", "transform_precode",
+           "whiten"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transform precoding and codebook precoding of PUSCH: TS 38.211 §6.3.1.4, §6.3.1.5, §5.1.1."""
+"""Transform precoding, with its equaliser, and codebook precoding of PUSCH: TS 38.211 §6.3.1."""
 
 from functools import lru_cache
 
@@ -85,3 +85,36 @@ def transform_precode(values):
 def transform_deprecode(values):
     """Undo :func:`transform_precode`."""
     return np.fft.ifft(values, norm="ortho").astype(np.complex64)
+
+
+def equalise_spread(y, h, noise_var, mean, variance):
+    """Equalise layers with transform precoding linearly (MMSE); take what is known of their values.
+
+    Model of subcarrier k of an OFDM symbol: y_k = sum over layers of h_k X_k + n, with X the
+    unitary DFT of the layer's M_sc values.
+
+    Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using A
+    Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
+    domain, with the mean variance v of an OFDM symbol's values.
+
+    Args:
+        y: (symbols, M_sc, nr) complex.
+        h: (symbols, M_sc, nr, layers) complex.
+        noise_var: (symbols, M_sc) noise power.
+        mean: (layers, symbols, M_sc) complex a-priori mean of the values, 0 if nothing is known.
+        variance: (layers, symbols, 1) their mean variance v, 1 if nothing is known.
+
+    Returns:
+        (values (layers, symbols, M_sc), variance of their error (layers, symbols, 1)). The
+        estimate of a value is unbiased, and does not use its own mean.
+    """
+    v = variance[..., 0].T[:, None]    # (symbols, 1, layers)
+    error = y - (h @ np.moveaxis(transform_precode(mean), 0, -1)[..., None])[..., 0]
+    matched, gram = h.conj().swapaxes(-1, -2) @ error[..., None], h.conj().swapaxes(-1, -2) @ h
+    # H^H (H V H^H + N)^-1 = (H^H H V + N)^-1 H^H
+    system = gram * v[..., None, :] + noise_var[..., None, None] * np.eye(h.shape[-1])
+    solved = np.linalg.solve(system, np.concatenate([matched, gram], axis=-1))
+    filtered = np.moveaxis(solved[..., 0], -1, 0)
+    own = solved[..., 1:].diagonal(axis1=-2, axis2=-1)    # of the layer itself: mu
+    mu = np.moveaxis(own.real.mean(axis=1, keepdims=True), -1, 0)
+    return transform_deprecode(filtered) / mu + mean, 1 / mu - variance

@@ -13,12 +13,19 @@ from .. import _core, constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
 from ..checks import integer, integers, positive, shown
 from .config import PdschConfig, read_users
-from .dmrs import dmrs_symbols, ptrs_sequence, ptrs_symbols, spread_rows, spread_values
+from .dmrs import (
+    dmrs_sequence,
+    dmrs_symbols,
+    ptrs_sequence,
+    ptrs_symbols,
+    spread_rows,
+    spread_values,
+)
 from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .parts import MODULATIONS
 from .phase import combine, symbol_phases
-from .precoding import pi2_turn, transform_deprecode, transform_precode
+from .precoding import equalise_spread, pi2_turn, transform_precode
 from .resources import ptrs_port, resources
 from .stream import GridStream
 from .tracking import Channels, Tracker, on_host
@@ -96,6 +103,7 @@ class _Word:
         user, number: index of the user, and of the codeword among the user's.
         layers, bits: slices of the codeword's layers, and of their bits in a vector.
         vectors: indices of the vectors that contain the codeword, or a slice.
+        turn: factors of pi/2-BPSK in these vectors, which make it BPSK; 1 for other modulations.
         points: the constellation.
         coder: :class:`TransportCoder`.
         orders: the :class:`LlrOrder` of LLRs of vectors as they are mapped, and of those in the
@@ -106,6 +114,7 @@ class _Word:
         word = coder.codeword
         self.user, self.number, self.vectors, self.coder = user, number, vectors, coder
         self.points = constellation.get(MODULATIONS[word.modulation_order])
+        self.turn = pi2_turn(word.num_coded_bits).conj() if word.modulation_order == 1 else 1
         self.layers = slice(first_layer, first_layer + word.num_layers)
         self.bits = slice(first_bit, first_bit + word.num_layers * word.modulation_order)
 
@@ -166,7 +175,9 @@ class _Receiver:
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
         self._threads = threads
         # Of several users, each may have PT-RS on other elements: there, some layers have no data.
-        self._signals = len(configs) > 1 and any(each.ptrs is not None for each in configs)
+        self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        self._signals = not self._spreads and len(configs) > 1 and any(
+            each.ptrs is not None for each in configs)
         self._resources = places = resources(
             replace(configs[0], ptrs=None) if self._signals else configs[0])
         # The part of the grid from the first to the last allocated subcarrier
@@ -175,7 +186,6 @@ class _Receiver:
         self._places = tuple(map(Constant, self._data))
         # The symbols with data if they are data from end to end, in order; else None
         rows, width = np.unique(places.data_symbols), self._band.stop - self._band.start
-        self._spreads, self._feeds_back = configs[0].transform_precoding, False
         in_order = not self._spreads and not self._signals and np.array_equal(
             self._data[1], np.tile(np.arange(width), len(rows)))
         self._rows = Constant(rows) if in_order else None
@@ -183,7 +193,7 @@ class _Receiver:
         self._owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
         self._words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
-            vectors = slice(None)
+            vectors = resources(config).spread_places if self._spreads else slice(None)
             if self._signals:
                 vectors = np.flatnonzero(resources(config).data_mask[
                     places.data_symbols, places.data_subcarriers])
@@ -192,7 +202,7 @@ class _Receiver:
                                        backend=backend, threads=threads)
                 self._words.append(_Word(user, number, layer, bit, vectors, coder))
                 layer, bit = self._words[-1].layers.stop, self._words[-1].bits.stop
-        mapped = np.arange(places.num_symbols)
+        mapped = np.arange(places.num_data)
         turned = mapped
         if in_order:
             turned = mapped.reshape(width, len(rows)).T.ravel()
@@ -205,16 +215,16 @@ class _Receiver:
             word.orders = [LlrOrder((bit * vectors[word.vectors, None] + np.arange(
                 word.bits.start, word.bits.stop)).ravel(), bit * len(mapped))
                 for vectors in (mapped, turned)]
-        self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_symbols, bit
-        # What pi/2-BPSK differs by from BPSK, for each vector
-        self._turn = (pi2_turn if configs[0].modulation_order == 1 else np.ones)(len(mapped))
-        self.vector_size = 1 if self._spreads else num_rx
+        self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
+        self.vector_size = layer if self._spreads else num_rx
         self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
         self.detector, self.detector_name = None, ""
         if detector is None:
             return
         if detector == AUTO:
             detector = "omap" if 2**bit <= MOST_CANDIDATES else "nway:llr_method=logsum"
+            if self._spreads and layer > 1:    # which the equaliser has separated
+                detector = "mmse"
         self.detector_name = detector
         names = [word.points.name for word in self._words for _ in range(
             word.layers.start, word.layers.stop)]
@@ -420,8 +430,8 @@ class _Receiver:
         if config.ptrs is None:
             return np.zeros(slot.received.shape[1])
         if self._spreads:
-            symbols = self._resources.ptrs_symbols
-            seen = self._equalised(slot)[0][spread_rows(config)]
+            symbols = resources(config).ptrs_symbols
+            seen = self._equalised(slot)[0][user, spread_rows(config)]
             seen = seen[:, config.ptrs.samples(config.num_subcarriers)]
             sent = ptrs_sequence(config, number)
         else:
@@ -474,54 +484,46 @@ class _Receiver:
         return own[config.dmrs_ports.index(ptrs_port(config))]
 
     def _despread(self, active):
-        """Return the vectors of a DFT-spread layer, equalised."""
-        places, z, variance = self._resources.spread_places, [], []
+        """Return the vectors of DFT-spread layers: what the equaliser leaves, with a diagonal h."""
+        y, h = [], []
         for slot in active:
-            values, errors = self._equalised(slot)
-            z.append(values.ravel()[places] * self._turn.conj())
-            variance.append(errors.ravel()[places])
-        one = np.ones((len(active), len(places), 1, 1), np.complex64)
-        return np.stack(z)[..., None], one, np.stack(variance)
+            z, variance = self._equalised(slot)
+            scale = np.broadcast_to(1 / np.sqrt(variance), z.shape).reshape(len(z), -1)
+            z = z.reshape(scale.shape) * scale
+            for word, layer in zip(self._words, z, strict=True):
+                layer[word.vectors] *= word.turn
+            y.append(z.T)
+            h.append(scale.T[..., None] * np.eye(len(z), dtype=np.float32))
+        return np.stack(y), np.stack(h).astype(np.complex64), np.ones((len(y), 1), np.float32)
 
     def _equalised(self, slot):
-        """Equalise a DFT-spread layer linearly; take soft symbols from an earlier pass.
+        """Return the values of all layers before spreading, see :func:`equalise_spread`."""
+        shape = -1, self.configs[0].num_subcarriers
+        h = slot.estimate.h[self._data].reshape(*shape, self.num_rx, self.num_layers)
+        y = slot.received[:, self._data[0], self._data[1]].T.reshape(h.shape[:-1])
+        noise = (slot.estimate.noise_var + slot.estimate.error_var[self._data]).reshape(shape)
+        known = [self._spread_symbols(word, slot, slot.prior) for word in self._words]
+        return equalise_spread(y, h, noise, *map(np.stack, zip(*known, strict=True)))
 
-        Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using
-        A Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
-        domain, with the mean variance v of an OFDM symbol's symbols.
-
-        Returns:
-            (the values before spreading, variance of their error), both (OFDM symbols, M_sc).
-        """
-        rows = -1, self.configs[0].num_subcarriers
-        h = slot.estimate.h[self._data][..., 0].reshape(*rows, self.num_rx)
-        y = slot.received[:, self._data[0], self._data[1]].T.reshape(h.shape)
-        noise = (slot.estimate.noise_var + slot.estimate.error_var[self._data]).reshape(rows)
-        mean, v = self._spread_symbols(slot, slot.prior)
-        power = np.sum(np.abs(h)**2, axis=-1)
-        error = y - h * transform_precode(mean)[..., None]
-        filtered = np.sum(h.conj() * error, axis=-1) / (v * power + noise)
-        mu = np.mean(power / (v * power + noise), axis=1, keepdims=True)
-        return transform_deprecode(filtered) / mu + mean, np.broadcast_to(1 / mu - v, mean.shape)
-
-    def _spread_symbols(self, slot, llr):
+    def _spread_symbols(self, word, slot, llr):
         """Return what is known of the values that transform precoding spreads.
 
         Args:
+            word: :class:`_Word`.
             slot: :class:`ReceivedSlot`.
             llr: (vectors, bits) LLRs; None if nothing is known.
 
         Returns:
             (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)).
         """
-        config, places = self.configs[0], self._resources.spread_places
-        means, variances = np.zeros(len(places)), np.ones(len(places))
+        config = self.configs[word.user]
+        means, variances = np.zeros(len(word.vectors)), np.ones(len(word.vectors))
         if llr is not None:
-            means, variances = (part[:, 0] for part in self._words[0].symbols(llr))
+            means, variances = (part[word.vectors, 0] for part in word.symbols(llr))
         mean = spread_values(config, slot.number % config.carrier.slots_per_frame,
-                             means * self._turn)
+                             means * np.conj(word.turn))
         variance = np.zeros(mean.size)
-        variance[places] = variances
+        variance[word.vectors] = variances
         return mean, variance.reshape(mean.shape).mean(axis=1, keepdims=True)
 
     def _decode(self, number, active, llr, iteration, rv, soft, turned=False):
@@ -580,7 +582,7 @@ class _Receiver:
         noise = np.full(known.shape[1:], estimate.noise_var, np.float32)
         for word in self._words:
             if self._spreads:
-                mean, variance = self._spread_symbols(slot, slot.posterior)
+                mean, variance = self._spread_symbols(word, slot, slot.posterior)
                 means = transform_precode(mean).reshape(-1, 1)
                 variances = np.broadcast_to(variance, mean.shape).reshape(-1, 1)
             else:
@@ -679,7 +681,8 @@ class PuschReceiver(_Receiver):
         configs: list with the configuration of each user.
         num_layers, num_vectors, bits_per_vector: number of layers of all users, of vectors in a
             slot (resource elements with data of any user), and of LLRs of a vector.
-        vector_size: number of values in a vector: num_rx, or 1 with transform precoding.
+        vector_size: number of values in a vector: num_rx; with transform precoding, the number of
+            users, whose layers a linear equaliser has separated.
 
     Raises:
         ValueError: users do not have the same resource elements, or have the same DMRS.
@@ -695,13 +698,14 @@ class PuschReceiver(_Receiver):
                 raise ValueError(f"config: user {index} has other resource elements than user 0, "
                                  "must have the same carrier, PRBs, symbols and DMRS positions")
         ports = [port for each in configs for port in each.dmrs_ports]
-        signals = {(port, each.dmrs_n_id, each.dmrs.n_scid)
+        signals = {(port, dmrs_sequence(each, 0, int(resources(each).dmrs_symbols[0])).tobytes())
                    for each in configs for port in each.dmrs_ports}
         if len(signals) < len(ports):
             raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers "
                              "with the same dmrs.n_id and dmrs.n_scid (TS 38.211 §6.4.1.1)")
-        if len(configs) > 1 and any(each.transform_precoding for each in configs):
-            raise ValueError("config: got transform precoding with several users, must be one user")
+        if len({each.transform_precoding for each in configs}) > 1:
+            raise ValueError("config: got users with and without transform precoding, must be the "
+                             "same for all")
         super().__init__(configs, num_rx, detector, iterations, backend, threads, versions)
 
 
