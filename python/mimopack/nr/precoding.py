@@ -108,12 +108,15 @@ def equalise_spread(y, h, noise_var, mean, variance):
         (values (layers, symbols, M_sc), variance of their error (layers, symbols, 1)). The
         estimate of a value is unbiased, and does not use its own mean.
     """
-    v = variance[..., 0].T[:, None]    # (symbols, 1, layers)
-    error = y - (h @ np.moveaxis(transform_precode(mean), 0, -1)[..., None])[..., 0]
-    matched, gram = h.conj().swapaxes(-1, -2) @ error[..., None], h.conj().swapaxes(-1, -2) @ h
+    v = variance[..., 0].T[:, None].astype(np.float32)    # (symbols, 1, layers)
+    error = y - np.einsum("lkru,lku->lkr", h, np.moveaxis(transform_precode(mean), 0, -1))
+    matched, gram = (np.einsum(form, h.conj(), other) for form, other in (
+        ("lkru,lkr->lku", error), ("lkru,lkrw->lkuw", h)))
     # H^H (H V H^H + N)^-1 = (H^H H V + N)^-1 H^H
-    system = gram * v[..., None, :] + noise_var[..., None, None] * np.eye(h.shape[-1])
-    solved = np.linalg.solve(system, np.concatenate([matched, gram], axis=-1))
+    noise = noise_var[..., None, None] * np.eye(h.shape[-1], dtype=np.float32)
+    system, right = gram * v[..., None, :] + noise, np.concatenate(
+        [matched[..., None], gram], axis=-1)
+    solved = right / system if h.shape[-1] == 1 else np.linalg.solve(system, right)
     filtered = np.moveaxis(solved[..., 0], -1, 0)
     own = solved[..., 1:].diagonal(axis1=-2, axis2=-1)    # of the layer itself: mu
     mu = np.moveaxis(own.real.mean(axis=1, keepdims=True), -1, 0)
