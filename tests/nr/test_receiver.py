@@ -110,6 +110,16 @@ def test_dft_spread_layers_of_three_users(ptrs, iterations):
         assert np.array_equal([block.bits for block in blocks[user::3]], own)
 
 
+def test_a_dft_spread_layer_without_noise():
+    config = pusch(transform_precoding=True, mcs=nr.Mcs(index=27))
+    bits, grids = sent(np.random.default_rng(1), [config], [0, 1])
+    for num_rx, iterations in ((1, 1), (2, 3)):
+        received = np.repeat(grids, num_rx, axis=1)
+        blocks = nr.PuschReceiver(config, num_rx, iterations=iterations).process(received)
+        assert all(block.crc_ok for block in blocks)
+        assert np.array_equal([block.bits for block in blocks], bits[0])
+
+
 def test_passes_help_two_dft_spread_users():
     rng, slots = np.random.default_rng(6), list(range(12))
     configs = [pusch(transform_precoding=True, mcs=nr.Mcs(index=12), dmrs_ports=(port,),

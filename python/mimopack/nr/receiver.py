@@ -174,8 +174,8 @@ class _Receiver:
         self.configs, self.num_rx = configs, integer("num_rx", num_rx, 1, 256)
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
         self._threads = threads
-        # Of several users, each may have PT-RS on other elements: there, some layers have no data.
         self._spreads, self._feeds_back = configs[0].transform_precoding, False
+        # Of several users, each may have PT-RS on other elements: there, some layers have no data.
         self._signals = not self._spreads and len(configs) > 1 and any(
             each.ptrs is not None for each in configs)
         self._resources = places = resources(
