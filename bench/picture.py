@@ -7,7 +7,7 @@ The picture is docs/images/speed.png for results of the suite cpu, docs/images/g
 results of the suite gpu:
 
     bench/picture.py bench/results/cpu-2core-epyc.json
-    bench/picture.py bench/results/gpu-detectors-h200.json
+    bench/picture.py bench/results/gpu-sionna-h200.json
 """
 
 import argparse
