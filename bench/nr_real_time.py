@@ -4,7 +4,7 @@
 """Measure the speed of the 5G NR PUSCH receiver, grids to transport blocks, against real time.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
-        [--threads 1,2] [--batch 20] [--slots 200] [--rounds 5]
+        [--threads 1,2] [--batch 1,20] [--slots 200] [--rounds 5]
         [--backend cuda] [--output FILE.json]
 
 Each slot has its own channel: TDL-A of TR 38.901 (100 ns, without movement), independent between
@@ -14,9 +14,9 @@ tables are made and the delay profile is learned. Combinations take turns; a fig
 the rounds. The block error rate counts all slots of a round.
 
 The result's "cpu_ms" is the time of all threads for a slot, "stages_ms" the wall-clock time of each
-stage for a slot, "call_ms" the median and the 99th percentile of the time of a call. With --backend
-cuda, grids begin in pinned host memory, and a call includes their copy to the GPU; the stages are
-then those of the host, which waits for the GPU in the first and the last.
+stage for a slot, "call_ms" the median and the 99th percentile of the time of a call, from grids to
+all of its transport blocks. With --backend cuda, grids begin in pinned host memory, and the stage
+"graph" is all of a call that a CUDA graph decodes; "by_graph" is the share of such calls.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from gnuradio.mimopack import nr
 from gnuradio.mimopack.apps.machine import describe, describe_gpu
-from gnuradio.mimopack.cuda.device import cupy, pinned_empty
+from gnuradio.mimopack.cuda.device import pinned_empty
 from gnuradio.mimopack.text import json_rows
 
 SLOT_S, WARM_UP, SPREAD_S, SPACING_HZ = 0.5e-3, 20, 100e-9, 30e3
@@ -66,10 +66,14 @@ CASES = {
 DETECTORS = ("mmse", "nway", "auto")
 
 
-def simulate(case, slots, seed=1):
-    """Return (slot numbers in the frame, transport blocks, received grids complex64)."""
+def simulate(case, slots, seed=1, number=None):
+    """Return (slot numbers in the frame, transport blocks, received grids complex64).
+
+    ``number`` is that of all slots; None for 0, 1, 2, ...
+    """
     rng, config = np.random.default_rng(seed), case.config()
-    transmitter, numbers = nr.PuschTransmitter(config), np.arange(slots) % 20
+    transmitter = nr.PuschTransmitter(config)
+    numbers = np.arange(slots) % 20 if number is None else np.full(slots, number)
     bits = rng.integers(0, 2, (slots, transmitter.tb_size), np.uint8)
     powers = 10 ** (POWERS_DB / 10)
     amplitudes = np.sqrt(powers / powers.sum() / 2)
@@ -86,19 +90,19 @@ def simulate(case, slots, seed=1):
     return numbers, bits, received
 
 
-def measure(receiver, load, batch, place):
-    """Return (wall s, CPU s, seconds by stage, share of wrong blocks, s of calls) of a round.
+def measure(receiver, load, batch):
+    """Return (CPU s, seconds by stage, share of wrong blocks, s of calls, calls by graph).
 
     The blocks of a call are compared with the sent ones between calls, and not kept.
     """
     numbers, bits, grids = load
-    stages, wrong, calls, cpu = {}, 0, [], 0.0
+    stages, wrong, calls, cpu, graphs = {}, 0, [], 0.0, 0
     for first in range(0, len(grids), batch):
-        part = slice(first, first + batch)
-        begin, cpu_begin = time.perf_counter(), time.process_time()
-        blocks = receiver.process(place(grids[part]), numbers[part])
+        part, begin, before = slice(first, first + batch), time.perf_counter(), time.process_time()
+        blocks = receiver.process(grids[part], numbers[part])
         calls.append(time.perf_counter() - begin)
-        cpu += time.process_time() - cpu_begin
+        cpu += time.process_time() - before
+        graphs += "graph" in receiver.seconds
         for stage, seconds in receiver.seconds.items():
             stages[stage] = stages.get(stage, 0.0) + seconds
         for block, sent in zip(blocks, bits[part], strict=True):
@@ -106,7 +110,7 @@ def measure(receiver, load, batch, place):
             if block.crc_ok and not np.array_equal(block.bits, sent):
                 raise RuntimeError(f"slot {block.slot}: CRC correct, bits wrong")
         del blocks
-    return sum(calls), cpu, stages, wrong / len(bits), calls
+    return cpu, stages, wrong / len(bits), calls, graphs / len(calls)
 
 
 def main():
@@ -116,14 +120,13 @@ def main():
     parser.add_argument("--detectors", default=",".join(DETECTORS))
     parser.add_argument("--iterations", default="1", help="passes of detection and decoding")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
-    parser.add_argument("--batch", type=int, default=20, help="slots per call")
+    parser.add_argument("--batch", default="20", help="numbers of slots per call")
     parser.add_argument("--slots", type=int, default=200, help="slots of a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     on_gpu = arguments.backend == "cuda"
-    place = cupy().asarray if on_gpu else np.asarray
     rows = []
     for name in (name for name in CASES if arguments.case in name):
         case = CASES[name]
@@ -132,33 +135,37 @@ def main():
             pinned = pinned_empty(grids.shape, grids.dtype)
             pinned[...] = grids
             load = numbers, bits, pinned
-        choices = [(detector, int(iterations), int(threads))
+        choices = [(detector, int(iterations), int(threads), int(batch))
                    for detector in arguments.detectors.split(",")
                    for iterations in arguments.iterations.split(",")
-                   for threads in arguments.threads.split(",")]
+                   for threads in arguments.threads.split(",")
+                   for batch in arguments.batch.split(",")]
         receivers = [nr.PuschReceiver(case.config(), case.antennas, *choice[:2],
                                       arguments.backend, choice[2]) for choice in choices]
-        for receiver in receivers:
-            measure(receiver, [part[:WARM_UP] for part in load], arguments.batch, place)
-        runs = [[measure(receiver, load, arguments.batch, place) for receiver in receivers]
-                for _ in range(arguments.rounds)]
-        for index, (receiver, (_, iterations, threads)) in enumerate(
+        for receiver, choice in zip(receivers, choices, strict=True):
+            for _ in range(3):    # A CUDA graph is recorded in the second call of a size.
+                measure(receiver, [part[:WARM_UP] for part in load], choice[3])
+        runs = [[measure(receiver, load, choice[3]) for receiver, choice in zip(
+            receivers, choices, strict=True)] for _ in range(arguments.rounds)]
+        for index, (receiver, (_, iterations, threads, batch)) in enumerate(
                 zip(receivers, choices, strict=True)):
             own = [run[index] for run in runs]
-            wall, cpu = (float(np.median([one[part] for one in own])) / arguments.slots
-                         for part in (0, 1))
+            wall = float(np.median([sum(one[3]) for one in own])) / arguments.slots
+            cpu = float(np.median([one[0] for one in own])) / arguments.slots
+            names = dict.fromkeys(stage for one in own for stage in one[1])
             rows.append({
                 "case": name, "snr_db": case.snr_db, "detector": receiver.detector_name,
-                "iterations": iterations, "threads": threads, "batch": arguments.batch,
+                "iterations": iterations, "threads": threads, "batch": batch,
                 "backend": arguments.backend, "times_real_time": round(SLOT_S / wall, 3),
                 "slots_per_s": round(1 / wall, 1),
                 "cpu_ms": round(1e3 * cpu, 3), "stages_ms": {
-                    stage: round(1e3 * float(np.median([one[2][stage] for one in own]))
-                                 / arguments.slots, 3)
-                    for stage in own[0][2]},
+                    stage: round(1e3 * float(np.median([one[1].get(stage, 0.0) for one in own]))
+                                 / arguments.slots, 3) for stage in names},
                 "call_ms": [round(1e3 * float(np.percentile(
-                    [call for one in own for call in one[4]], share)), 3) for share in (50, 99)],
-                "block_error_rate": own[0][3]})
+                    [call for one in own for call in one[3]], share)), 3) for share in (50, 99)],
+                **({"by_graph": round(float(np.mean([one[4] for one in own])), 3)} if on_gpu
+                   else {}),
+                "block_error_rate": own[0][2]})
             print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.output:
         result = {"what": "5G NR PUSCH receiver, grids to transport blocks, times real time",

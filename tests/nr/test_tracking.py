@@ -5,9 +5,19 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import nr
+from gnuradio.mimopack.cuda import estimation, source
 from gnuradio.mimopack.nr.estimation import estimate_channel
 from gnuradio.mimopack.nr.noise import noise_covariance
-from gnuradio.mimopack.nr.tracking import LAST_SLOT, LEAST_SLOTS, MOST_SLOTS, Tracker
+from gnuradio.mimopack.nr.receiver import layer_powers
+from gnuradio.mimopack.nr.tracking import (
+    LAST_SLOT,
+    LEAST_SLOTS,
+    MOST_SLOTS,
+    ProfileFilter,
+    Tracker,
+)
+from nvrtc import Program
+from without_gpu import compiled, run
 
 SUBCARRIERS, NOISE_VAR, RX, PREFIX = 288, 0.05, 4, 144 / 2048
 
@@ -122,3 +132,58 @@ def test_an_interferer_is_whitened():
     covariance = noise_covariance(rest[:, np.abs(known).max(axis=0) > 0])
     assert covariance == pytest.approx(estimate.noise_var * np.eye(RX), abs=0.2 * NOISE_VAR)
     assert estimate.noise_var < 2 * NOISE_VAR
+
+
+def test_the_gpu_program_compiles_without_spills():
+    program = Program(source.channel_estimate(), "sm_75", source.OPTIONS)
+    assert program.error is None and set(program.registers) == KERNELS
+    assert not any(program.spills.values())
+
+
+KERNELS = {"energies", "project", "gains", "synthesise", "errors", "whiten", "powers"}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compiled(source.channel_estimate(), tmp_path_factory.mktemp("estimate"), kernels=KERNELS)
+
+
+@pytest.fixture
+def without_gpu(monkeypatch, program):
+    """Kernels compiled by g++ take NumPy arrays."""
+    def launch(name, like, blocks, *arguments):
+        run(getattr(program, f"launch_{name}"), blocks, *(
+            np.int32(value) if isinstance(value, int) else value for value in arguments))
+
+    monkeypatch.setattr(estimation, "_run", launch)
+    monkeypatch.setattr(estimation, "_empty",
+                        lambda like, shape, dtype: np.full(shape, np.nan, dtype))
+    monkeypatch.setattr(estimation, "cupy", lambda: np)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.01])
+def test_estimates_of_a_gpu(without_gpu, offset):
+    """Slots with white noise, with more of it on one antenna, and with an interferer on all."""
+    rng, of = np.random.default_rng(8), receiver()
+    _, received = simulate(rng, of.known_symbols, 9, offset=offset)
+    known = np.stack([of.known_symbols(slot) for slot in range(9)])[..., :96]
+    received = received[..., :96].astype(np.complex64)
+    mask = np.abs(known[0]).max(axis=0) > 0
+    sequence = known[:, 0] / np.maximum(np.abs(known[:, 0]), 1e-9)
+    profile = ProfileFilter(received[:8][..., mask] * sequence[:8][:, None, mask].conj(),
+                            known[0] * sequence[0].conj(), np.zeros(2, int), PREFIX)
+    late, strength = received[8:].repeat(3, axis=0), 3 * np.sqrt(NOISE_VAR)
+    late[1, 0] += strength * normal(rng, *late.shape[2:])
+    late[2] += strength * normal(rng, RX, 1, 1) * normal(rng, *late.shape[2:])
+    pilots = np.ascontiguousarray(late[..., mask] * sequence[8, mask].conj(), np.complex64)
+    *expected, factors = profile.estimate(pilots)
+    *found, own = profile._on_gpu(pilots)
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, atol=2e-3 * np.abs(other).max())
+    np.testing.assert_allclose(own, factors, atol=2e-3)
+    np.testing.assert_array_equal(own[0], np.eye(RX))
+    assert np.array_equal(own[1], np.diag(np.diag(own[1]))) and abs(own[2, 1, 0]) > 0.1
+    np.testing.assert_allclose(
+        estimation.whitened(own, late), np.einsum("sij,sjlk->silk", own, late), atol=1e-4)
+    np.testing.assert_allclose(estimation.powers(found[0]), layer_powers(found[0]), rtol=1e-4)

@@ -281,6 +281,13 @@ T atomicOr(T* bits, U value)
     return before;
 }
 template <class T, class U>
+T atomicXor(T* bits, U value)
+{
+    const T before = *bits;
+    *bits ^= value;
+    return before;
+}
+template <class T, class U>
 T atomicMin(T* least, U value)
 {
     const T before = *least;

@@ -70,5 +70,23 @@ class Crc:
             raise ValueError(f"bits: got {bits.shape[1]} in a row, must be at least {self.length}")
         return bits[:, :-self.length], self._remainders(bits) == 0
 
+    def shares(self, count):
+        """Return what each 1 in a row adds, by exclusive or, to the remainder that is 0 in check().
+
+        Args:
+            count: number of bits in a row, those of the CRC included.
+
+        Returns:
+            (count,) uint32.
+        """
+        shares, generator = np.empty(count, np.uint32), _POLYNOMIALS[self.name] | 1 << self.length
+        share = 1    # of the last bit
+        for place in range(count - 1, -1, -1):
+            shares[place] = share
+            share <<= 1
+            if share >> self.length:
+                share ^= generator
+        return shares
+
     def _remainders(self, bits):
         return _core.crc(bits, self.length, _POLYNOMIALS[self.name])

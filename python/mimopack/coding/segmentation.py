@@ -4,8 +4,11 @@
 
 import numpy as np
 
+from ..arrays import Constant
 from ..checks import array, choice, integer
 from ..checks import bits as check_bits
+from ..cuda import source
+from ..cuda.device import cupy, current, kernel
 from .crc import Crc
 from .ldpc.nr_rate_matching import NR_LARGEST_BLOCK
 from .turbo.interleaver import TURBO_SIZES
@@ -185,6 +188,7 @@ class NrSegmentation(_Segmentation):
                              f"{blocks} (the number of code blocks) after adding {crc.length} bits "
                              "of CRC")
         super().__init__(transport_bits, crc, [bits // blocks + crc_bits] * blocks)
+        self._shares = None    # of bits in the remainders of CRCs, for a GPU
 
     def join(self, blocks):
         """Join code blocks to transport blocks and check all CRCs.
@@ -204,3 +208,45 @@ class NrSegmentation(_Segmentation):
         parts, block_fits = self._block_crc.check(whole.reshape(-1, self.block_bits[0]))
         bits, fits = self._crc.check(parts.reshape(len(whole), -1))
         return bits, fits, block_fits.reshape(len(whole), -1)
+
+    def join_llrs(self, llr, found):
+        """Decide and join code blocks on a GPU, and check all CRCs, without waiting for the GPU.
+
+        Args:
+            llr: (n * num_blocks, at least block_bits[0]) float32 CuPy array, C-contiguous: a
+                decoder's LLRs.
+            found: (n * num_blocks,) bool CuPy array, whether a decoder found each code block.
+
+        Returns:
+            ((n, transport_bits) uint8, and what :meth:`checks` takes), CuPy arrays.
+        """
+        n, gpu = len(llr) // self.num_blocks, llr.device.id
+        if self._shares is None:
+            block = None if self._block_crc is None else self._block_crc.shares(self.block_bits[0])
+            whole = self._crc.shares(self.transport_bits + self._crc.length)
+            self._shares = Constant(whole if block is None else block), Constant(whole)
+        crc_bits = 0 if self._block_crc is None else self._block_crc.length
+        with current(gpu):
+            bits = cupy().empty((n, self.transport_bits), np.uint8)
+            remainders = cupy().zeros(n, np.uint32)
+            flags = cupy().empty((n, self.num_blocks), np.uint8)
+            if n:
+                kernel(source.code_blocks(), "join", gpu)(
+                    (len(llr),), (source.CODE_BLOCK_THREADS,),
+                    (llr, np.int32(llr.shape[1]), found, *map(np.int32, (
+                        self.num_blocks, self.block_bits[0], crc_bits, self.transport_bits)),
+                     *(shares.beside(llr) for shares in self._shares), bits, remainders, flags))
+        return bits, remainders, flags
+
+    def checks(self, remainders, flags):
+        """Return which CRCs are correct, from the results of :meth:`join_llrs` on the host.
+
+        A code block of zeros, whose CRC is correct, counts only if the decoder found it: LLRs that
+        say nothing are decoded to zeros.
+
+        Returns:
+            ((n,) bool for transport blocks, (n, num_blocks) bool for code blocks).
+        """
+        real, fits = flags & 1 > 0, remainders == 0
+        block_fits = fits[:, None] if self._block_crc is None else flags & 2 > 0
+        return fits & real.all(axis=1), block_fits & real

@@ -7,6 +7,8 @@ import numpy as np
 from .. import _core
 from ..arrays import Constant, array_module, gpu_of, is_device_array
 from ..checks import array, integer, integers
+from ..cuda import source
+from ..cuda.device import cupy, current, kernel
 
 # LLR of bits that are certainly 0; float32 can still hold sums and products of it.
 CERTAIN = np.float32(-1e20)
@@ -54,14 +56,12 @@ class Recovery:
         times = np.arange(places.size) - np.searchsorted(places[order], places[order])
         sources = np.full((times.max() + 1, len(sent) * num_bits), width)
         sources[times, places[order]] = given[order]
-        self._sources = [Constant(source) for source in sources]
         flips = np.zeros(width + 1, int)
         flips[given] = 0 if inverted is None else inverted
-        self._signs = None if inverted is None else Constant((1 - 2 * flips[:-1]).astype(
-            np.float32))
         coded = np.where(sources < width, 2 * sources + flips[sources], -1).astype(np.int32)
-        self._core = _core.Recovery(coded.reshape(len(sources), *self._shape), sent=width,
-                                    begin=known[0], end=known[1], known=CERTAIN)
+        coded = coded.reshape(len(sources), *self._shape)
+        self._coded, self._width = Constant(coded), width
+        self._core = _core.Recovery(coded, sent=width, begin=known[0], end=known[1], known=CERTAIN)
 
     def __call__(self, llr):
         """Return the LLRs of code blocks.
@@ -79,17 +79,14 @@ class Recovery:
         return self._on_gpu(llr)
 
     def _on_gpu(self, llr):
-        xp = array_module(llr)
-        llr = llr if self._signs is None else llr * self._signs.beside(llr)
-        llr = xp.pad(llr, ((0, 0), (0, 1)))
-        first, *others = (source.beside(llr) for source in self._sources)
-        out = xp.take(llr, first, axis=1)
-        for source in others:
-            out += xp.take(llr, source, axis=1)
-        out = out.reshape(len(llr), *self._shape)
-        begin, end = self._known
-        if end > begin:
-            out[..., begin:end] = xp.where(out.any(axis=2), CERTAIN, np.float32(0))[..., None]
+        gpu, sources = llr.device.id, self._coded.beside(llr)
+        with current(gpu):
+            out = cupy().empty((len(llr), *self._shape), np.float32)
+            if out.size:
+                kernel(source.code_blocks(), "recover", gpu)(
+                    (len(llr) * self._shape[0],), (source.CODE_BLOCK_THREADS,),
+                    (llr, np.uint64(self._width), sources, *map(np.int32, (
+                        *sources.shape, *self._known)), CERTAIN, out))
         return out
 
 

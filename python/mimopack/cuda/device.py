@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs: detection, compilation of kernels, and pinned host memory."""
+"""GPUs: detection, compilation of kernels, CUDA graphs, and pinned host memory."""
 
 import ctypes
 import sys
@@ -124,6 +124,40 @@ class Count:
                                 self._stream.ptr)
             self._stream.synchronize()
         return int(value[0])
+
+
+class Recording:
+    """Work on the current GPU as a CUDA graph, with memory of its own.
+
+    Args:
+        queue: function that queues the work on the current stream and never waits for the GPU. It
+            is called twice before it is recorded, so that all is compiled and allocated. Arrays
+            that it reads from outside must be ready.
+
+    Attributes:
+        result: what ``queue`` returned while it was recorded; each ``play`` writes these arrays.
+    """
+
+    def __init__(self, queue):
+        module = cupy()
+        self._pool = module.cuda.MemoryPool()    # the graph keeps using its memory
+        stream = module.cuda.Stream(non_blocking=True)
+        with module.cuda.using_allocator(self._pool.malloc), stream:
+            for _ in range(2):
+                queue()
+            stream.begin_capture()
+            try:
+                self.result = queue()
+            except BaseException:
+                with suppress(Exception):    # end_capture() raises because capturing failed
+                    stream.end_capture()
+                raise
+            self._graph = stream.end_capture()
+            stream.synchronize()
+
+    def play(self):
+        """Queue the work on the current stream."""
+        self._graph.launch(cupy().cuda.get_current_stream())
 
 
 def pinned_empty(shape, dtype):

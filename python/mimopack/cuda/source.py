@@ -14,6 +14,8 @@ import numpy as np
 NAMESPACE = "device"
 THREADS = 64    # per block
 BLOCKS = 1    # minimum number per multiprocessor, which limits the registers of a thread
+# Of the kernels in code_blocks.h and channel_estimate.h
+CODE_BLOCK_THREADS, ESTIMATE_THREADS = 1024, 256
 # Largest number of entries in H for which loops are unrolled and arrays are kept in registers if
 # they fit.
 LARGEST_UNROLLED = 64
@@ -90,6 +92,18 @@ def whitening(num_tx, num_rx, threads):
     """Return the text of the program with the kernel ``whiten``, of at most so many threads."""
     return program_text("cuda/whiten.h", threads,
                         f"constexpr int num_tx = {num_tx}, num_rx = {num_rx};")
+
+
+@cache
+def code_blocks():
+    """Return the text of the program with the kernels ``recover`` and ``join``."""
+    return program_text("cuda/code_blocks.h", CODE_BLOCK_THREADS, "")
+
+
+@cache
+def channel_estimate():
+    """Return the text of the program with the kernels that estimate channels."""
+    return program_text("cuda/channel_estimate.h", ESTIMATE_THREADS, "")
 
 
 def is_small(plan):

@@ -258,12 +258,13 @@ class _Slot:
             self._here = pinned_empty(size, np.uint8)
 
 
-def upload(array, threads=0):
+def upload(array, threads=0, there=None):
     """Copy a host array to the current GPU, on the current stream.
 
     Args:
         array: C-contiguous host array.
         threads: number of CPU threads that copy to pinned memory; 0 takes all cores.
+        there: CuPy array that receives it; allocated if None.
 
     Returns:
         (the CuPy array, pinned memory). The caller keeps the pinned memory until the stream has
@@ -273,7 +274,7 @@ def upload(array, threads=0):
     if array.size and not is_pinned(address(array), array.nbytes):
         here = pinned_empty(array.shape, array.dtype)
         copy(here.reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8), threads)
-    there = module.empty(array.shape, array.dtype)
+    there = module.empty(array.shape, array.dtype) if there is None else there
     if array.size:
         module.cuda.runtime.memcpyAsync(
             there.data.ptr, address(here), array.nbytes,

@@ -3,12 +3,11 @@
 """Record the GPU work for a batch once and replay it for later batches (CUDA graphs)."""
 
 import warnings
-from contextlib import suppress
 
 import numpy as np
 
 from ..backends import is_gpu_error
-from ..cuda.device import cupy
+from ..cuda.device import Recording, cupy
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -99,29 +98,17 @@ class _Recording:
     def __init__(self, passes, batch, vectors, n, size, filler):
         xp = cupy()
         self._vectors, self._filler = vectors, filler
-        self._pool = xp.cuda.MemoryPool()    # the graph keeps using its memory
-        stream = xp.cuda.Stream(non_blocking=True)
         matrices, (num_rx, num_tx) = size * (len(batch.h) // n), batch.h.shape[1:]
         has_variances = batch.noise_cov is None
-        with xp.cuda.using_allocator(self._pool.malloc), stream:
-            self._whole = Batch(
-                xp.empty((size * vectors, num_rx), np.complex64),
-                xp.empty((matrices, num_rx, num_tx), np.complex64),
-                xp.empty(size * vectors, np.float32) if has_variances else None, vectors,
-                None if has_variances else xp.empty((matrices, num_rx, num_rx), np.complex64))
-            self._ones = xp.eye(num_rx, max(num_rx, num_tx), dtype=np.complex64)
-            self._fill(0, 0)
-            for _ in range(2):    # compile, and allocate all memory in the pool
-                passes(self._whole)
-            stream.begin_capture()
-            try:
-                self._arrays, self._counts = passes(self._whole)
-            except BaseException:
-                with suppress(Exception):    # end_capture() raises because capturing failed
-                    stream.end_capture()
-                raise
-            self._graph = stream.end_capture()
-            stream.synchronize()
+        self._whole = Batch(
+            xp.empty((size * vectors, num_rx), np.complex64),
+            xp.empty((matrices, num_rx, num_tx), np.complex64),
+            xp.empty(size * vectors, np.float32) if has_variances else None, vectors,
+            None if has_variances else xp.empty((matrices, num_rx, num_rx), np.complex64))
+        self._ones = xp.eye(num_rx, max(num_rx, num_tx), dtype=np.complex64)
+        self._fill(0, 0)
+        xp.cuda.get_current_stream().synchronize()
+        self._recording = Recording(lambda: passes(self._whole))
 
     def _fill(self, vectors, matrices):
         """Fill the vectors and matrices from these numbers on."""
@@ -142,12 +129,11 @@ class _Recording:
             whole.noise_cov[:matrices] = batch.noise_cov
         if vectors < len(whole.y):
             self._fill(vectors, matrices)
-        stream = cupy().cuda.get_current_stream()
-        self._graph.launch(stream)
-        n = vectors // self._vectors
-        arrays = [None if array is None else _first(array, n) for array in self._arrays]
-        stream.synchronize()
-        return arrays, [int(count) for count in self._counts]
+        self._recording.play()
+        n, (arrays, counts) = vectors // self._vectors, self._recording.result
+        arrays = [None if array is None else _first(array, n) for array in arrays]
+        cupy().cuda.get_current_stream().synchronize()
+        return arrays, [int(count) for count in counts]
 
 
 def _first(array, n):

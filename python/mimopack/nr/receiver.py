@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Receivers of shared channels: grids and samples to transport blocks."""
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,8 @@ import numpy as np
 from .. import _core, constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
 from ..checks import integer, integers, positive, shown
+from ..cuda import estimation
+from ..cuda.device import cupy
 from .config import PdschConfig, read_users
 from .dmrs import (
     dmrs_sequence,
@@ -22,6 +25,7 @@ from .dmrs import (
     spread_values,
 )
 from .estimation import ChannelEstimate, estimate_channel
+from .graph import Graphs
 from .noise import noise_covariance, whiten
 from .parts import MODULATIONS
 from .phase import combine, symbol_phases
@@ -167,7 +171,8 @@ class _Receiver:
     The others are those of :class:`PuschReceiver`.
 
     Attributes:
-        seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``.
+        seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``, and
+            {"graph": seconds} of a first pass by a CUDA graph.
     """
 
     def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
@@ -218,6 +223,8 @@ class _Receiver:
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
         self.vector_size = layer if self._spreads else num_rx
         self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
+        self._backend, self._sequences = backend, None
+        self._graphs = Graphs(self._queue, threads)
         self.detector, self.detector_name = None, ""
         if detector is None:
             return
@@ -261,7 +268,29 @@ class _Receiver:
         if self.detector is None:
             raise ValueError("detector: got None, must be a detector to process slots")
         self.seconds, begin = Counter(), time.perf_counter()
-        work, channels = self.estimate(grid, slots, channel, noise_var)
+        grid, slots = self._checked(grid, slots)
+        blocks = None
+        if channel is None and self._stays_on_gpu(grid):
+            if earlier is None:
+                blocks = self._replayed(grid, slots, rv)
+            if blocks is None and not is_device_array(grid):
+                grid = cupy().asarray(grid)
+        if blocks is None:
+            return self._in_passes(begin, grid, slots, channel, noise_var, rv, earlier)
+        self._spent("graph", begin)
+        if self.iterations > 1:
+            words = len(self._words)
+            wrong = [row for row in range(len(slots)) if not all(
+                block.crc_ok for block in blocks[row * words:(row + 1) * words])]
+            if wrong:
+                again = self._in_passes(time.perf_counter(), grid[wrong], slots[wrong], rv=rv)
+                for index, row in enumerate(wrong):
+                    blocks[row * words:(row + 1) * words] = again[index * words:(index + 1) * words]
+        return blocks
+
+    def _in_passes(self, begin, grid, slots, channel=None, noise_var=None, rv=None, earlier=None):
+        """Decode slots without CUDA graphs; ``begin`` is the time at which the first step began."""
+        work, channels = self._estimated(grid, slots, channel, noise_var)
         soft = None
         if earlier is not None:
             if len(earlier) != len(work) * len(self._words):
@@ -286,13 +315,7 @@ class _Receiver:
             prior = None
             if self._feeds_back and active[0].prior is not None:
                 prior = np.stack([slot.prior for slot in active]).reshape(*y.shape[:-1], -1)
-            # Detectors are fastest if vectors with the same channel are neighbours.
-            turned = h.ndim == 5 and h.shape[1] == 1
-            if turned:
-                y, h, variance, prior = (part if part is None else part.swapaxes(1, 2)
-                                         for part in (y, h, variance, prior))
-            llr = self.detector.detect(y, h, variance, prior).reshape(
-                len(active), self.num_vectors, -1)
+            llr, turned = self._detect(y, h, variance, prior)
             begin = self._spent("detection", begin)
             combined = [soft and [soft[word][row].soft for row in rows]
                         for word in range(len(self._words))]
@@ -301,11 +324,79 @@ class _Receiver:
             if iteration < self.iterations:
                 if turned and any(slot.lacks(word) for slot in active
                                   for word in range(len(self._words))):
-                    llr = llr.reshape(*y.shape[:3], -1).swapaxes(1, 2).reshape(llr.shape)
+                    llr = llr.reshape(len(y), y.shape[2], y.shape[1], -1).swapaxes(1, 2).reshape(
+                        llr.shape)
                 for word, before in enumerate(combined):
                     self._feed_back(word, active, llr, rv, before)
             begin = self._spent("decoding", begin)
         return self._blocks(work)
+
+    def _detect(self, y, h, variance, prior=None):
+        """Return LLRs (slots, num_vectors, bits), and whether vectors of a subcarrier go together.
+
+        Args:
+            y, h, variance: as from :meth:`vectors`.
+            prior: a-priori LLRs of the same vectors, or None.
+        """
+        # Detectors are fastest if vectors with the same channel are neighbours.
+        turned = h.ndim == 5 and h.shape[1] == 1
+        if turned:
+            y, h, variance, prior = (part if part is None else part.swapaxes(1, 2)
+                                     for part in (y, h, variance, prior))
+        llr = self.detector.detect(y, h, variance, prior)
+        return llr.reshape(len(y), self.num_vectors, -1), turned
+
+    def _stays_on_gpu(self, grid):
+        """Return whether the first pass is for a GPU: that of CuPy arrays, or backend "cuda"."""
+        return is_device_array(grid) or (self._backend == "cuda" and not self._spreads
+                                         and not self._follows_phase)
+
+    def _replayed(self, grid, slots, rv):
+        """Return the blocks of slots by a CUDA graph; None if the graph does not hold for them.
+
+        There is no graph before the profile is learned, nor for the slots shortly before it is
+        learned again, nor if ports that share resource elements have different sequences. If the
+        noise of a slot jumps, the graph's result does not count.
+        """
+        profile, coders = self._tracker.profile_for(len(slots)), [
+            word.coder for word in self._words]
+        in_frame = slots % self.configs[0].carrier.slots_per_frame
+        if profile is None or self._frame_sequences() is None:
+            return None
+        if not is_device_array(grid):
+            grid = np.ascontiguousarray(grid, np.complex64)
+        found = self._graphs.run(
+            grid, in_frame, rv, profile, self.detector, self.detector.label,
+            *((coder.decoder, coder.decoder.iterations) for coder in coders))
+        if found is None or not self._tracker.accepts(found[0][0]):
+            return None
+        (_, powers, *decoded), soft = found
+        work = [ReceivedSlot(number, own) for number, own in zip(
+            slots.tolist(), powers, strict=True)]
+        for index, coder in enumerate(coders):
+            bits, *checks = decoded[3 * index:3 * index + 3]
+            crc_ok = coder.checks(*checks)[0].tolist()
+            self._keep(index, work, bits, crc_ok, soft[index], 1)
+        return self._blocks(work)
+
+    def _frame_sequences(self):
+        """Return the sequences of the DMRS of a frame's slots as a Constant; None without."""
+        if self._sequences is None:
+            found = self._tracker.sequences(self.configs[0].carrier.slots_per_frame)
+            self._sequences = found if found is None else Constant(found)
+        return self._sequences
+
+    def _queue(self, grid, slots, rv):
+        """Queue the first pass of slots on a GPU, see :class:`Graphs`."""
+        h, error, noise, received = self._tracker.queue(
+            grid[..., self._band], slots, self._frame_sequences().beside(grid))
+        llr, turned = self._detect(*self.vectors([], Channels(received, h, error, noise, [])))
+        read, kept = [noise, layer_powers(h) / noise[:, None]], []
+        for word in self._words:
+            *decoded, soft = word.coder.queue(llr.reshape(len(llr), -1), rv, word.orders[turned])
+            read += decoded
+            kept.append(soft)
+        return read, kept
 
     def estimate(self, grid, slots=None, channel=None, noise_var=None):
         """Estimate the channels of slots: the first step of :meth:`process`, with its arguments.
@@ -313,6 +404,10 @@ class _Receiver:
         Returns:
             (list of :class:`ReceivedSlot`, their :class:`Channels`).
         """
+        return self._estimated(*self._checked(grid, slots), channel, noise_var)
+
+    def _checked(self, grid, slots):
+        """Return grids (slots, nr, symbols, subcarriers) and the numbers of their slots."""
         if is_device_array(grid) and (self._spreads or self._follows_phase):
             grid = grid.get()
         elif not is_device_array(grid):
@@ -327,8 +422,14 @@ class _Receiver:
         slots = integers("slots", slots, 1, 0, 2**31 - 1)
         if len(slots) != len(grid):
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
+        return grid, slots
+
+    def _estimated(self, grid, slots, channel, noise_var):
+        """Do what :meth:`estimate` does with checked grids and slots."""
+        carrier = self.configs[0].carrier
         if channel is not None:
-            channel = np.asarray(channel).reshape(-1, *shape[1:], self.num_rx, len(self._owners))
+            channel = np.asarray(channel).reshape(-1, *grid.shape[2:], self.num_rx,
+                                                  len(self._owners))
         received = grid[..., self._band].astype(np.complex64, copy=False)
         if channel is None:
             channels = self._tracker.estimate(received, slots % carrier.slots_per_frame)
@@ -342,7 +443,7 @@ class _Receiver:
                 self._follow(slot)
             channels = Channels.of([slot.received for slot in work],
                                    [slot.estimate for slot in work])
-        powers = layer_powers(channels.h) / channels.noise_var[:, None]
+        powers = on_host(layer_powers(channels.h)) / channels.noise_var[:, None]
         for slot, own in zip(work, powers, strict=True):
             slot.powers = own
         return work, channels
@@ -536,13 +637,17 @@ class _Receiver:
         if not rows:
             return
         decoded = self._decoded(word, rows, llr, rv, soft, turned=turned)
-        for index, row in enumerate(rows):
-            slot = active[row]
-            snr = 10 * np.log10(max(slot.powers[word.layers].sum(), 1e-30))
+        self._keep(number, [active[row] for row in rows], decoded.bits, decoded.crc_ok.tolist(),
+                   decoded.soft, iteration)
+
+    def _keep(self, number, slots, bits, crc_ok, soft, iteration):
+        """Keep the transport blocks of a codeword in slots."""
+        word = self._words[number]
+        for slot, *own in zip(slots, bits, crc_ok, soft, strict=True):
+            snr = 10 * math.log10(max(slot.powers[word.layers].sum(), 1e-30))
             slot.blocks[number] = TransportBlock(
-                slot.number, word.user, word.number, decoded.bits[index],
-                bool(decoded.crc_ok[index]), float(snr), self.detector_name, iteration,
-                decoded.soft[index])
+                slot.number, word.user, word.number, *own[:2], snr, self.detector_name, iteration,
+                own[2])
 
     def _decoded(self, word, rows, llr, rv, soft, posterior=False, turned=False):
         """Return the :class:`DecodedBlocks` of a codeword in some of the slots."""
@@ -728,10 +833,12 @@ class PdschReceiver(_Receiver):
 
 
 def layer_powers(h):
-    """Return the mean power of each layer: (slots, layers) on the host, from h of slots."""
+    """Return the mean power of each layer: (slots, layers), from h of slots."""
+    if is_device_array(h):
+        return estimation.powers(h)
     rows = h.reshape(len(h), -1, h.shape[-1])
     products = rows.conj().swapaxes(1, 2) @ rows
-    return on_host(products.diagonal(axis1=1, axis2=2).real / rows.shape[1])
+    return products.diagonal(axis1=1, axis2=2).real / rows.shape[1]
 
 
 def true_channel(h, noise_var):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Constant, array_module, is_device_array
+from ..cuda import estimation
 from .estimation import ChannelEstimate, SlotModel, estimate_motion, time_basis
 from .noise import noise_forms
 
@@ -88,94 +89,118 @@ class ProfileFilter:
             # There is no mode at all if the slots hold nothing but noise.
             synthesis = synthesis[used].reshape(
                 np.count_nonzero(used), self._shape[0] * subcarriers * len(ports))
-            self._parts.append((ports, Constant(elements), Constant(analysis.T.astype(
-                np.complex64)), Constant(synthesis.astype(np.complex64))))
+            self._parts.append([Constant(np.ascontiguousarray(values, dtype)) for values, dtype in (
+                (ports, np.int32), (elements, np.int32), (analysis, np.complex64),
+                (synthesis, np.complex64))])
         self._is_constant = basis.shape[1] == 1 and not self.cfo.any()
         kept = slice(0, 1 if self._is_constant else symbols)
         self._values = Constant(np.concatenate(values).astype(np.float32))
-        self._spread = Constant(np.concatenate(spread)[:, kept].astype(np.float32))
+        self._spread = Constant(np.ascontiguousarray(np.concatenate(spread)[:, kept], np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32)[kept])
         self._count = len(place)
 
     def estimate(self, pilots):
-        """Estimate the channel of slots.
+        """Estimate the channel of slots; on a GPU, only queue the work.
 
         Args:
             pilots: see above.
 
         Returns:
-            (h, error_var, noise_var, degrees, factors): the first four as in
-            :class:`ChannelEstimate`, for all slots, with only one symbol if all are the same.
-            noise_var and degrees are on the host. factors are matrices (nr, nr) that whiten the
-            received symbols of each slot, None where the noise is white.
+            (h, error_var, noise_var, factors): the first three as in :class:`ChannelEstimate`, for
+            all slots, with only one symbol if all are the same. factors (slots, nr, nr) whiten the
+            received symbols; None if the noise of all slots is white, which remains unknown on a
+            GPU. All are on the device of the pilots.
         """
-        xp, (slots, antennas, _) = array_module(pilots), pilots.shape
-        values = self._values.beside(pilots)
-        parts = [(ports, *(one.beside(pilots) for one in others)) for ports, *others in self._parts]
+        if is_device_array(pilots):
+            return self._on_gpu(pilots)
+        slots, antennas, _ = pilots.shape
+        parts = [(ports.values, *(one.values for one in others)) for ports, *others in self._parts]
         flat = pilots.reshape(slots * antennas, -1)
-        seen = xp.concatenate([flat[:, elements] @ analysis for _, elements, analysis, _ in parts],
-                              axis=1).reshape(slots, antennas, -1)
-        energy = pilots @ pilots.conj().swapaxes(1, 2)
-        noise, shrunk = self._shrunk(seen, energy)
-        cross = shrunk @ seen.conj().swapaxes(1, 2)
-        left = (energy - cross - cross.conj().swapaxes(1, 2)
-                + (shrunk * values) @ shrunk.conj().swapaxes(1, 2))
-        factors = self._whitening(on_host(left), on_host(noise), on_host(energy))
-        if any(factor is not None for factor in factors):
-            for slot, factor in enumerate(factors):
-                if factor is not None:
-                    factors[slot] = factor = xp.asarray(factor)
-                    seen[slot] = factor @ seen[slot]
-                    energy[slot] = factor @ energy[slot] @ factor.conj().T
-            noise, shrunk = self._shrunk(seen, energy)
-        waves = xp.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
+        seen = np.concatenate([flat[:, elements] @ analysis.T
+                               for _, elements, analysis, _ in parts], axis=1)
+        noise, shrunk, share, factors = self._gains(seen.reshape(slots, antennas, -1), pilots)
+        waves = np.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
         first = 0
         for ports, _, _, synthesis in parts:
             own = shrunk[..., first:first + len(synthesis)]
             own = own.reshape(slots * antennas, len(synthesis)) @ synthesis
             own = own.reshape(slots, antennas, *self._shape[:2], -1)
             for index, port in enumerate(ports):
-                waves[..., port] = xp.moveaxis(own[..., index], 1, 3)
+                waves[..., port] = np.moveaxis(own[..., index], 1, 3)
             first += len(synthesis)
         if not self._is_constant:
-            waves = xp.tensordot(self._basis.beside(pilots), waves, axes=(1, 1)).swapaxes(0, 1)
-            waves = waves * self._turn.beside(pilots)
-        left_out, spread = self._left_out.beside(pilots), self._spread.beside(pilots)
-        spread = spread.reshape(len(spread), left_out.size)
-        error = (noise[:, None] / (values + noise[:, None])) @ spread
-        noise = on_host(noise)
-        return (waves, error.reshape(slots, *left_out.shape) + left_out, noise,
-                self._degrees(noise), factors)
+            waves = np.tensordot(self._basis.values, waves, axes=(1, 1)).swapaxes(0, 1)
+            waves = waves * self._turn.values
+        left_out, spread = self._left_out.values, self._spread.values
+        error = share @ spread.reshape(len(spread), left_out.size)
+        return waves, error.reshape(slots, *left_out.shape) + left_out, noise, factors
 
-    def _degrees(self, noise):
+    def _on_gpu(self, pilots):
+        """Queue :meth:`estimate` on a GPU."""
+        ports, elements, analysis, synthesis = zip(*(
+            [one.beside(pilots) for one in part] for part in self._parts), strict=True)
+        values, (components, subcarriers, layers) = self._values.beside(pilots), self._shape
+        mean = estimation.project(pilots, list(zip(elements, analysis, strict=True)), len(values))
+        noise, share, factors = estimation.gains(
+            mean, estimation.energies(pilots), values, self._count, NOISE_STEPS, _LEAST_NOISE,
+            self.noise)
+        waves = estimation.synthesise(mean, list(zip(ports, synthesis, strict=True)),
+                                      components * subcarriers, layers)
+        waves = waves.reshape(len(pilots), components, subcarriers, -1, layers)
+        if not self._is_constant:
+            basis = self._basis.beside(pilots)
+            waves = sum(basis[:, index, None, None, None] * waves[:, index, None]
+                        for index in range(components)) * self._turn.beside(pilots)
+        left_out = self._left_out.beside(pilots)
+        error = estimation.errors(share, self._spread.beside(pilots), left_out)
+        return waves, error.reshape(len(pilots), *left_out.shape), noise, factors
+
+    def _gains(self, seen, pilots):
+        """Return the noise power of slots, the modes' mean and relative error, and the factors."""
+        values = self._values.values
+        energy = pilots @ pilots.conj().swapaxes(1, 2)
+        noise, shrunk = self._shrunk(seen, energy)
+        cross = shrunk @ seen.conj().swapaxes(1, 2)
+        left = (energy - cross - cross.conj().swapaxes(1, 2)
+                + (shrunk * values) @ shrunk.conj().swapaxes(1, 2))
+        factors = self._whitening(left, noise, energy)
+        if factors is not None:
+            noise, shrunk = self._shrunk(factors @ seen, factors @ energy
+                                         @ factors.conj().swapaxes(1, 2))
+        return noise, shrunk, noise[:, None] / (values + noise[:, None]), factors
+
+    def degrees(self, noise):
+        """Return the degrees of freedom of slots with a noise power (slots,), on the host."""
         values = self._values.values
         return np.sum(values / (values + noise[:, None]), axis=1)
 
     def _whitening(self, left, noise, energy):
-        """Return the factor of each slot that whitens the residuals, whose products are given."""
-        antennas, factors = left.shape[1], []
-        free = np.maximum(self._count - self._degrees(noise), 1)[:, None, None]
+        """Return the factors that whiten the residuals, whose products are given; or None."""
+        slots, antennas = left.shape[:2]
+        free = np.maximum(self._count - self.degrees(noise), 1)[:, None, None]
         least = _LEAST_NOISE * np.trace(energy, axis1=1, axis2=2).real[:, None, None]
-        for form in noise_forms((left + least * np.eye(antennas)) / free, free[:, 0, 0]):
+        forms = noise_forms((left + least * np.eye(antennas)) / free, free[:, 0, 0])
+        if all(form is None for form in forms):
+            return None
+        factors = np.tile(np.eye(antennas, dtype=np.complex64), (slots, 1, 1))
+        for factor, form in zip(factors, forms, strict=True):
             if form is not None:
                 # Noise power and channel power change by the same factor: the profile holds.
                 form = np.linalg.inv(np.linalg.cholesky(form))
-                form = form / np.sqrt(np.mean(np.abs(form)**2) * antennas)
-                form = form.astype(np.complex64)
-            factors.append(form)
+                factor[...] = form / np.sqrt(np.mean(np.abs(form)**2) * antennas)
         return factors
 
     def _shrunk(self, seen, energy):
         """Return the most likely noise power of each slot, and the modes' mean with it."""
-        xp, antennas, values = array_module(seen), seen.shape[1], self._values.beside(seen)
-        power = xp.sum(seen.real**2 + seen.imag**2, axis=1)
-        total = xp.trace(energy, axis1=1, axis2=2).real
-        noise = xp.full(len(seen), self.noise, np.float32)
+        antennas, values = seen.shape[1], self._values.values
+        power = np.sum(seen.real**2 + seen.imag**2, axis=1)
+        total = np.trace(energy, axis1=1, axis2=2).real
+        noise = np.full(len(seen), self.noise, np.float32)
         for _ in range(NOISE_STEPS):
             weight = 1 / (values + noise[:, None])
-            rest = total - xp.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
-            freedom = self._count - xp.sum(values * weight, axis=1)
-            noise = xp.maximum(rest / (antennas * freedom), _LEAST_NOISE * total / self._count)
+            rest = total - np.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
+            freedom = self._count - np.sum(values * weight, axis=1)
+            noise = np.maximum(rest / (antennas * freedom), _LEAST_NOISE * total / self._count)
         return noise, seen * (1 / (values + noise[:, None]))[:, None]
 
 
@@ -192,7 +217,7 @@ class Channels:
         received: (slots, nr, symbols, subcarriers), whitened.
         h, error_var: as in :class:`ChannelEstimate`, for all slots; with one symbol if all are the
             same.
-        noise_var: (slots,), on the host.
+        noise_var: (slots,), on the host unless it is only queued.
         estimates: list of the :class:`ChannelEstimate` of each slot.
     """
 
@@ -251,9 +276,8 @@ class Tracker:
         if any(sequence is None for sequence in sequences):
             return _joined([self._single(*slot) for slot in zip(received, slots, strict=True)])
         xp = array_module(received)
-        symbols, subcarriers = (each.beside(received) for each in self._places)
-        pilots = received[:, :, symbols, subcarriers] * xp.stack(
-            [sequence.beside(received) for sequence in sequences])[:, None]
+        pilots = self._pilots(received, xp.stack(
+            [sequence.beside(received) for sequence in sequences]))
         results, first, since = [], 0, 0
         while first < len(slots):
             if self._filter is None and not self._learn(pilots[first:]):
@@ -268,6 +292,56 @@ class Tracker:
         if self._filter is None or self._age > LAST_SLOT - MOST_SLOTS:
             self._recent = self._latest(pilots[since:])
         return _joined(results)
+
+    def profile_for(self, count):
+        """Return the :class:`ProfileFilter` that holds for the next slots, if none jumps; or None.
+
+        Args:
+            count: number of slots.
+        """
+        is_new = self._age + count <= LAST_SLOT - MOST_SLOTS
+        return self._filter if is_new else None
+
+    def queue(self, received, slots, sequences):
+        """Queue the estimate of slots on a GPU, with the profile that was learned.
+
+        Args:
+            received: (slots, nr, symbols, subcarriers) CuPy array.
+            slots: (slots,) CuPy array of their numbers in the frame.
+            sequences: ``sequences`` of the frame, on the GPU.
+
+        Returns:
+            (h, error_var, noise_var, received symbols, whitened), all on the GPU.
+        """
+        pilots = self._pilots(received, sequences.take(slots, axis=0))
+        *found, factors = self._filter.estimate(pilots)
+        return *found, _multiplied(factors, received)
+
+    def accepts(self, noise):
+        """Return whether estimates of :meth:`queue` hold, and count their slots if they do.
+
+        Args:
+            noise: (slots,) their noise power, on the host.
+        """
+        if noise.max() > NOISE_JUMP * self._noise:
+            return False
+        self._age, self._noise = self._age + len(noise), float(np.median(noise))
+        return True
+
+    def sequences(self, count):
+        """Return the conjugate sequences of the DMRS of slots 0 ... count - 1: (count, elements).
+
+        Returns:
+            None if ports that share resource elements have different sequences.
+        """
+        sequences = [self._sequence(slot) for slot in range(count)]
+        if any(sequence is None for sequence in sequences):
+            return None
+        return np.stack([sequence.values for sequence in sequences])
+
+    def _pilots(self, received, sequences):
+        places = self._places.beside(received)
+        return received.reshape(*received.shape[:2], -1).take(places, axis=2) * sequences[:, None]
 
     def _latest(self, pilots):
         """Return the last slots of those before and these, on the host."""
@@ -287,15 +361,10 @@ class Tracker:
     def _track(self, received, slots, pilots):
         """Return a list of :class:`Channels`, until the profile is another one."""
         of = self._filter
-        h, error, noise, degrees, factors = of.estimate(pilots)
+        h, error, noise, factors = of.estimate(pilots)
         self._age += len(slots)
-        given = received
-        if any(factor is not None for factor in factors):
-            received = received.copy()
-            for slot, factor in enumerate(factors):
-                if factor is not None:
-                    received[slot] = (factor @ received[slot].reshape(len(factor), -1)).reshape(
-                        received.shape[1:])
+        given, received, noise = received, _multiplied(factors, received), on_host(noise)
+        degrees = of.degrees(noise)
         xp, symbols = array_module(received), received.shape[2]
         nothing = np.zeros((received.shape[1], 0), np.complex64)
         wide = xp.broadcast_to(h, (len(h), symbols, *h.shape[2:]))
@@ -331,10 +400,19 @@ class Tracker:
             sequence = np.where(mask, first / np.where(mask, np.abs(first), 1), 0).conj()
             common = known * sequence
             if self._known is None:
-                self._known, self._places = common, tuple(map(Constant, np.nonzero(mask)))
+                self._known, self._places = common, Constant(np.flatnonzero(mask))
             same = np.allclose(common, self._known, atol=1e-5)
             self._sequences[slot] = Constant(sequence[mask].astype(np.complex64)) if same else None
         return self._sequences[slot]
+
+
+def _multiplied(factors, received):
+    """Return received symbols multiplied by a matrix for each slot; by none if it is None."""
+    if factors is None:
+        return received
+    if is_device_array(received):
+        return estimation.whitened(factors, received)
+    return (factors @ received.reshape(*received.shape[:2], -1)).reshape(received.shape)
 
 
 def _joined(channels):

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..arrays import Constant, array_module, leading_shape, native, packed
+from ..arrays import Constant, array_module, is_device_array, leading_shape, native, packed
 from ..checks import choice
 from ..coding import NrSegmentation, gold_sequence
 from ..coding.ldpc import LdpcDecoder, LdpcEncoder, NrRateMatching, nr_base_graph
@@ -231,7 +231,6 @@ class TransportCoder:
             the host.
         """
         llr = native("llr", llr)
-        xp = array_module(llr)
         width = self.codeword.num_coded_bits if order is None else order.width
         shape = leading_shape("llr", llr, width)
         rows = packed("llr", llr, "f", np.float32).reshape(-1, width)
@@ -242,21 +241,46 @@ class TransportCoder:
         if posterior:
             decoded = self.decoder.decode(flat)
             sent = self._match(decoded.reshape(len(rows), -1), rv) * self._signs.beside(llr)
-            posterior, decided = sent.reshape(*shape, -1), (decoded > 0).view(np.uint8)
+            posterior = sent.reshape(*shape, -1)
         else:
-            posterior, decided = None, self.decoder.decide(flat)
-        decided = xp.ascontiguousarray(decided[:, :self._segmentation.block_bits[0]])
-        if xp is not np:
-            decided = xp.asnumpy(decided)
-        bits, crc_ok, block_crc_ok = self._segmentation.join(
-            decided.reshape(len(rows), self.num_blocks, -1))
-        # Weak LLRs are decoded to zeros, whose CRC is correct but which are no codeword.
-        found = self.decoder.found if xp is np else xp.asnumpy(self.decoder.found)
-        real = (found | decided.any(axis=1)).reshape(block_crc_ok.shape)
-        crc_ok, block_crc_ok = crc_ok & real.all(axis=1), block_crc_ok & real
+            posterior, decoded = None, None
+        if is_device_array(llr):
+            bits, *checks = self._joined(flat, decoded)
+            bits, crc_ok, block_crc_ok = bits.get(), *self.checks(*(part.get() for part in checks))
+        else:
+            decided = (self.decoder.decide(flat) if decoded is None
+                       else (decoded > 0).view(np.uint8))
+            decided = np.ascontiguousarray(decided[:, :self._segmentation.block_bits[0]])
+            bits, crc_ok, block_crc_ok = self._segmentation.join(
+                decided.reshape(len(rows), self.num_blocks, -1))
+            # Weak LLRs are decoded to zeros, whose CRC is correct but which are no codeword.
+            real = (self.decoder.found | decided.any(axis=1)).reshape(block_crc_ok.shape)
+            crc_ok, block_crc_ok = crc_ok & real.all(axis=1), block_crc_ok & real
         return DecodedBlocks(bits.reshape(*shape, -1), crc_ok.reshape(shape),
                              block_crc_ok.reshape(*shape, -1), words.reshape(
                                  *shape, *words.shape[1:]), posterior)
+
+    def queue(self, llr, rv=None, order=None):
+        """Decode LLRs on a GPU as :meth:`decode` does, without waiting for the GPU.
+
+        Args:
+            llr: (n, num_coded_bits or order.width) float32 CuPy array, C-contiguous.
+            rv, order: see :meth:`decode`.
+
+        Returns:
+            CuPy arrays: ``bits`` (n, tb_size), two arrays for :meth:`checks`, and ``soft``.
+        """
+        words = self._recovery(self._checked(rv), order)(llr)
+        return *self._joined(words.reshape(-1, words.shape[-1])), words
+
+    def checks(self, *arrays):
+        """Return ``crc_ok`` and ``block_crc_ok`` from results of :meth:`queue`, on the host."""
+        return self._segmentation.checks(*arrays)
+
+    def _joined(self, words, decoded=None):
+        """Return bits and checks of words on a GPU; decoded: LLRs after decoding, if known."""
+        decoded = self.decoder.decode(words) if decoded is None else decoded
+        return self._segmentation.join_llrs(decoded, self.decoder.found)
 
     def _checked(self, rv):
         rv = self.codeword.rv if rv is None else rv
