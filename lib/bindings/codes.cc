@@ -297,7 +297,8 @@ public:
     {
         constexpr std::size_t lanes = 16; /* of any build */
         const std::size_t times = sources.shape(0), blocks = sources.shape(1),
-                          size = sources.shape(2), stride = (size + lanes - 1) / lanes * lanes;
+                          size = sources.shape(2),
+                          stride = (size + lanes - 1) / lanes * lanes;
         d_plan = { times, blocks, size, stride, sent, nullptr, begin, end, known };
         d_sources.assign(times * blocks * stride, 2);
         for (std::size_t i = 0; i < times * blocks * size; ++i) {
@@ -349,6 +350,48 @@ crc(const byte_array& bits, int length, std::uint32_t polynomial)
     return out;
 }
 
+/* Join the first `length` bits of the code blocks of n transport blocks, and check CRCs: a
+ * pair of a CRC's length, 0 for none, and its polynomial. Return (n transport blocks with
+ * their CRCs; n remainders, 0 for a correct CRC; for each code block: 1 if it was found or
+ * has bits other than 0, plus 2 if its own CRC is correct). */
+py::tuple join(const byte_array& bits,
+               const py::array_t<bool, py::array::c_style>& found,
+               std::size_t blocks,
+               std::size_t length,
+               std::pair<int, std::uint32_t> block_crc,
+               std::pair<int, std::uint32_t> crc,
+               int threads)
+{
+    const std::size_t count = bits.shape(0), size = bits.shape(1), n = count / blocks,
+                      own = length - block_crc.first, width = blocks * own;
+    if (bits.ndim() != 2 || count != n * blocks || size < length ||
+        static_cast<std::size_t>(found.size()) != count)
+        throw std::invalid_argument("join: inconsistent shapes");
+    byte_array out({ n, width }), flags({ n, blocks });
+    py::array_t<std::uint32_t> remainders(vector_shape(n));
+    const bit_crc of_whole(crc.first, crc.second),
+        of_block = block_crc.first ? bit_crc(block_crc.first, block_crc.second) : of_whole;
+    const std::uint8_t* const from = bits.data();
+    const bool* const known = found.data();
+    std::uint8_t *const to = out.mutable_data(), *const flag = flags.mutable_data();
+    std::uint32_t* const remainder = remainders.mutable_data();
+    const int team = team_size(threads);
+    {
+        const py::gil_scoped_release release;
+#pragma omp parallel for num_threads(team) if (team > 1)
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint8_t* const block = from + i * size;
+            std::copy(block, block + own, to + i * own);
+            const bool is_zero = std::find(block, block + length, 1) == block + length;
+            flag[i] = (known[i] || !is_zero) + 2 * (of_block.remainder(block, length) == 0);
+        }
+#pragma omp parallel for num_threads(team) if (team > 1)
+        for (std::size_t i = 0; i < n; ++i)
+            remainder[i] = of_whole.remainder(to + i * width, width);
+    }
+    return py::make_tuple(out, remainders, flags);
+}
+
 } // namespace
 
 void bind_codes(py::module_& m)
@@ -382,7 +425,21 @@ void bind_codes(py::module_& m)
              py::arg("llr").noconvert(),
              py::kw_only(),
              py::arg("threads"));
-    m.def("crc", &crc, py::arg("bits").noconvert(), py::arg("length"), py::arg("polynomial"));
+    m.def("join",
+          &join,
+          py::arg("bits").noconvert(),
+          py::arg("found").noconvert(),
+          py::kw_only(),
+          py::arg("blocks"),
+          py::arg("length"),
+          py::arg("block_crc"),
+          py::arg("crc"),
+          py::arg("threads"));
+    m.def("crc",
+          &crc,
+          py::arg("bits").noconvert(),
+          py::arg("length"),
+          py::arg("polynomial"));
     m.def("ldpc_decoder",
           &ldpc_decoder,
           py::kw_only(),

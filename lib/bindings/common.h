@@ -47,6 +47,7 @@ public:
 };
 
 void bind_codes(py::module_& m);
+void bind_matrices(py::module_& m);
 void bind_recording(py::module_& m);
 void bind_tasks(py::module_& m);
 void bind_wifi(py::module_& m);

@@ -22,7 +22,6 @@ using namespace mimopack;
 namespace {
 
 using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
-using index_array = py::array_t<std::int32_t, py::array::c_style>;
 using count_array = py::array_t<std::uint32_t, py::array::c_style>;
 
 /* The options of a plan, with their memory */
@@ -86,28 +85,6 @@ void copy(py::array& out, const py::array& source, int threads)
         const std::size_t last = std::min(size, first + share);
         std::memcpy(to + first, from + first, last - first);
     }
-}
-
-/* Return (n, count, columns): column j has the values (n, width) from first[j] on. */
-complex_array
-interleave(const complex_array& values, const index_array& first, int count, int threads)
-{
-    const std::size_t n = values.shape(0), width = values.shape(1), columns = first.size(),
-                      rows = n * count;
-    const std::int32_t* const begin = first.data();
-    for (std::size_t j = 0; j < columns; ++j)
-        if (begin[j] < 0 || begin[j] + static_cast<std::size_t>(count) > width)
-            throw std::invalid_argument("interleave: a column lies outside the values");
-    complex_array out({ n, static_cast<std::size_t>(count), columns });
-    const std::complex<float>* const from = values.data();
-    std::complex<float>* const to = out.mutable_data();
-    const int team = team_size(threads);
-    const py::gil_scoped_release release;
-#pragma omp parallel for num_threads(team) if (team > 1)
-    for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t j = 0; j < columns; ++j)
-            to[row * columns + j] = from[row / count * width + row % count + begin[j]];
-    return out;
 }
 
 /* Modules that were loaded, which stay for good */
@@ -320,6 +297,7 @@ PYBIND11_MODULE(_core, m)
      * together, each with its own copy of this module. */
     py::class_<cpu_detector>(m, "CpuDetector", py::module_local());
     bind_codes(m);
+    bind_matrices(m);
     bind_recording(m);
     bind_tasks(m); /* before the modules whose functions return tasks */
     bind_wifi(m);
@@ -339,12 +317,6 @@ PYBIND11_MODULE(_core, m)
           &copy,
           py::arg("out").noconvert(),
           py::arg("source").noconvert(),
-          py::arg("threads"));
-    m.def("interleave",
-          &interleave,
-          py::arg("values").noconvert(),
-          py::arg("first").noconvert(),
-          py::arg("count"),
           py::arg("threads"));
     m.def("max_threads", [] { return std::min(omp_get_max_threads(), most_threads()); });
     py::class_<detector, cpu_detector>(m, "Detector", py::module_local())

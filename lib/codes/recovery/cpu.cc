@@ -40,7 +40,8 @@ void recover_block(const recovery_plan& p, std::size_t block, const float* llr, 
 
 } // namespace
 
-void recover(const recovery_plan& p, std::size_t n, const float* llr, float* out, int threads)
+void recover(
+    const recovery_plan& p, std::size_t n, const float* llr, float* out, int threads)
 {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (std::size_t i = 0; i < n * p.blocks; ++i)

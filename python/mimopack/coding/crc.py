@@ -26,11 +26,12 @@ class Crc:
 
     Attributes:
         length: number of CRC bits, L.
+        polynomial: the generator polynomial without its first term, D^length.
     """
 
     def __init__(self, name):
         self.name = choice("name", name, CRCS)
-        self.length = _LENGTHS[name]
+        self.length, self.polynomial = _LENGTHS[name], _POLYNOMIALS[name]
 
     def parity(self, bits):
         """Compute the CRC bits of each row, p_0 to p_(L-1).
@@ -79,7 +80,7 @@ class Crc:
         Returns:
             (count,) uint32.
         """
-        shares, generator = np.empty(count, np.uint32), _POLYNOMIALS[self.name] | 1 << self.length
+        shares, generator = np.empty(count, np.uint32), self.polynomial | 1 << self.length
         share = 1    # of the last bit
         for place in range(count - 1, -1, -1):
             shares[place] = share
@@ -89,4 +90,4 @@ class Crc:
         return shares
 
     def _remainders(self, bits):
-        return _core.crc(bits, self.length, _POLYNOMIALS[self.name])
+        return _core.crc(bits, self.length, self.polynomial)

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from .. import _core
 from ..arrays import Constant
 from ..checks import array, choice, integer
 from ..checks import bits as check_bits
@@ -238,8 +239,26 @@ class NrSegmentation(_Segmentation):
                      *(shares.beside(llr) for shares in self._shares), bits, remainders, flags))
         return bits, remainders, flags
 
+    def join_decisions(self, bits, found, threads=1):
+        """Join code blocks as a decoder decided them, and check all CRCs.
+
+        Args:
+            bits: (n * num_blocks, at least block_bits[0]) uint8, C-contiguous.
+            found: (n * num_blocks,) bool, whether the decoder found each code block.
+            threads: number of CPU threads; 0 takes all cores.
+
+        Returns:
+            ((n, transport_bits) uint8, and what :meth:`checks` takes).
+        """
+        block_crc = self._block_crc and (self._block_crc.length, self._block_crc.polynomial)
+        whole, *checks = _core.join(
+            bits, found, blocks=self.num_blocks, length=self.block_bits[0],
+            block_crc=block_crc or (0, 0), crc=(self._crc.length, self._crc.polynomial),
+            threads=threads)
+        return whole[:, :self.transport_bits], *checks
+
     def checks(self, remainders, flags):
-        """Return which CRCs are correct, from the results of :meth:`join_llrs` on the host.
+        """Return which CRCs are correct, from results of the two methods above on the host.
 
         A code block of zeros, whose CRC is correct, counts only if the decoder found it: LLRs that
         say nothing are decoded to zeros.

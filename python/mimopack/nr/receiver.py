@@ -222,7 +222,7 @@ class _Receiver:
                 for vectors in (mapped, turned)]
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit
         self.vector_size = layer if self._spreads else num_rx
-        self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix)
+        self._tracker = Tracker(self._known, self._alone, self._owners, self._prefix, threads)
         self._backend, self._sequences = backend, None
         self._graphs = Graphs(self._queue, threads)
         self.detector, self.detector_name = None, ""
@@ -836,9 +836,10 @@ def layer_powers(h):
     """Return the mean power of each layer: (slots, layers), from h of slots."""
     if is_device_array(h):
         return estimation.powers(h)
-    rows = h.reshape(len(h), -1, h.shape[-1])
-    products = rows.conj().swapaxes(1, 2) @ rows
-    return products.diagonal(axis1=1, axis2=2).real / rows.shape[1]
+    layers = h.shape[-1]
+    parts = h.reshape(len(h), -1, layers).view(np.float32)    # real and imaginary ones in turns
+    powers = np.einsum("snp,snp->sp", parts, parts).reshape(len(h), layers, 2).sum(axis=2)
+    return powers / parts.shape[1]
 
 
 def true_channel(h, noise_var):

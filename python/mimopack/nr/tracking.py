@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _core
 from ..arrays import Constant, array_module, is_device_array
 from ..cuda import estimation
 from .estimation import ChannelEstimate, SlotModel, estimate_motion, time_basis
@@ -39,13 +40,15 @@ class ProfileFilter:
             conjugate of their sequence, symbol by symbol.
         known: (ports, symbols, subcarriers), the DMRS times the conjugate of their sequence.
         users, prefix: see :func:`estimate_channel`.
+        threads: number of CPU threads; 0 takes all cores.
 
     Attributes:
         noise: noise power of the slots from which the profile was learned.
         cfo, doppler, profile: as in :class:`ChannelEstimate`.
     """
 
-    def __init__(self, pilots, known, users, prefix):
+    def __init__(self, pilots, known, users, prefix, threads=1):
+        self._threads = threads
         weight = np.abs(known).max(axis=0) > 0
         symbols, subcarriers = weight.shape
         received = np.zeros((pilots.shape[0] * pilots.shape[1], symbols, subcarriers), complex)
@@ -98,6 +101,18 @@ class ProfileFilter:
         self._spread = Constant(np.ascontiguousarray(np.concatenate(spread)[:, kept], np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32)[kept])
         self._count = len(place)
+        self._products = list(self._on_host(pilots.shape[1]))
+
+    def _on_host(self, antennas):
+        """Yield the matrices of each part as products for the host, whose results are in order."""
+        places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
+        first = 0
+        for part in self._parts:
+            ports, elements, analysis, synthesis = (one.values for one in part)
+            modes = np.arange(first, first + len(analysis), dtype=np.int32)
+            yield (_core.Product(np.ascontiguousarray(analysis.T), elements, modes),
+                   _core.Product(synthesis, modes, (places + ports).ravel().astype(np.int32)))
+            first += len(modes)
 
     def estimate(self, pilots):
         """Estimate the channel of slots; on a GPU, only queue the work.
@@ -114,20 +129,18 @@ class ProfileFilter:
         if is_device_array(pilots):
             return self._on_gpu(pilots)
         slots, antennas, _ = pilots.shape
-        parts = [(ports.values, *(one.values for one in others)) for ports, *others in self._parts]
-        flat = pilots.reshape(slots * antennas, -1)
-        seen = np.concatenate([flat[:, elements] @ analysis.T
-                               for _, elements, analysis, _ in parts], axis=1)
-        noise, shrunk, share, factors = self._gains(seen.reshape(slots, antennas, -1), pilots)
+        rows, modes = slots * antennas, len(self._values.values)
+        seen = np.empty((slots, antennas, modes), np.complex64)
+        flat = np.ascontiguousarray(pilots.reshape(rows, -1), np.complex64)
+        for analysis, _ in self._products:
+            analysis.run(flat, np.arange(rows) * modes, seen, threads=self._threads)
+        noise, shrunk, share, factors = self._gains(seen, pilots)
         waves = np.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
-        first = 0
-        for ports, _, _, synthesis in parts:
-            own = shrunk[..., first:first + len(synthesis)]
-            own = own.reshape(slots * antennas, len(synthesis)) @ synthesis
-            own = own.reshape(slots, antennas, *self._shape[:2], -1)
-            for index, port in enumerate(ports):
-                waves[..., port] = np.moveaxis(own[..., index], 1, 3)
-            first += len(synthesis)
+        starts = np.add.outer(np.arange(slots) * waves[0].size,
+                              np.arange(antennas) * self._shape[2]).ravel()
+        flat = np.ascontiguousarray(shrunk.reshape(rows, modes), np.complex64)
+        for _, synthesis in self._products:
+            synthesis.run(flat, starts, waves, threads=self._threads)
         if not self._is_constant:
             waves = np.tensordot(self._basis.values, waves, axes=(1, 1)).swapaxes(0, 1)
             waves = waves * self._turn.values
@@ -248,11 +261,11 @@ class Tracker:
             a number.
         alone: function of (received, known) on the host that returns a slot's (received symbols,
             whitened; :class:`ChannelEstimate`).
-        users, prefix: see :func:`estimate_channel`.
+        users, prefix, threads: see :class:`ProfileFilter`.
     """
 
-    def __init__(self, known_symbols, alone, users, prefix):
-        self._known_symbols, self._alone = known_symbols, alone
+    def __init__(self, known_symbols, alone, users, prefix, threads=1):
+        self._known_symbols, self._alone, self._threads = known_symbols, alone, threads
         self._users, self._prefix = users, prefix
         self._known = self._places = self._filter = self._recent = None
         self._sequences, self._age, self._noise = {}, 0, 0.0
@@ -354,7 +367,8 @@ class Tracker:
         pilots = self._latest(pilots[:MOST_SLOTS])
         if len(pilots) < LEAST_SLOTS:
             return False
-        self._filter = ProfileFilter(pilots, self._known, self._users, self._prefix)
+        self._filter = ProfileFilter(pilots, self._known, self._users, self._prefix,
+                                     self._threads)
         self._noise, self._age, self._recent = self._filter.noise, 0, None
         return True
 

@@ -245,17 +245,13 @@ class TransportCoder:
         else:
             posterior, decoded = None, None
         if is_device_array(llr):
-            bits, *checks = self._joined(flat, decoded)
-            bits, crc_ok, block_crc_ok = bits.get(), *self.checks(*(part.get() for part in checks))
+            bits, *checks = (part.get() for part in self._joined(flat, decoded))
         else:
             decided = (self.decoder.decide(flat) if decoded is None
                        else (decoded > 0).view(np.uint8))
-            decided = np.ascontiguousarray(decided[:, :self._segmentation.block_bits[0]])
-            bits, crc_ok, block_crc_ok = self._segmentation.join(
-                decided.reshape(len(rows), self.num_blocks, -1))
-            # Weak LLRs are decoded to zeros, whose CRC is correct but which are no codeword.
-            real = (self.decoder.found | decided.any(axis=1)).reshape(block_crc_ok.shape)
-            crc_ok, block_crc_ok = crc_ok & real.all(axis=1), block_crc_ok & real
+            bits, *checks = self._segmentation.join_decisions(decided, self.decoder.found,
+                                                              self.decoder.threads)
+        crc_ok, block_crc_ok = self.checks(*checks)
         return DecodedBlocks(bits.reshape(*shape, -1), crc_ok.reshape(shape),
                              block_crc_ok.reshape(*shape, -1), words.reshape(
                                  *shape, *words.shape[1:]), posterior)

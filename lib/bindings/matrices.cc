@@ -1,0 +1,149 @@
+/* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+ * SPDX-License-Identifier: GPL-3.0-or-later */
+/* Work on complex matrices, on all threads and in orders that NumPy does not offer */
+#include "bindings/common.h"
+#include "cpu/builds.h"
+#include "cpu/product.h"
+#include <algorithm>
+#include <complex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mimopack {
+
+#define MIMOPACK_DECLARE(isa)                                                  \
+    namespace isa {                                                            \
+    void multiply(const product_factor&, const product_rows&, float*, int);    \
+    }
+MIMOPACK_BUILDS(MIMOPACK_DECLARE)
+#undef MIMOPACK_DECLARE
+
+namespace {
+
+using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
+using index_array = py::array_t<std::int32_t, py::array::c_style>;
+using long_array = py::array_t<std::int64_t, py::array::c_style>;
+
+product_function best_product()
+{
+    const std::string best = find_build("auto").name;
+    product_function found = nullptr;
+#define MIMOPACK_CHOOSE(isa) found = best == #isa ? isa::multiply : found;
+    MIMOPACK_BUILDS(MIMOPACK_CHOOSE)
+#undef MIMOPACK_CHOOSE
+    return found;
+}
+
+/* Return the end of the range that indices need. */
+template <class T>
+std::size_t end_of(const T* indices, std::size_t count)
+{
+    if (std::any_of(indices, indices + count, [](T index) { return index < 0; }))
+        throw std::invalid_argument("product: an index is negative");
+    return count ? *std::max_element(indices, indices + count) + 1 : 0;
+}
+
+/* Multiplies rows by a constant matrix: element sources[k] of a row meets row k of the
+ * matrix, and column j of the result is places[j] elements behind the row's start. */
+class matrix_product
+{
+public:
+    matrix_product(const complex_array& matrix,
+                   const index_array& sources,
+                   const index_array& places)
+        : d_multiply(best_product()),
+          d_sources(sources.data(), sources.data() + sources.size()),
+          d_places(places.data(), places.data() + places.size()),
+          d_width(end_of(d_sources.data(), d_sources.size())),
+          d_reach(end_of(d_places.data(), d_places.size()))
+    {
+        const std::size_t depth = d_sources.size(), columns = d_places.size();
+        if (static_cast<std::size_t>(matrix.size()) != depth * columns)
+            throw std::invalid_argument("product: inconsistent shapes");
+        d_values.resize(packed_place(depth, 0, columns + product_columns - 1));
+        for (std::size_t i = 0; i < depth * columns; ++i) {
+            const std::size_t place = packed_place(depth, i / columns, i % columns);
+            d_values[place] = matrix.data()[i].real();
+            d_values[place + product_columns] = matrix.data()[i].imag();
+        }
+    }
+
+    /* Multiply the rows of a (n, width). Row i of the result starts at starts[i] in
+     * `out`. */
+    void run(const complex_array& a,
+             const long_array& starts,
+             complex_array& out,
+             int threads) const
+    {
+        const std::size_t n = starts.size(), size = out.size();
+        if (a.ndim() != 2 || static_cast<std::size_t>(a.shape(0)) != n ||
+            static_cast<std::size_t>(a.shape(1)) < d_width ||
+            (n && end_of(starts.data(), n) + d_reach > size + 1))
+            throw std::invalid_argument("product: inconsistent shapes");
+        const product_factor factor{ d_sources.size(), d_places.size(),  d_values.data(),
+                                     d_sources.data(), d_places.data() };
+        const product_rows rows{ n,
+                                 static_cast<std::size_t>(a.shape(1)),
+                                 reinterpret_cast<const float*>(a.data()),
+                                 starts.data() };
+        float* const to = reinterpret_cast<float*>(out.mutable_data());
+        const int team = team_size(threads);
+        const py::gil_scoped_release release;
+        d_multiply(factor, rows, to, team);
+    }
+
+private:
+    const product_function d_multiply;
+    const std::vector<std::int32_t> d_sources, d_places;
+    const std::size_t d_width, d_reach;
+    std::vector<float> d_values;
+};
+
+/* Return (n, count, columns): column j has the values (n, width) from first[j] on. */
+complex_array
+interleave(const complex_array& values, const index_array& first, int count, int threads)
+{
+    const std::size_t n = values.shape(0), width = values.shape(1), columns = first.size(),
+                      rows = n * count;
+    const std::int32_t* const begin = first.data();
+    for (std::size_t j = 0; j < columns; ++j)
+        if (begin[j] < 0 || begin[j] + static_cast<std::size_t>(count) > width)
+            throw std::invalid_argument("interleave: a column lies outside the values");
+    complex_array out({ n, static_cast<std::size_t>(count), columns });
+    const std::complex<float>* const from = values.data();
+    std::complex<float>* const to = out.mutable_data();
+    const int team = team_size(threads);
+    const py::gil_scoped_release release;
+#pragma omp parallel for num_threads(team) if (team > 1)
+    for (std::size_t row = 0; row < rows; ++row)
+        for (std::size_t j = 0; j < columns; ++j)
+            to[row * columns + j] = from[row / count * width + row % count + begin[j]];
+    return out;
+}
+
+} // namespace
+
+void bind_matrices(py::module_& m)
+{
+    py::class_<matrix_product>(m, "Product", py::module_local())
+        .def(py::init<const complex_array&, const index_array&, const index_array&>(),
+             py::arg("matrix").noconvert(),
+             py::arg("sources").noconvert(),
+             py::arg("places").noconvert())
+        .def("run",
+             &matrix_product::run,
+             py::arg("a").noconvert(),
+             py::arg("starts").noconvert(),
+             py::arg("out").noconvert(),
+             py::kw_only(),
+             py::arg("threads"));
+    m.def("interleave",
+          &interleave,
+          py::arg("values").noconvert(),
+          py::arg("first").noconvert(),
+          py::arg("count"),
+          py::arg("threads"));
+}
+
+} // namespace mimopack

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The gr-mimopack authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Products of matrices in C++ equal NumPy's."""
+
+import numpy as np
+import pytest
+from gnuradio.mimopack import _core
+
+rng = np.random.default_rng(3)
+
+
+def random(*shape):
+    return rng.normal(size=(*shape, 2)).astype(np.float32).view(np.complex64)[..., 0]
+
+
+@pytest.mark.parametrize(("n", "depth", "columns"), [(1, 1, 1), (4, 7, 32), (9, 40, 71), (3, 0, 5)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_product_of_chosen_columns_in_any_order(n, depth, columns, threads):
+    a, matrix = random(n, depth + 2), random(depth, columns)
+    sources = rng.permutation(depth + 2)[:depth].astype(np.int32)
+    places = rng.permutation(2 * columns)[:columns].astype(np.int32)
+    starts = rng.permutation(n) * 2 * columns
+    out = np.zeros((n, 2 * columns), np.complex64)
+    _core.Product(matrix, sources, places).run(a, starts, out, threads=threads)
+    expected = np.zeros_like(out)
+    expected[(starts // (2 * columns))[:, None], places] = a[:, sources] @ matrix
+    np.testing.assert_allclose(out, expected, atol=1e-5 * max(depth, 1))
+
+
+def test_product_stays_inside_its_arrays():
+    index = np.arange(3, dtype=np.int32)
+    product, starts, out = _core.Product(random(3, 3), index, index), np.arange(2) * 3, random(2, 3)
+    for bad in [(random(2, 2), starts, out), (random(3, 3), starts, out),
+                (random(2, 3), starts + 1, out), (random(2, 3), starts - 1, out)]:
+        with pytest.raises(ValueError, match="product"):
+            product.run(*bad, threads=1)
+    with pytest.raises(ValueError, match="product"):
+        _core.Product(random(3, 3), index - 1, index)
+
+
+def test_interleaved_columns():
+    values, first = random(3, 50), np.array([7, 0, 41, 8], np.int32)
+    out = _core.interleave(values, first, 9, 2)
+    np.testing.assert_array_equal(out, np.stack([values[:, at:at + 9] for at in first], axis=2))
+    with pytest.raises(ValueError, match="interleave"):
+        _core.interleave(values, first + 1, 9, 2)
