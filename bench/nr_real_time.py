@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measure the speed of the 5G NR PUSCH receiver, grids to transport blocks, against real time.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
+    OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
         [--threads 1,2] [--batch 1,20] [--slots 200] [--rounds 5]
         [--backend cuda] [--output FILE.json]
 
