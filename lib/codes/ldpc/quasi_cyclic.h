@@ -163,20 +163,17 @@ private:
         return sum;
     }
 
-    word* bits_of(int block) { return d_bits.data() + d_p.column[block] * d_step; }
-
-    /* Return where the bits of checks from z on begin. */
-    MP_FN int place(int block, int z) const
+    /* Return where a block's bits of checks from z on begin. */
+    MP_FN static word* bits_of(const block& b, int z, word* all, int size)
     {
-        const int k = z + d_p.shift[block];
-        return k < d_p.size ? k : k - d_p.size;
+        const int k = z + b.shift;
+        return all + b.bits + (k < size ? k : k - size);
     }
 
     void process(int row)
     {
         const int begin = d_p.first[row], degree = d_p.first[row + 1] - begin;
         const block* const blocks = d_blocks.data() + begin;
-        const int size = d_p.size;
         if (d_p.min_star)
             process<true>(blocks, degree);
         else
@@ -219,8 +216,8 @@ private:
             const block b = blocks[e];
             MP_UNROLL
             for (int n = 0; n < N; ++n) {
-                const int i = N * e + n, k = z + n * lanes + b.shift;
-                bits[i] = all_bits + b.bits + (k < size ? k : k - size);
+                const int i = N * e + n;
+                bits[i] = bits_of(b, z + n * lanes, all_bits, size);
                 own[i] = read(bits[i]) - read(all_messages + b.message + n * lanes);
                 const simd16 magnitude = absolute(own[i]);
                 signs[n] = signs[n].v ^ own[i].v;
@@ -285,13 +282,16 @@ private:
     /* Return whether the decisions are a codeword. A value of 0 counts as bit 0. */
     bool is_codeword()
     {
+        word* const bits = d_bits.data();
+        const int size = d_p.size;
         for (int row = 0; row < d_p.rows; ++row)
-            for (int z = 0; z < d_p.size; z += lanes) {
+            for (int z = 0; z < size; z += lanes) {
                 simd16 odd(0.0f);
-                for (int block = d_p.first[row]; block < d_p.first[row + 1]; ++block)
-                    odd = odd.v ^ (simd16(0.0f) - read(bits_of(block) + place(block, z))).v;
+                for (int i = d_p.first[row]; i < d_p.first[row + 1]; ++i)
+                    odd = odd.v ^
+                          (simd16(0.0f) - read(bits_of(d_blocks[i], z, bits, size))).v;
                 simd16 counted(0.0f);
-                std::memcpy(&counted, &odd, std::min(lanes, d_p.size - z) * sizeof(word));
+                std::memcpy(&counted, &odd, std::min(lanes, size - z) * sizeof(word));
                 if (any(simd16::mask{ counted.v >> 15 }))
                     return false;
             }
