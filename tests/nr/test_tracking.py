@@ -9,13 +9,7 @@ from gnuradio.mimopack.cuda import estimation, source
 from gnuradio.mimopack.nr.estimation import estimate_channel
 from gnuradio.mimopack.nr.noise import noise_covariance
 from gnuradio.mimopack.nr.receiver import layer_powers
-from gnuradio.mimopack.nr.tracking import (
-    LAST_SLOT,
-    LEAST_SLOTS,
-    MOST_SLOTS,
-    ProfileFilter,
-    Tracker,
-)
+from gnuradio.mimopack.nr.tracking import LAST_SLOT, LEAST_SLOTS, ProfileFilter, Tracker
 from nvrtc import Program
 from without_gpu import compiled, run
 
@@ -91,15 +85,22 @@ def test_slots_one_by_one_are_alone_only_at_the_beginning():
     assert error(results, h) < 0.1
 
 
-def test_an_old_profile_is_learned_again_from_the_slots_before():
+def test_an_old_profile_is_learned_again_if_the_noise_has_risen():
+    """A weak path comes after LAST_SLOT slots, which do not change the profile by themselves."""
     rng, alone, of = np.random.default_rng(6), Alone(), receiver()
-    _, first = simulate(rng, of.known_symbols, 8)
-    steps = tracker(of, alone)
-    for count in [8] * (LAST_SLOT // 8 - 1) + [1] * MOST_SLOTS:
-        steps.estimate(first[:count], np.arange(count))
-    h, other = simulate(rng, of.known_symbols, 1)
-    assert error(steps.estimate(other, np.arange(1)).estimates, h) < 0.1
-    assert alone.calls == 0
+    h, received = simulate(rng, of.known_symbols, 8)
+    late, path = simulate(rng, of.known_symbols, 8, delays=(0.04,))
+    changed, weak = h + 0.15 * late, received + 0.15 * path
+    steps, used = tracker(of, alone), []
+    for _ in range(LAST_SLOT // 8 + 3):
+        steps.estimate(received, np.arange(8))
+        used.append(steps.profile)
+    assert len(set(used)) == 1
+    before = error(steps.estimate(weak, np.arange(8)).estimates, changed)
+    for _ in range(12):
+        after = steps.estimate(weak, np.arange(8)).estimates
+    assert steps.profile not in (used[0], None) and alone.calls == 0
+    assert error(after, changed) < 0.5 * before
 
 
 def test_another_profile_is_learned():

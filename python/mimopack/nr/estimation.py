@@ -98,9 +98,11 @@ class SlotModel:
         shape = ports, components, size
         self.port, self.component, places = (each.ravel() for each in np.indices(shape))
         self.step, self.profile = steps[places], size * names[self.port] + places
+        rows = weight.any(axis=1)    # the other symbols add nothing
+        received, known, weight = received[:, rows], known[:, rows], weight[rows]
         self.energy, self.elements = np.sum(weight * np.abs(received)**2), np.count_nonzero(weight)
 
-        in_time = known[:, None] * basis.T[:, :, None]    # (ports, T, symbols, subcarriers)
+        in_time = known[:, None] * basis.T[:, rows, None]    # (ports, T, symbols, subcarriers)
         # Matched filter, A^H W y: (ports, T, nr, delays)
         matched = np.einsum("ptlk,rlk->ptrk", in_time.conj(), weight * received, optimize=True)
         spectra = np.fft.ifft(matched, self.count, norm="forward")

@@ -354,12 +354,11 @@ class _Receiver:
     def _replayed(self, grid, slots, rv):
         """Return the blocks of slots by a CUDA graph; None if the graph does not hold for them.
 
-        There is no graph before the profile is learned, nor for the slots shortly before it is
-        learned again, nor if ports that share resource elements have different sequences. If the
-        noise of a slot jumps, the graph's result does not count.
+        There is no graph before the profile is learned, nor when it has to be learned again, nor if
+        ports that share resource elements have different sequences. If the noise of a slot jumps,
+        the graph's result does not count.
         """
-        profile, coders = self._tracker.profile_for(len(slots)), [
-            word.coder for word in self._words]
+        profile, coders = self._tracker.profile, [word.coder for word in self._words]
         in_frame = slots % self.configs[0].carrier.slots_per_frame
         if profile is None or self._frame_sequences() is None:
             return None

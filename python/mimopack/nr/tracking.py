@@ -20,7 +20,9 @@ from .noise import noise_forms
 
 # A profile is learned from up to so many slots, and from no fewer than LEAST_SLOTS.
 MOST_SLOTS, LEAST_SLOTS = 8, 5
-LAST_SLOT = 1000    # after so many slots, the profile is learned again
+# After so many slots, the profile is learned again if the noise, averaged over AVERAGED slots, has
+# risen by this factor since: paths that moved count as noise.
+LAST_SLOT, NOISE_RISE, AVERAGED = 1000, 1.1, 100
 # A slot with this multiple of the noise before it is estimated alone: its profile may have changed.
 NOISE_JUMP = 2.0
 NOISE_STEPS = 4    # of the noise power of a slot
@@ -61,6 +63,8 @@ class ProfileFilter:
         self._turn = Constant(turn.T[:, None, None].astype(np.complex64))
         self._basis = Constant(basis.astype(np.complex64))
         self._shape = basis.shape[1], subcarriers, len(known)
+        self._is_constant = basis.shape[1] == 1 and not self.cfo.any()
+        in_time = basis[:1] if self._is_constant else basis
         place, column = np.nonzero(weight)
         self._parts, values, spread, left_out = [], [], [], 0.0
         for ports in model.groups:
@@ -83,23 +87,23 @@ class ProfileFilter:
             for port, name in enumerate(ports):
                 mine = np.flatnonzero(model.port[own] == name)
                 synthesis[mine, model.component[own[mine]], :, port] = waves[mine]
-            synthesis = np.tensordot(mixing, synthesis, axes=(0, 0))
-            power = np.abs(np.einsum("lt,mtkp->mlkp", basis, synthesis))**2
+            synthesis = np.tensordot(mixing[:, used], synthesis, axes=(0, 0))
+            power = np.abs(np.einsum("lt,mtkp->mlkp", in_time, synthesis))**2
             power = power.sum(axis=3)
-            left_out = left_out + power[~used].sum(axis=0)
+            # All modes together have the power of all gains.
+            whole = in_time[:, model.component[own]]**2 @ scale**2
+            left_out = left_out + np.maximum(whole[:, None] - power.sum(axis=0), 0)
             values.append(eigen[used])
-            spread.append(power[used])
+            spread.append(power)
             # There is no mode at all if the slots hold nothing but noise.
-            synthesis = synthesis[used].reshape(
+            synthesis = synthesis.reshape(
                 np.count_nonzero(used), self._shape[0] * subcarriers * len(ports))
             self._parts.append([Constant(np.ascontiguousarray(values, dtype)) for values, dtype in (
                 (ports, np.int32), (elements, np.int32), (analysis, np.complex64),
                 (synthesis, np.complex64))])
-        self._is_constant = basis.shape[1] == 1 and not self.cfo.any()
-        kept = slice(0, 1 if self._is_constant else symbols)
         self._values = Constant(np.concatenate(values).astype(np.float32))
-        self._spread = Constant(np.ascontiguousarray(np.concatenate(spread)[:, kept], np.float32))
-        self._left_out = Constant(np.asarray(left_out, np.float32)[kept])
+        self._spread = Constant(np.concatenate(spread).astype(np.float32))
+        self._left_out = Constant(np.asarray(left_out, np.float32))
         self._count = len(place)
         self._products = list(self._on_host(pilots.shape[1]))
 
@@ -254,7 +258,8 @@ class Tracker:
     """Estimates the channel of consecutive slots, with the same profile as long as it holds.
 
     Slots are estimated alone until there are ``LEAST_SLOTS``, and if ports that share resource
-    elements have different sequences.
+    elements have different sequences. An old profile is learned again from the next ``MOST_SLOTS``
+    if the noise has risen.
 
     Args:
         known_symbols: function that returns the DMRS (ports, symbols, subcarriers) of the slot with
@@ -268,7 +273,7 @@ class Tracker:
         self._known_symbols, self._alone, self._threads = known_symbols, alone, threads
         self._users, self._prefix = users, prefix
         self._known = self._places = self._filter = self._recent = None
-        self._sequences, self._age, self._noise = {}, 0, 0.0
+        self._sequences, self._age, self._noise, self._mean, self._least = {}, 0, 0.0, 0.0, 0.0
 
     def forget(self):
         """Forget the profile: the next slots are those of another recording."""
@@ -292,28 +297,36 @@ class Tracker:
         pilots = self._pilots(received, xp.stack(
             [sequence.beside(received) for sequence in sequences]))
         results, first, since = [], 0, 0
+        if self._is_old and self._recent is not None and len(self._recent) == MOST_SLOTS:
+            self._filter = None
         while first < len(slots):
             if self._filter is None and not self._learn(pilots[first:]):
                 results += [self._single(*slot) for slot in zip(
                     received[first:], slots[first:], strict=True)]
                 break
-            part = slice(first, min(len(slots), first + LAST_SLOT - self._age))
-            results += self._track(received[part], slots[part], pilots[part])
+            results += self._track(received[first:], slots[first:], pilots[first:])
             first = sum(len(channels.estimates) for channels in results)
             if self._filter is None and not self._age:    # another profile
                 since = first
-        if self._filter is None or self._age > LAST_SLOT - MOST_SLOTS:
-            self._recent = self._latest(pilots[since:])
+        keeps = self._filter is None or self._is_old
+        self._recent = self._latest(pilots[since:]) if keeps else None
         return _joined(results)
 
-    def profile_for(self, count):
-        """Return the :class:`ProfileFilter` that holds for the next slots, if none jumps; or None.
+    @property
+    def profile(self):
+        """The :class:`ProfileFilter` for the next slots; None if it has to be learned."""
+        return None if self._is_old else self._filter
 
-        Args:
-            count: number of slots.
-        """
-        is_new = self._age + count <= LAST_SLOT - MOST_SLOTS
-        return self._filter if is_new else None
+    @property
+    def _is_old(self):
+        """Whether the profile has to be learned again."""
+        return self._age >= LAST_SLOT and self._mean > NOISE_RISE * self._least
+
+    def _count(self, noise):
+        """Count slots with these noise powers."""
+        self._age, self._noise = self._age + len(noise), float(np.median(noise))
+        self._mean += min(1.0, len(noise) / AVERAGED) * (self._noise - self._mean)
+        self._least = min(self._least, self._mean)
 
     def queue(self, received, slots, sequences):
         """Queue the estimate of slots on a GPU, with the profile that was learned.
@@ -338,7 +351,8 @@ class Tracker:
         """
         if noise.max() > NOISE_JUMP * self._noise:
             return False
-        self._age, self._noise = self._age + len(noise), float(np.median(noise))
+        self._recent = None
+        self._count(noise)
         return True
 
     def sequences(self, count):
@@ -370,13 +384,13 @@ class Tracker:
         self._filter = ProfileFilter(pilots, self._known, self._users, self._prefix,
                                      self._threads)
         self._noise, self._age, self._recent = self._filter.noise, 0, None
+        self._mean = self._least = self._noise
         return True
 
     def _track(self, received, slots, pilots):
         """Return a list of :class:`Channels`, until the profile is another one."""
         of = self._filter
         h, error, noise, factors = of.estimate(pilots)
-        self._age += len(slots)
         given, received, noise = received, _multiplied(factors, received), on_host(noise)
         degrees = of.degrees(noise)
         xp, symbols = array_module(received), received.shape[2]
@@ -395,9 +409,7 @@ class Tracker:
                     return [Channels(received[before], h[before], error[before], noise[before],
                                      estimates[before]), single]
                 self._noise = float(noise[slot])
-        self._noise = float(np.median(noise))
-        if self._age >= LAST_SLOT:
-            self._filter = None
+        self._count(noise)
         return [Channels(received, h, error, noise, estimates)]
 
     def _single(self, received, slot):
