@@ -393,3 +393,19 @@ def test_the_width_of_the_llrs():
     decoder = mimopack.nr_llr_decoder(users)
     assert decoder.input_signature().sizeof_stream_item(0) == 4 * constellation.bits_per_vector(
         layers(users), 2)
+
+
+def test_messages_of_a_downlink_with_two_codewords():
+    config = nr.PdschConfig(carrier=CARRIER, num_layers=6, mcs=nr.Mcs(index=3),
+                            dmrs=nr.Dmrs(length=2), symbol_allocation=(0, 14))
+    transmitter, rng = nr.PdschTransmitter(config), np.random.default_rng(1)
+    bits = [rng.integers(0, 2, (3, size), np.uint8) for size in transmitter.tb_sizes]
+    samples = transmitter.samples(bits)
+    samples = samples + rng.normal(0, 0.001, (*samples.shape, 2)) @ [1, 1j]
+    block = mimopack.nr_pusch_receiver(config, 6, "mmse", 1, start=0, backend="cpu")
+    messages = play(np.pad(samples, ((0, 0), (0, 500))).astype(np.complex64), [block],
+                    {port: (block, port) for port in ("out", "blocks")})
+    assert data(messages["out"]) == [np.packbits(word[slot]).tobytes()
+                                     for slot in range(3) for word in bits]
+    assert [(fact["slot"], fact["codeword"]) for fact in facts(messages["blocks"])] == [
+        (slot, word) for slot in range(3) for word in range(2)]

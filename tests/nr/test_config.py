@@ -3,8 +3,9 @@
 """Configurations of 5G NR: JSON, errors that name the field, sizes of transport blocks."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 from gnuradio.mimopack import nr
 from gnuradio.mimopack.nr.mcs import mcs_entry, transport_block_size
@@ -105,7 +106,12 @@ def test_json_comes_back():
     (lambda: nr.PdschConfig(mapping_type="B"), r"symbol_allocation: got 14 .*7\.4\.1\.1\.2"),
     (lambda: nr.load_users({"pusch": {"frequency_hopping": "intraSlot"}}),
      "frequency_hopping: got 'intraSlot', must be 'neither'"),
-    (lambda: nr.PuschConfig(dmrs_ports=1), "dmrs_ports: got 1, must be a list of 1 integers"),
+    (lambda: nr.PuschConfig(dmrs_ports=1), "dmrs_ports: got 1, must be a list of integers"),
+    (lambda: nr.PuschConfig(num_layers=2, dmrs_ports=(0,)),
+     r"dmrs_ports: got \(0,\), must be one port for each of num_layers = 2 layers"),
+    (lambda: nr.PuschConfig(mcs=15), "mcs: got 15, must be a Mcs"),
+    (lambda: nr.PuschConfig(ptrs=True), "ptrs: got True, must be a Ptrs"),
+    (lambda: nr.Carrier(carrier_frequency_hz=float("nan")), "carrier_frequency_hz: got nan, must"),
     (lambda: nr.PuschConfig(symbol_allocation=(0, 14, 2)), "symbol_allocation: .*list of 2"),
     (lambda: nr.load_users([1]), "configuration: got .*must be a dictionary"),
     (lambda: nr.load_users({"users": []}), "users: got .*must be a list"),
@@ -120,10 +126,48 @@ def test_json_comes_back():
     (lambda: nr.load_users({"users": [{"mcs": {"tabel": 2}}]}), r"mcs\.tabel: "),
     (lambda: nr.load_users({"pdsch": {"tpmi": 2}}), r"pdsch\.tpmi: "),
     (lambda: nr.load_users({"pucsh": {}}), "pucsh: got an unknown key, similar to pusch; allowed"),
-    (lambda: nr.load_users({"users": [{"n_rntis": 2}]}), r"users\.n_rntis: .*similar to n_rnti;")])
+    (lambda: nr.load_users({"users": [{"n_rntis": 2}]}), r"users\.n_rntis: .*similar to n_rnti;"),
+    (lambda: nr.load_users({"users": [{"dmrs_port": [2]}]}), r"users\.dmrs_port: .*dmrs_ports;"),
+    (lambda: nr.load_users({"n_rnti": 7}), "n_rnti: got 7, belongs to an entry of users"),
+    (lambda: nr.load_users({"n_cell_id": 7}), "n_cell_id: got 7, belongs to carrier"),
+    (lambda: nr.load_users({"users": [{"num_layers": 2}]}),
+     r"users\.num_layers: got 2, belongs to pusch"),
+    (lambda: nr.load_users({"users": [{"mcs_index": 2}]}),
+     r"users\.mcs_index: got 2, belongs to mcs, as index"),
+    (lambda: nr.load_users({"users": [{"pdsch": {}}]}), r"users\.pdsch: must be beside users"),
+    (lambda: nr.load_users({"pusch": {}, "pdsch": {}}), "pusch, pdsch: got both")])
 def test_an_error_names_the_field(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_keys_that_do_no_harm_are_ignored():
+    more = {"pucch": {}, "pdcch": {}, "slot_numbers_note": "x", "time_domain_note": "x", "note": 1,
+            "_comment": 2, "carrier_hz": 3e9, "carrier_id": 2, "time_domain_data": 1, "n_users": 2,
+            "num_layers": 1, "n_cell_id": 430, "mcs_index": 15}
+    changed = {**RECORDED, **more, "mcs": {**RECORDED["mcs"], "note": "x", "_by": "x"}}
+    changed["users"] = [{**user, "c_rnti": 3, "dmrs_ports_note": "x"} for user in changed["users"]]
+    del changed["users"][1]["mcs"]    # which would contradict mcs_index
+    first, second = nr.load_users(changed)
+    assert [first, second] == [nr.load_users(RECORDED)[0], replace(
+        nr.load_users(RECORDED)[1], mcs=first.mcs)]
+
+
+def test_dmrs_ports_may_be_an_array():
+    assert nr.PuschConfig(num_layers=2, dmrs_ports=np.array([2, 0])).dmrs_ports == (2, 0)
+
+
+def test_users_of_one_kind():
+    uplink, downlink = nr.PuschConfig(), nr.PdschConfig()
+    for config, kind in (([uplink, downlink], None), (downlink, nr.PuschConfig),
+                         ({"pdsch": {}}, nr.PuschConfig)):
+        with pytest.raises(ValueError, match="config: got a PdschConfig for user ., must be a Pus"):
+            nr.read_users(config, kind)
+    with pytest.raises(ValueError, match="must be a PuschConfig"):
+        nr.PuschTransmitter(downlink)
+    with pytest.raises(ValueError, match="config: got 2 users, must be one"):
+        nr.PuschTransmitter([uplink, uplink])
+    assert nr.PdschTransmitter({"pdsch": {}}).config == downlink
 
 
 def test_modulation_and_rate():

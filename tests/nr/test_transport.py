@@ -139,3 +139,14 @@ def test_another_user_descrambles_noise():
     coder, other = (nr.TransportCoder(nr.codeword(dataclasses.replace(user, n_rnti=rnti)))
                     for rnti in (3000, 3001))
     assert not other.decode(sent_with_noise(coder, random_bits(coder, 3), 0.3)).crc_ok.any()
+
+
+@pytest.mark.parametrize("kind, settings", [
+    (nr.PuschConfig, {"lbrm": True, "num_layers": 4}),
+    (nr.PdschConfig, {"num_layers": 4}),
+    (nr.PdschConfig, {"num_layers": 8, "second_mcs": nr.Mcs(index=10),
+                      "dmrs": nr.Dmrs(length=2)})])
+def test_the_limited_buffer_is_the_same_if_256_qam_is_given_by_numbers(kind, settings):
+    by_table, by_numbers = (nr.codewords(kind(mcs=mcs, **settings)) for mcs in (
+        nr.Mcs(table=2, index=20), nr.Mcs(modulation_order=8, target_coderate_x1024=682.5)))
+    assert by_table == by_numbers

@@ -14,7 +14,7 @@ from ..checks import MOST_THREADS, integers
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
 from ..nr.ofdm import SMALLEST_FFT
-from ..nr.receiver import AUTO
+from ..nr.receiver import AUTO, receiver_for
 from ..text import printable
 from .options import (
     ALLOW_OUTSIDE,
@@ -138,7 +138,7 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
                              "symbols, subcarriers)")
         if slot is not None or numbers is None:
             numbers = (slot or 0) + np.arange(len(grid))
-        return nr.PuschReceiver(users, grid.shape[1], **options).process(grid, numbers)
+        return receiver_for(users, grid.shape[1], **options).process(grid, numbers)
     domain = settings.get("time_domain") or {}
     reader = recording.open_recording(
         path, datatype, channels or domain.get("num_antennas"), domain.get("sample_rate_hz"),
@@ -153,7 +153,7 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
                          f"multiple of {step:g}, which is {SMALLEST_FFT} times the subcarrier "
                          "spacing (TS 38.211 §5.3.1)")
     first = slot if slot is not None else numbers[0] if numbers else None
-    receiver = nr.PuschReceiver(users, reader.num_channels, **options)
+    receiver = receiver_for(users, reader.num_channels, **options)
     return receiver.process_samples(reader.read(), first, start, count * SMALLEST_FFT)
 
 

@@ -11,6 +11,7 @@ from gnuradio import gr
 from .. import nr
 from .._runtime import to_pmt_dict
 from ..checks import integer
+from ..nr.receiver import receiver_for
 from .llr_units import unit_decoder
 from .message_stream import message_outlet
 from .nr_receiver import PORTS, BlockMessages
@@ -56,7 +57,7 @@ class nr_ofdm_demodulator(sample_block):
 
     def __init__(self, config, num_rx=1, fft_size=None, slot=0, start=None, overload="wait",
                  buffer_seconds=0.25):
-        receiver = nr.PuschReceiver(config, num_rx, detector=None, backend="cpu")
+        receiver = receiver_for(config, num_rx, detector=None, backend="cpu")
         carrier = receiver.configs[0].carrier
         engine = nr.GridStream(receiver.known_symbols, carrier, num_rx, slot, start, fft_size)
         source = vector_source("nr_grids", (carrier.num_subcarriers,) * num_rx)
@@ -124,7 +125,7 @@ class nr_channel_estimator(gr.basic_block):
     """
 
     def __init__(self, config, num_rx=1):
-        self._receiver = nr.PuschReceiver(config, num_rx, detector=None, backend="cpu")
+        self._receiver = receiver_for(config, num_rx, detector=None, backend="cpu")
         carrier = self._receiver.configs[0].carrier
         self._symbols, self._vectors = carrier.symbols_per_slot, self._receiver.num_vectors
         size = self._receiver.vector_size
@@ -265,8 +266,7 @@ class nr_llr_decoder(unit_decoder):
     def __init__(self, config, llr_type="float32", llr_scale=8.0, bad_crc=False, backend="auto",
                  threads=0):
         # Decoding does not depend on the number of antennas.
-        self._receiver = nr.PuschReceiver(config, 1, detector=None, backend=backend,
-                                          threads=threads)
+        self._receiver = receiver_for(config, 1, detector=None, backend=backend, threads=threads)
         self._messages = BlockMessages(self._receiver.configs, bad_crc, self._publish,
                                        self._listeners)
         unit_decoder.__init__(self, "nr_llr_decoder", PUSCH, self._receiver.bits_per_vector, PORTS,

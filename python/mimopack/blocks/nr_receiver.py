@@ -9,6 +9,7 @@ import numpy as np
 from .. import nr
 from .._runtime import to_pdu, to_pmt_dict
 from ..checks import flag
+from ..nr.receiver import receiver_for
 from .message_stream import message_outlet
 from .sample_stream import SampleSink, sample_block
 from .wifi_pmt import times
@@ -20,7 +21,7 @@ class BlockMessages:
     """Make the messages of transport blocks, and count the blocks.
 
     Args:
-        configs: list of ``nr.PuschConfig``.
+        configs: list of ``nr.PuschConfig`` or ``nr.PdschConfig``.
         bad_crc: see ``nr_pusch_receiver``.
         send: function (port, *messages) that sends messages.
         listeners: function (port) that returns the number of connected blocks.
@@ -38,13 +39,13 @@ class BlockMessages:
         """Send the messages of transport blocks.
 
         Args:
-            blocks: list of ``nr.TransportBlock``, by slot and user.
+            blocks: list of ``nr.TransportBlock``, by slot, user and codeword.
             rx_times: time (seconds, fraction) since 1970 of the first sample of each slot, or None.
         """
         self.counts.update(slots=len(rx_times), blocks=len(blocks),
                            blocks_ok=sum(block.crc_ok for block in blocks))
-        users = len(self._configs)
-        facts = [self._facts(block) | times(rx_times[index // users])
+        per_slot = len(blocks) // len(rx_times)
+        facts = [self._facts(block) | times(rx_times[index // per_slot])
                  for index, block in enumerate(blocks)]
         if self._listeners("out"):
             self._send("out", *(to_pdu(fact, block.data)
@@ -54,11 +55,13 @@ class BlockMessages:
             self._send("blocks", *map(to_pmt_dict, facts))
 
     def _facts(self, block):
-        carrier = self._configs[block.user].carrier
-        return {"slot": block.slot, "frame_slot": block.slot % carrier.slots_per_frame,
-                "user": block.user, "n_rnti": self._configs[block.user].n_rnti,
-                "crc_ok": block.crc_ok, "num_bits": len(block.bits), "snr_db": block.snr_db,
-                "detector": block.detector, "iterations": block.iterations}
+        config = self._configs[block.user]
+        facts = {"slot": block.slot, "frame_slot": block.slot % config.carrier.slots_per_frame,
+                 "user": block.user, "n_rnti": config.n_rnti, "crc_ok": block.crc_ok,
+                 "num_bits": len(block.bits), "snr_db": block.snr_db, "detector": block.detector,
+                 "iterations": block.iterations}
+        two = len(config.codeword_parameters) > 1
+        return facts | {"codeword": block.codeword} if two else facts
 
 
 class nr_pusch_receiver(sample_block):
@@ -79,6 +82,7 @@ class nr_pusch_receiver(sample_block):
         slot: number of the slot; it counts on from frame to frame.
         frame_slot: number of the slot in its frame.
         user: index of the user's configuration.
+        codeword: 0 or 1; only with a PDSCH on more than four layers.
         n_rnti: the user's n_RNTI.
         crc_ok: whether the CRC is correct.
         num_bits: number of bits in the transport block.
@@ -96,7 +100,8 @@ class nr_pusch_receiver(sample_block):
 
     Args:
         config: configuration of the users: ``nr.PuschConfig``, a list with one for each user, a
-            dictionary for ``nr.load_users``, or the name of a JSON file with such a dictionary.
+            dictionary for ``nr.load_users``, or the name of a JSON file with such a dictionary. It
+            may also be ``nr.PdschConfig``, that of a downlink.
         num_rx: number of receive antennas.
         detector: name of the MIMO detector, with parameters if wanted, as in "kbest:k=8"; or
             "auto", see ``nr.PuschReceiver``.
@@ -116,8 +121,8 @@ class nr_pusch_receiver(sample_block):
     def __init__(self, config, num_rx=1, detector="auto", iterations=nr.ITERATIONS,
                  fft_size=None, slot=0, start=None, bad_crc=False, backend="auto", threads=0,
                  overload="wait", buffer_seconds=0.25):
-        receiver = nr.PuschReceiver(config, num_rx, detector=detector, iterations=iterations,
-                                    backend=backend, threads=threads)
+        receiver = receiver_for(config, num_rx, detector=detector, iterations=iterations,
+                                backend=backend, threads=threads)
         engine = nr.GridStream(receiver.known_symbols, receiver.configs[0].carrier, num_rx, slot,
                                start, fft_size)
         sample_block.__init__(self, "nr_pusch_receiver", _PuschSink(

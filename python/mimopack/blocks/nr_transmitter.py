@@ -29,9 +29,9 @@ class nr_pusch_transmitter(Controlled, message_source):
     tuple of whole seconds and a fraction, which becomes a tag of that name on the slot's first
     sample. Other keys are ignored, so PDUs of ``nr_llr_decoder`` and ``nr_pusch_receiver`` can be
     sent again unchanged. A message of another kind or length is skipped, counted (``refused``) and
-    logged. At most 1000 messages wait; further messages are
-    dropped and counted (``dropped``). After the message PMT_EOF, or when all blocks that send
-    messages have ended, the streams end as soon as all slots are sent.
+    logged. At most 1000 messages wait; further messages are dropped and counted (``dropped``).
+    After the message PMT_EOF, or when all blocks that send messages have ended, the streams end as
+    soon as all slots are sent.
 
     Slots follow each other without a gap, and their numbers count up. The first sample of a slot
     carries two tags on each output: ``nr_slot``, its number, and the length tag
@@ -59,7 +59,7 @@ class nr_pusch_transmitter(Controlled, message_source):
 
     def __init__(self, config, user=0, random_slots=None, fft_size=None, slot=0, backoff_db=12.0,
                  seed=1, length_tag_name="packet_len"):
-        users = nr.read_users(config)
+        users = nr.read_users(config, nr.PuschConfig)
         config = users[integer("user", user, 0, len(users) - 1)]
         self._transmitter = nr.PuschTransmitter(config)
         self._ofdm = nr.Ofdm(config.carrier, fft_size)

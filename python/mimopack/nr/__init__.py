@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """5G NR's shared channels: configurations, reference signals, transmitters and receivers."""
 
-from .config import PdschConfig, PuschConfig, SharedChannelConfig, load_users, read_users
+from .config import PdschConfig, PuschConfig, load_users, read_users
 from .dmrs import (
     PortWeights,
     ReferenceSymbols,
@@ -42,7 +42,7 @@ __all__ = ["ITERATIONS", "Carrier", "ChannelEstimate", "Channels", "Codeword", "
            "Dmrs", "GridStream", "LlrOrder", "Mcs", "Ofdm", "PdschConfig", "PdschReceiver",
            "PdschTransmitter", "PortWeights", "Ptrs", "PuschConfig", "PuschReceiver",
            "PuschTransmitter", "ReceivedSlot", "ReferenceSymbols", "Resources",
-           "SharedChannelConfig", "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder",
+           "SlotGrid", "Synchronisation", "TransportBlock", "TransportCoder",
            "codeword", "codewords", "dmrs_positions", "dmrs_sequence", "dmrs_subcarriers",
            "dmrs_symbols", "equalise_spread", "estimate_channel", "load_users", "noise_covariance",
            "port_weights", "precoding_matrix", "ptrs_sequence", "ptrs_symbols", "read_users",

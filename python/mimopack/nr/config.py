@@ -22,32 +22,8 @@ REDUNDANCY_VERSIONS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedChannelConfig:
-    """Fields that the configurations of PUSCH and PDSCH share.
-
-    Args:
-        carrier: :class:`Carrier`.
-        n_size_bwp, n_start_bwp: N_BWP^size and N_BWP^start of the bandwidth part; the start is
-            counted from CRB 0. None for the carrier's grid.
-        prb_start: first allocated PRB of the bandwidth part.
-        num_prb: number of allocated PRBs; None for all PRBs from prb_start on.
-        prb_set: list of the allocated PRBs if they are not neighbours (resource allocation type 0);
-            prb_start and num_prb then follow from it.
-        mapping_type: "A" or "B": TS 38.211 §6.4.1.1.3, §7.4.1.1.2.
-        symbol_allocation: (S, L), the first allocated symbol of the slot and the number of symbols.
-        num_layers: number of layers.
-        n_rnti: n_RNTI, 0 to 65535.
-        n_id: n_ID of the data scrambler, 0 to 1023; None for n_cell_id.
-        dmrs: :class:`Dmrs`.
-        dmrs_ports: the DMRS port of each layer, from 0 (which is 1000 for PDSCH); None for
-            0, 1, ...
-        ptrs: :class:`Ptrs`, or None.
-        mcs: :class:`Mcs`.
-        rv: redundancy version, 0 to 3.
-        xoh: N_oh^PRB, overhead in resource elements per PRB, 0, 6, 12 or 18: TS 38.214 §5.1.3.2.
-        max_layers: maxMIMO-Layers, 1 to 4, with which limited buffer rate matching counts: TS
-            38.212 §5.4.2.1.
-    """
+class _SharedChannelConfig:
+    """Fields that the configurations of PUSCH and PDSCH share: see :class:`PuschConfig`."""
 
     carrier: Carrier = Carrier()
     n_size_bwp: int | None = None
@@ -70,6 +46,11 @@ class SharedChannelConfig:
 
     def _check_common(self, most_layers):
         """Check the fields of this class and replace None by the value that it stands for."""
+        for name, part in _PARTS.items():
+            if not isinstance(getattr(self, name), part) and (
+                    name in ("carrier", "dmrs", "mcs") or getattr(self, name) is not None):
+                raise ValueError(f"{name}: got {shown(getattr(self, name))}, must be a "
+                                 f"{part.__name__}")
         grid = self.carrier
         for name, standard in (("n_size_bwp", grid.n_size_grid), ("n_start_bwp", grid.n_start_grid),
                                ("n_id", grid.n_cell_id)):
@@ -99,8 +80,13 @@ class SharedChannelConfig:
         choice("rv", self.rv, REDUNDANCY_VERSIONS)
         choice("xoh", self.xoh, (0, 6, 12, 18))
         integer("max_layers", self.max_layers, 1, 4)
-        ports = range(self.num_layers) if self.dmrs_ports is None else self.dmrs_ports
-        object.__setattr__(self, "dmrs_ports", several("dmrs_ports", ports, self.num_layers))
+        ports = range(self.num_layers) if self.dmrs_ports is None else several(
+            "dmrs_ports", self.dmrs_ports)
+        object.__setattr__(self, "dmrs_ports", tuple(ports))
+        if len(ports) != self.num_layers:
+            raise ValueError(f"dmrs_ports: got {shown(self.dmrs_ports)}, must be one port for each "
+                             f"of num_layers = {self.num_layers} layers (TS 38.211 §6.4.1.1.3, "
+                             "§7.4.1.1.2)")
         for port in self.dmrs_ports:
             if port not in self.dmrs.ports:
                 raise ValueError(f"dmrs_ports: got {shown(port)}, allowed with this DMRS are "
@@ -175,12 +161,33 @@ class SharedChannelConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PuschConfig(SharedChannelConfig):
+class PuschConfig(_SharedChannelConfig):
     """A physical uplink shared channel (PUSCH) of one user: TS 38.211 §6.3.1.
 
         config = PuschConfig(carrier=Carrier(n_size_grid=51), num_layers=2, mcs=Mcs(index=15))
 
     Args:
+        carrier: :class:`Carrier`.
+        n_size_bwp, n_start_bwp: N_BWP^size and N_BWP^start of the bandwidth part; the start is
+            counted from CRB 0. None for the carrier's grid.
+        prb_start: first allocated PRB of the bandwidth part.
+        num_prb: number of allocated PRBs; None for all PRBs from prb_start on.
+        prb_set: list of the allocated PRBs if they are not neighbours (resource allocation type 0);
+            prb_start and num_prb then follow from it.
+        mapping_type: "A" or "B": TS 38.211 §6.4.1.1.3, §7.4.1.1.2.
+        symbol_allocation: (S, L), the first allocated symbol of the slot and the number of symbols.
+        num_layers: number of layers, 1 to 4.
+        n_rnti: n_RNTI, 0 to 65535.
+        n_id: n_ID of the data scrambler, 0 to 1023; None for n_cell_id.
+        dmrs: :class:`Dmrs`.
+        dmrs_ports: the DMRS port of each layer, from 0 (which is 1000 for PDSCH); None for
+            0, 1, ...
+        ptrs: :class:`Ptrs`, or None.
+        mcs: :class:`Mcs`.
+        rv: redundancy version, 0 to 3.
+        xoh: N_oh^PRB, overhead in resource elements per PRB, 0, 6, 12 or 18: TS 38.214 §5.1.3.2.
+        max_layers: maxMIMO-Layers, 1 to 4, with which limited buffer rate matching counts: TS
+            38.212 §5.4.2.1.
         lbrm: whether limited buffer rate matching is configured (TS 38.212 §5.4.2.1).
         num_antenna_ports: 1, 2 or 4 with codebook; num_layers without. None for the smallest
             number.
@@ -189,8 +196,6 @@ class PuschConfig(SharedChannelConfig):
         transform_precoding: whether one layer is sent as DFT-s-OFDM, with DMRS of low peak power.
         tp_pi2bpsk: tp-pi2BPSK: whether pi/2-BPSK takes the place of QPSK in the first rows of MCS
             tables 1 and 3 with transform precoding (TS 38.214 §6.1.4.1).
-
-    The other arguments are those of :class:`SharedChannelConfig`; num_layers is 1 to 4.
 
     Raises:
         ValueError: a field is wrong; the error names the field, and the clause that forbids it.
@@ -202,6 +207,8 @@ class PuschConfig(SharedChannelConfig):
     tpmi: int | None = None
     transform_precoding: bool = False
     tp_pi2bpsk: bool = False
+
+    second_mcs = None
 
     def __post_init__(self):
         self._check_common(most_layers=4)
@@ -292,7 +299,7 @@ class PuschConfig(SharedChannelConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PdschConfig(SharedChannelConfig):
+class PdschConfig(_SharedChannelConfig):
     """A physical downlink shared channel (PDSCH) of one user: TS 38.211 §7.3.1.
 
     The antenna ports are the DMRS ports; what precedes the antennas is not part of the standard.
@@ -304,8 +311,9 @@ class PdschConfig(SharedChannelConfig):
         vrb_to_prb_bundle: number of PRBs in a bundle of the interleaved mapping of virtual resource
             blocks, 2 or 4 (§7.3.1.6); None for the mapping without interleaving.
 
-    The other arguments are those of :class:`SharedChannelConfig`; num_layers is 1 to 8, and
-    prb_start and num_prb are virtual resource blocks.
+    The other arguments are those of :class:`PuschConfig`, without the uplink's: lbrm,
+    num_antenna_ports, transmission_scheme, tpmi, transform_precoding and tp_pi2bpsk. num_layers is
+    1 to 8; prb_start and num_prb are virtual resource blocks.
 
     Raises:
         ValueError: a field is wrong; the error names the field, and the clause that forbids it.
@@ -390,6 +398,8 @@ _OBJECTS = (*_PARTS, "bwp", *_CHANNELS.values())
 _INFORMATIVE = {
     "carrier": ("mu",), "dmrs": ("beta_dmrs", "dmrs_symbols"),
     "pusch": ("frequency_hopping", "num_users", "precoding_matrix", "reference_point_k")}
+# Further keys of a recording's description that are like those of a configuration
+_FURTHER = ("slot_numbers", "time_domain", "pucch", "pdcch", "prach", "srs", "ssb")
 _ALIKE = 0.8    # similarity of two keys, from 0 to 1, one of which is probably misspelt
 
 
@@ -402,8 +412,10 @@ def load_users(data):
     and so on, whose keys replace the common ones for this user.
 
     So that a file can also hold what is known about a recording, other keys beside these are
-    ignored unless they look like a misspelling. Within the dictionaries of these keys, an unknown
-    key is an error unless it ends with "_note".
+    ignored, unless they look like a misspelling or contradict the configuration: an n_rnti beside
+    ``users`` belongs into an entry of ``users``. Within the dictionaries of these keys, an unknown
+    key is an error. Everywhere, ``note``, ``comment`` and keys that end with "_note" or begin with
+    "_" are ignored.
 
     Args:
         data: the dictionary.
@@ -415,17 +427,20 @@ def load_users(data):
         ValueError: a key is unknown, or a field is wrong; see :class:`PuschConfig`.
     """
     users = _users(data)
-    _check_spelling("", data, (*_OBJECTS, "users", "slot_numbers", "time_domain"))
+    if "pusch" in data and "pdsch" in data:
+        raise ValueError("pusch, pdsch: got both, must be one of them")
+    check_spelling("", data, (*_OBJECTS, "users", *_FURTHER))
     config_class = PdschConfig if "pdsch" in data else PuschConfig
     return [_from_json(config_class, data, user) for user in users]
 
 
-def read_users(config):
+def read_users(config, kind=None):
     """Return the configurations of all users, in any of the forms that blocks take.
 
     Args:
         config: a configuration, a list of them, a dictionary for :func:`load_users`, or the name of
             a JSON file with such a dictionary.
+        kind: :class:`PuschConfig` or :class:`PdschConfig`, which they must be; None for either.
 
     Returns:
         list of :class:`PuschConfig` or of :class:`PdschConfig`.
@@ -435,15 +450,19 @@ def read_users(config):
     """
     if isinstance(config, (str, os.PathLike)):
         try:
-            return read_users(json.loads(Path(config).read_text(encoding="utf-8")))
+            return read_users(json.loads(Path(config).read_text(encoding="utf-8")), kind)
         except (OSError, ValueError) as error:
             raise ValueError(f"config: {config}: {error}") from error
     if isinstance(config, dict):
-        return load_users(config)
+        config = load_users(config)
     users = list(config) if isinstance(config, (list, tuple)) else [config]
-    if not users or not all(isinstance(user, SharedChannelConfig) for user in users):
+    if not users or not all(isinstance(user, _SharedChannelConfig) for user in users):
         raise ValueError(f"config: got {shown(config)}, must be a configuration, a list of them, a "
                          "dictionary, or the name of a JSON file")
+    for index, user in enumerate(users):
+        if not isinstance(user, kind or type(users[0])):
+            raise ValueError(f"config: got a {type(user).__name__} for user {index}, must be a "
+                             f"{(kind or type(users[0])).__name__}")
     return users
 
 
@@ -464,7 +483,10 @@ def _dictionary(name, value):
 def _from_json(config_class, data, user):
     """Make a configuration from a dictionary and the entry of one user."""
     channel = _CHANNELS[config_class]
-    _check_spelling("users.", user, (*_USER, *_OBJECTS))
+    check_spelling("users.", user, (*_USER, *_OBJECTS))
+    for other in {*_CHANNELS.values()} - {channel}:
+        if other in user:
+            raise ValueError(f"users.{other}: must be beside users too, which are {channel} now")
     allowed = {key: _names(part) for key, part in _PARTS.items()} | {
         "bwp": _BWP, channel: _names(config_class) - {*_PARTS, *_BWP, *_USER}}
     merged = {key: _merged(key, names, data, user) for key, names in allowed.items()}
@@ -477,24 +499,54 @@ def _from_json(config_class, data, user):
     for key, part in _PARTS.items():
         if merged[key]:
             settings[key] = _known(part, merged[key])
-    return _known(config_class, settings)
+    config = _known(config_class, settings)
+    _check_places("", data, config, {**allowed, "an entry of users": _USER})
+    _check_places("users.", user, config, allowed)
+    return config
+
+
+def _check_places(prefix, given, config, allowed):
+    """Raise ValueError for a field outside its object, unless it repeats the configuration's.
+
+    Fields of dmrs, mcs and ptrs have common names, such as "index": only those with the object's
+    name before them count, such as "mcs_index".
+    """
+    for part, names in allowed.items():
+        owner = getattr(config, part) if part in _PARTS else config
+        whole = part not in _PARTS or part == "carrier"
+        places = {f"{part}_{name}": name for name in names} | {
+            name: name for name in names if whole}
+        for key in given.keys() & places.keys() if owner is not None else ():
+            value = tuple(given[key]) if isinstance(given[key], list) else given[key]
+            if value != getattr(owner, places[key]):
+                raise ValueError(f"{prefix}{key}: got {shown(given[key])}, belongs to {part}"
+                                 + f", as {places[key]}" * (key != places[key]))
 
 
 def _merged(key, names, data, user):
     """Return the settings of a part: the common ones, and a user's own in their place."""
     settings = {**_dictionary(key, data.get(key) or {}), **_dictionary(key, user.get(key) or {})}
     for name in settings:
-        if name not in (*names, *_INFORMATIVE.get(key, ())) and not name.endswith("_note"):
+        if name not in (*names, *_INFORMATIVE.get(key, ())) and not _is_note(name):
             raise ValueError(f"{key}.{name}: is no key of {key}, allowed are "
                              f"{', '.join(sorted(names))}")
     return settings
 
 
-def _check_spelling(prefix, given, allowed):
-    """Raise ValueError for a key that is not allowed but similar to one that is."""
+def _is_note(key):
+    """Return whether a key is for people."""
+    return key in ("note", "comment") or key.endswith("_note") or key.startswith("_")
+
+
+def check_spelling(prefix, given, allowed):
+    """Raise ValueError for a key that is probably a misspelling of an allowed one.
+
+    It is none if the allowed one is there too, or begins it, as in "carrier_hz".
+    """
     for key in given:
         alike = difflib.get_close_matches(key, allowed, 1, _ALIKE)
-        if alike and key not in allowed:
+        if (alike and key not in allowed and alike[0] not in given and not _is_note(key)
+                and not key.startswith(f"{alike[0]}_")):
             raise ValueError(f"{prefix}{key}: got an unknown key, similar to {alike[0]}; allowed "
                              f"are {', '.join(allowed)}, and keys that are not similar to them, "
                              "which are ignored")

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Check the fields of configurations, as :mod:`checks` does; errors name the clause, too."""
 
+import math
+
+import numpy as np
+
 from .. import checks
 
 # Where 3GPP defines a field
@@ -69,8 +73,11 @@ def integer(name, value, low, high):
 
 
 def number(name, value):
-    """Check for a real number; return a float."""
-    return _checked(checks.number, name, value)
+    """Check for a real, finite number; return a float."""
+    value = _checked(checks.number, name, value)
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: got {value}, must be finite ({_CLAUSES[name]})")
+    return value
 
 
 def choice(name, value, allowed):
@@ -85,6 +92,8 @@ def flag(name, value):
 
 def several(name, values, count=None):
     """Check for a sequence of so many values, None for any number; return a tuple."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     if not isinstance(values, (list, tuple, range)) or count not in (None, len(values)):
         number = "" if count is None else f"{count} "
         raise ValueError(f"{name}: got {checks.shown(values)}, must be a list of {number}integers "

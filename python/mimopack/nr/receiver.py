@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import _core, constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import integer, integers, positive, shown
+from ..checks import integer, integers, positive
 from ..cuda import estimation
 from ..cuda.device import cupy
-from .config import PdschConfig, read_users
+from .config import PdschConfig, PuschConfig, read_users
 from .dmrs import (
     dmrs_sequence,
     dmrs_symbols,
@@ -164,19 +164,17 @@ class ReceivedSlot:
 class _Receiver:
     """The receiver of shared channels with the same resource elements.
 
-    Args:
-        configs: list of configurations, one for each user.
-        versions: redundancy versions that are combined; None for the configurations' own.
-
-    The others are those of :class:`PuschReceiver`.
+    The arguments are those of :class:`PuschReceiver`; ``kind`` is the class of configurations.
 
     Attributes:
         seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``, and
             {"graph": seconds} of a first pass by a CUDA graph.
     """
 
-    def __init__(self, configs, num_rx, detector, iterations, backend, threads, versions):
-        self.configs, self.num_rx = configs, integer("num_rx", num_rx, 1, 256)
+    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
+                 threads=0, versions=None):
+        self.configs = configs = self._checked_users(config)
+        self.num_rx = integer("num_rx", num_rx, 1, 256)
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
         self._threads = threads
         self._spreads, self._feeds_back = configs[0].transform_precoding, False
@@ -242,6 +240,26 @@ class _Receiver:
             **self.detector.given)
         if self._feeds_back:
             self.detector = create(extrinsic=True)
+
+    def _checked_users(self, config):
+        """Return the configurations of users that can be received together."""
+        configs = read_users(config, self.kind)
+        first = configs[0]
+        for index, each in enumerate(configs[1:], 1):
+            if each.carrier != first.carrier or not np.array_equal(*(
+                    resources(replace(one, ptrs=None)).data_mask for one in (each, first))):
+                raise ValueError(f"config: user {index} has other resource elements than user 0, "
+                                 "must have the same carrier, PRBs, symbols and DMRS positions")
+        ports = [port for each in configs for port in each.dmrs_ports]
+        signals = {(port, dmrs_sequence(each, 0, int(resources(each).dmrs_symbols[0])).tobytes())
+                   for each in configs for port in each.dmrs_ports}
+        if len(signals) < len(ports):
+            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers "
+                             "with the same dmrs.n_id and dmrs.n_scid (TS 38.211 §6.4.1.1)")
+        if len({each.transform_precoding for each in configs}) > 1:
+            raise ValueError("config: got users with and without transform precoding, must be the "
+                             "same for all")
+        return configs
 
     def process(self, grid, slots=None, channel=None, noise_var=None, rv=None, earlier=None):
         """Decode slots.
@@ -792,25 +810,7 @@ class PuschReceiver(_Receiver):
         ValueError: users do not have the same resource elements, or have the same DMRS.
     """
 
-    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
-                 threads=0, versions=None):
-        configs = read_users(config)
-        first = configs[0]
-        for index, each in enumerate(configs[1:], 1):
-            if each.carrier != first.carrier or not np.array_equal(*(
-                    resources(replace(one, ptrs=None)).data_mask for one in (each, first))):
-                raise ValueError(f"config: user {index} has other resource elements than user 0, "
-                                 "must have the same carrier, PRBs, symbols and DMRS positions")
-        ports = [port for each in configs for port in each.dmrs_ports]
-        signals = {(port, dmrs_sequence(each, 0, int(resources(each).dmrs_symbols[0])).tobytes())
-                   for each in configs for port in each.dmrs_ports}
-        if len(signals) < len(ports):
-            raise ValueError(f"config: got DMRS ports {ports}, must be different for all layers "
-                             "with the same dmrs.n_id and dmrs.n_scid (TS 38.211 §6.4.1.1)")
-        if len({each.transform_precoding for each in configs}) > 1:
-            raise ValueError("config: got users with and without transform precoding, must be the "
-                             "same for all")
-        super().__init__(configs, num_rx, detector, iterations, backend, threads, versions)
+    kind = PuschConfig
 
 
 class PdschReceiver(_Receiver):
@@ -819,16 +819,25 @@ class PdschReceiver(_Receiver):
     The channel that it estimates contains the transmitter's precoding.
 
     Args:
-        config: :class:`PdschConfig`.
+        config: :class:`PdschConfig`, a list with one for each user who is sent to on the same
+            resource elements, or another form that :func:`read_users` takes.
 
     The others are those of :class:`PuschReceiver`.
     """
 
-    def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
-                 threads=0, versions=None):
-        if not isinstance(config, PdschConfig):
-            raise ValueError(f"config: got {shown(config)}, must be a PdschConfig")
-        super().__init__([config], num_rx, detector, iterations, backend, threads, versions)
+    kind = PdschConfig
+
+
+def receiver_for(config, num_rx, **options):
+    """Make a :class:`PuschReceiver` or :class:`PdschReceiver`, as the configuration says.
+
+    Args:
+        config: any form that :func:`read_users` takes.
+        num_rx, options: arguments of both classes.
+    """
+    users = read_users(config)
+    receiver = PdschReceiver if isinstance(users[0], PdschConfig) else PuschReceiver
+    return receiver(users, num_rx, **options)
 
 
 def layer_powers(h):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import constellation
 from ..checks import integers
+from .config import PdschConfig, PuschConfig, read_users
 from .dmrs import dmrs_symbols, ptrs_symbols, spread_values
 from .ofdm import Ofdm
 from .parts import MODULATIONS
@@ -95,6 +96,14 @@ class _Transmitter:
         return layers
 
 
+def _single(config, kind):
+    """Return the configuration of the only user."""
+    users = read_users(config, kind)
+    if len(users) > 1:
+        raise ValueError(f"config: got {len(users)} users, must be one")
+    return users[0]
+
+
 def _place(grid, reference):
     """Write reference symbols into the grid of a layer."""
     grid[reference.symbols[:, None], reference.subcarriers] = reference.values
@@ -108,15 +117,16 @@ class PuschTransmitter(_Transmitter):
         grids = transmitter.grids(bits, slots=[0, 1, 2, 3])
 
     Args:
-        config: :class:`PuschConfig`.
+        config: :class:`PuschConfig`, or another form that :func:`read_users` takes, of one user.
 
     Attributes:
-        config: see above.
+        config: the :class:`PuschConfig`.
         tb_size: number of bits in a transport block.
         num_ports: number of antenna ports.
     """
 
     def __init__(self, config):
+        config = _single(config, PuschConfig)
         super().__init__(config, precoding_matrix(config))
         self.tb_size, = self.tb_sizes
 
@@ -125,12 +135,12 @@ class PdschTransmitter(_Transmitter):
     """Transmitter of one user's PDSCH: TS 38.211 §7.3.1, TS 38.212 §7.2.
 
     Args:
-        config: :class:`PdschConfig`.
+        config: :class:`PdschConfig`, or another form that :func:`read_users` takes, of one user.
         precoding: complex (antennas, num_layers), which the standard leaves open; None for one
             antenna port per layer.
 
     Attributes:
-        config: see above.
+        config: the :class:`PdschConfig`.
         tb_sizes: number of bits in a transport block of each codeword, one or two numbers.
         num_ports: number of antennas.
 
@@ -139,6 +149,7 @@ class PdschTransmitter(_Transmitter):
     """
 
     def __init__(self, config, precoding=None):
+        config = _single(config, PdschConfig)
         precoding = np.eye(config.num_layers) if precoding is None else np.asarray(precoding)
         if precoding.ndim != 2 or precoding.shape[1] != config.num_layers:
             raise ValueError(f"precoding: got shape {precoding.shape}, must be (antennas, "

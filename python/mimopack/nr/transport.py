@@ -87,11 +87,14 @@ def _counted_elements(config):
 def _lbrm_buffer(config, tb_size, base_graph):
     """Return N_ref of a transport block: TS 38.212 §5.4.2.1.
 
-    The bandwidth part counts as the largest one, and the MCS table as the only one.
+    The bandwidth part counts as the largest one. Q_m is 8 if the MCS table or a codeword has
+    256-QAM.
     """
     prbs = next((count for count in _LBRM_PRBS if count >= config.n_size_bwp), _LBRM_PRBS[-1])
-    size = transport_block_size(MOST_ELEMENTS * prbs, 8 if config.mcs.table == 2 else 6,
-                                _LBRM_RATE, config.max_layers)
+    has_256qam = any(mcs is not None and (mcs.table == 2 or mcs.modulation_order == 8)
+                     for mcs in (config.mcs, config.second_mcs))
+    size = transport_block_size(MOST_ELEMENTS * prbs, 8 if has_256qam else 6, _LBRM_RATE,
+                                config.max_layers)
     blocks = NrSegmentation(tb_size, base_graph).num_blocks
     return size * 3 // (2 * blocks)    # R_LBRM = 2/3
 
