@@ -110,13 +110,55 @@ def test_a_wrong_sample_rate_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("numbers", "message"), [
-    (4, "slot_numbers: got type int64 of shape ()"), ([-1], "slot_numbers: got -1")])
+    (4, "slot_numbers: got type int64 of shape ()"), ([-1], "slot_numbers: got -1"),
+    ([25], "slot_numbers: got 25, allowed are 0 to 19")])
 def test_wrong_slot_numbers_are_refused(tmp_path, numbers, message):
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {"slot_numbers": numbers}))
     result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize(("domain", "message"), [
+    ([1], "time_domain: got [1], must be a JSON object"),
+    ({"sample_rate": 1}, "time_domain.sample_rate: got an unknown key, similar to sample_rate_hz"),
+    ({"sample_rate_hz": "fast"}, "time_domain.sample_rate_hz: got 'fast', must be a number"),
+    ({"num_antennas": 0}, "time_domain.num_antennas: got 0, allowed are 1 to 256"),
+    ({"sample_rate_hz": 3.84e6}, "got 3.84e+06 samples per second, must be 7.68e+06 or more"),
+    ({"sample_rate_hz": 30.72e6}, "antennas: got 1, must be 2 or more")])
+def test_a_wrong_description_of_samples_is_refused(tmp_path, domain, message):
+    raw, path = tmp_path / "nr.cf32", tmp_path / "wrong.json"
+    np.zeros(5000, np.complex64).tofile(raw)
+    path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {"time_domain": domain}))
+    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(path), "-d", "mmse"])
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_wrong_grids_are_refused(tmp_path):
+    path, config = tmp_path / "nr.npz", tmp_path / "nr.json"
+    config.write_text(json.dumps({"slot_numbers": [1, 2]}))
+    for content, message in (
+            (lambda: path.write_bytes(b"no file"), f"{path}: "),
+            (lambda: path.write_bytes(b"PK\x03\x04no file"), f"{path}: "),
+            (lambda: np.savez(path, other=1), "got no array grid"),
+            (lambda: np.savez(path, grid=np.zeros((4, 1, 14, 612))),
+             "slot_numbers: got 2, must be 4, one for each slot of")):
+        content()
+        result = CliRunner().invoke(main, ["nr", str(path), "--config", str(config)])
+        assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+def test_slots_of_zeros_are_lost(tmp_path):
+    path, output = tmp_path / "nr.npz", tmp_path / "out.json"
+    (tmp_path / "nr.json").write_text("{}")
+    np.savez(path, grid=np.zeros((2, 1, 14, 612)))
+    result = CliRunner().invoke(main, ["nr", str(path), "--config", str(tmp_path / "nr.json"),
+                                       "--json", str(output)])
+    assert result.exit_code == 0
+    assert [block["snr_db"] for block in json.loads(output.read_text())] == [-100, -100]
+    assert "   0        0     2              -\nNo transport block was decoded." in result.output
 
 
 @pytest.mark.parametrize("num_layers", [2, 6])

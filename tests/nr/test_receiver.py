@@ -288,3 +288,34 @@ def test_bad_arguments_are_named():
         nr.PuschReceiver(5, 2)
     with pytest.raises(ValueError, match="config: got .*must be a PdschConfig"):
         nr.PdschReceiver(config, 2)
+    for versions in ((), 0):
+        with pytest.raises(ValueError, match="versions: got .*must be a list of one or more"):
+            nr.PuschReceiver(config, 2, versions=versions)
+
+
+def test_bad_arrays_are_named():
+    receiver = nr.PuschReceiver(pusch(), 2)
+    grid = np.zeros((3, 2, 14, 144), np.complex64)
+    for arguments, message in (
+            ({"channel": np.ones((3, 14, 144, 2, 2)), "noise_var": 1}, "channel: got shape"),
+            ({"channel": np.ones((2, 1)), "noise_var": 1}, "channel: got shape"),
+            ({"noise_var": 1}, "noise_var: got 1, must be None without channel")):
+        with pytest.raises(ValueError, match=message):
+            receiver.process(grid, **arguments)
+    slots, channels = receiver.estimate(grid)
+    y, *_ = receiver.vectors(slots, channels)
+    llr = np.zeros((*y.shape[:-1], receiver.bits_per_vector), np.float32)
+    assert len(receiver.decode(llr, slots)) == 3
+    with pytest.raises(ValueError, match="llr: got shape"):
+        receiver.decode(llr[:2], slots)
+    with pytest.raises(ValueError, match="grid: got no slot"):
+        receiver.process(grid[:0])
+    grid[1, 1, 5, 3] = np.nan
+    with pytest.raises(ValueError, match="not finite in slot 8, antenna 1"):
+        receiver.process(grid, [7, 8, 9])
+
+
+@pytest.mark.filterwarnings("error")
+def test_slots_of_zeros_are_lost():
+    blocks = nr.PuschReceiver(pusch(), 2).process(np.zeros((6, 2, 14, 144)))
+    assert [(block.crc_ok, block.snr_db) for block in blocks] == [(False, -100)] * 6

@@ -4,15 +4,17 @@
 
 import json
 from pathlib import Path
+from zipfile import BadZipFile
 
 import click
 import numpy as np
 
 from .. import detectors as registry
 from .. import nr, recording
-from ..checks import MOST_THREADS, integers
+from ..checks import MOST_THREADS, integer, integers, positive, shown
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
+from ..nr.config import check_spelling
 from ..nr.ofdm import SMALLEST_FFT
 from ..nr.receiver import AUTO, receiver_for
 from ..text import printable
@@ -49,8 +51,9 @@ def _check_detector(text):
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="What was sent, a JSON object: docs/nr.md.")
 @_input("--slot", type=click.IntRange(0), metavar="N",
-        help="Number of the first slot in its frame. Default: slot_numbers of FILE. Without "
-             "either, it is found in samples, and 0 in an array.")
+        help="Number of the first slot in its frame: 0 to 9 at 15 kHz, 0 to 19 at 30 kHz, and so "
+             "on. Default: slot_numbers of FILE. Without either, it is found in samples, and 0 in "
+             "an array.")
 @_input("--start", type=click.IntRange(0), metavar="SAMPLE",
         help="The sample at which the first slot begins. Default: it is found.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, 256), metavar="N",
@@ -86,7 +89,8 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
     FILE describes what was sent: carrier, allocation, DMRS, modulation and code rate, users. The
     users are detected together. With "pdsch" in place of "pusch", it is a downlink slot.
 
-    The command prints a line for each transport block, and a table of the users at the end.
+    The command prints a line for each transport block, and a table of the users at the end, with
+    the mean SNR of decoded blocks.
 
     \b
     Examples:
@@ -116,9 +120,12 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
                        + f"{'CRC ok' if block.crc_ok else 'lost  '}  {len(block.bits)} bits  "
                          f"SNR {block.snr_db:.1f} dB")
     _table(blocks)
+    if not any(block.crc_ok for block in blocks):
+        click.echo("No transport block was decoded. Check n_cell_id, n_rnti, dmrs and mcs in the "
+                   "file of --config, the number of antennas, and the sample rate.", err=True)
     if json_path is not None:
         with replace_file(json_path) as file:
-            json.dump([_as_json(block, two) for block in blocks], file, indent=0)
+            json.dump([_as_json(block, two) for block in blocks], file, indent=0, allow_nan=False)
             file.write("\n")
 
 
@@ -127,23 +134,19 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
     numbers = settings.get("slot_numbers")
     if numbers is not None:
         numbers = integers("slot_numbers", numbers, 1, 0, 2**31 - 1).tolist()
-    if path.suffix == ".npz":
-        with np.load(path) as file:
-            if "grid" not in file:
-                raise ValueError(f"{path}: got no array grid, must have one (slots, antennas, "
-                                 "symbols, subcarriers)")
-            grid = file["grid"]
-        if grid.ndim != 4:
-            raise ValueError(f"{path}: got grid of shape {grid.shape}, must be (slots, antennas, "
-                             "symbols, subcarriers)")
+    if path.suffix in (".npz", ".npy"):
+        grid = _read_grid(path)
         if slot is not None or numbers is None:
             numbers = (slot or 0) + np.arange(len(grid))
-        return receiver_for(users, grid.shape[1], **options).process(grid, numbers)
-    domain = settings.get("time_domain") or {}
+        if len(numbers) != len(grid):
+            raise ValueError(f"slot_numbers: got {len(numbers)}, must be {len(grid)}, one for each "
+                             f"slot of {path}")
+        return _receiver(users, grid.shape[1], options).process(grid, numbers)
+    domain, carrier = _time_domain(settings), users[0].carrier
     reader = recording.open_recording(
         path, datatype, channels or domain.get("num_antennas"), domain.get("sample_rate_hz"),
         None, allow_outside)
-    step = SMALLEST_FFT * 1e3 * users[0].carrier.subcarrier_spacing_khz
+    step = SMALLEST_FFT * 1e3 * carrier.subcarrier_spacing_khz
     if reader.sample_rate is None:
         raise ValueError(f"{path}: the sample rate is unknown, must be time_domain.sample_rate_hz "
                          f"in the file of --config")
@@ -152,18 +155,70 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
         raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be a "
                          f"multiple of {step:g}, which is {SMALLEST_FFT} times the subcarrier "
                          "spacing (TS 38.211 §5.3.1)")
-    first = slot if slot is not None else numbers[0] if numbers else None
-    receiver = receiver_for(users, reader.num_channels, **options)
-    return receiver.process_samples(reader.read(), first, start, count * SMALLEST_FFT)
+    least = -(-carrier.num_subcarriers // SMALLEST_FFT)
+    if count < least:
+        raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be "
+                         f"{least * step:g} or more for {carrier.num_subcarriers} subcarriers")
+    last = carrier.slots_per_frame - 1
+    if slot is None and numbers:
+        slot = integer("slot_numbers", numbers[0], 0, last)
+    elif slot is not None:
+        integer("--slot", slot, 0, last)
+    receiver = _receiver(users, reader.num_channels, options)
+    return receiver.process_samples(reader.read(), slot, start, count * SMALLEST_FFT)
+
+
+def _read_grid(path):
+    """Return the array of received grids in a NumPy file."""
+    if path.suffix == ".npy":
+        raise ValueError(f"{path}: must be NAME.npz, as numpy.savez(NAME, grid=...) writes it")
+    try:
+        with np.load(path) as file:
+            grid = file["grid"] if "grid" in file else None
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path}: {error}") from error
+    if grid is None:
+        raise ValueError(f"{path}: got no array grid, must have one (slots, antennas, symbols, "
+                         "subcarriers)")
+    if grid.ndim != 4:
+        raise ValueError(f"{path}: got grid of shape {grid.shape}, must be (slots, antennas, "
+                         "symbols, subcarriers)")
+    return grid
+
+
+def _time_domain(settings):
+    """Return what a configuration says of samples."""
+    domain = settings.get("time_domain") or {}
+    if not isinstance(domain, dict):
+        raise ValueError(f"time_domain: got {shown(domain)}, must be a JSON object")
+    check_spelling("time_domain.", domain, ("sample_rate_hz", "num_antennas"))
+    if domain.get("sample_rate_hz") is not None:
+        positive("time_domain.sample_rate_hz", domain["sample_rate_hz"])
+    if domain.get("num_antennas") is not None:
+        integer("time_domain.num_antennas", domain["num_antennas"], 1, 256)
+    return domain
+
+
+def _receiver(users, antennas, options):
+    """Make the receiver; an error names the antennas as users of the command know them."""
+    try:
+        return receiver_for(users, antennas, **options)
+    except ValueError as error:
+        layers = sum(user.num_layers for user in users)
+        if str(error).startswith("num_rx: ") and antennas < layers:
+            raise ValueError(f"antennas: got {antennas}, must be {layers} or more with this "
+                             f"detector, one for each layer") from None
+        raise
 
 
 def _table(blocks):
-    """Print how many transport blocks of each user were decoded."""
+    """Print how many transport blocks of each user were decoded, and their mean SNR."""
     click.echo("user  decoded  sent  mean SNR / dB")
     for user in sorted({block.user for block in blocks}):
         own = [block for block in blocks if block.user == user]
-        click.echo(f"{user:4d}  {sum(block.crc_ok for block in own):7d}  {len(own):4d}  "
-                   f"{np.mean([block.snr_db for block in own]):13.1f}")
+        powers = [block.snr_db for block in own if block.crc_ok]
+        mean = f"{np.mean(powers):13.1f}" if powers else f"{'-':>13}"
+        click.echo(f"{user:4d}  {len(powers):7d}  {len(own):4d}  {mean}")
 
 
 def _as_json(block, with_codeword):

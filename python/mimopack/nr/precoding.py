@@ -26,6 +26,7 @@ _CODEBOOK = {
 _DFT_CODEBOOK = (f"{_ONE_LAYER_4} +++- ++jj ++-+ ++ii +j+j +jj+ +j-i +ji- +-++ +-ji +--- +-ij "
                  "+i+i +ij- +i-j +ii+")
 LEAST_ERROR = 1e-6    # of equalised values of power 1, in single precision
+LEAST_GAIN = 1e-30
 _VALUES = {"0": 0, "+": 1, "-": -1, "j": 1j, "i": -1j}
 
 
@@ -121,4 +122,5 @@ def equalise_spread(y, h, noise_var, mean, variance):
     filtered = np.moveaxis(solved[..., 0], -1, 0)
     own = solved[..., 1:].diagonal(axis1=-2, axis2=-1)    # of the layer itself: mu
     mu = np.moveaxis(own.real.mean(axis=1, keepdims=True), -1, 0)
+    mu = np.maximum(mu, LEAST_GAIN)    # of a channel of zeros
     return transform_deprecode(filtered) / mu + mean, np.maximum(1 / mu - variance, LEAST_ERROR)

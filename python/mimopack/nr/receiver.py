@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core, constellation, detectors
 from ..arrays import Constant, array_module, is_device_array
-from ..checks import integer, integers, positive
+from ..checks import integer, integers, positive, shown
 from ..cuda import estimation
 from ..cuda.device import cupy
 from .config import PdschConfig, PuschConfig, read_users
@@ -44,6 +44,8 @@ DECODER_ITERATIONS = 40
 # A-priori LLR of a bit that is known, and the limit for LLRs from the decoder
 CERTAIN = 100.0
 FEEDBACK_SCALE = 0.7    # of the decoder's extrinsic LLRs; from 0.5 to 1 all are as good
+LEAST_NOISE = 1e-30    # power
+LEAST_POWER = 1e-10    # over that of noise, in an SNR
 # Amplitude that a layer without data keeps where others have data: detectors need a full rank.
 UNUSED_LAYER = 0.01
 
@@ -59,10 +61,11 @@ class TransportBlock:
         bits: (tb_size,) uint8, first bit sent first; decisions also if the CRC is wrong.
         crc_ok: whether the CRC is correct.
         snr_db: power of the block's layers over the power of noise and interference, per antenna,
-            in dB.
+            in dB; -100 or more.
         detector: name of the detector.
         iterations: number of passes of detection and decoding.
-        soft: combined LLRs of the code blocks, for a later transmission of the same block.
+        soft: (code blocks, bits of a coded block) float32, their combined LLRs, for a later
+            transmission of the same transport block.
     """
 
     slot: int
@@ -133,7 +136,8 @@ class ReceivedSlot:
 
     Args:
         number: number of the slot.
-        powers: (layers,) power of each layer over that of noise, by the first estimate.
+        powers: (layers,) power of each layer over that of noise, by the first estimate: a linear
+            ratio.
         received: (nr, symbols, subcarriers) of the allocation, whitened.
         estimate: :class:`ChannelEstimate`.
 
@@ -230,7 +234,7 @@ class _Receiver:
             detector = "omap" if 2**bit <= MOST_CANDIDATES else "nway:llr_method=logsum"
             if self._spreads and layer > 1:    # which the equaliser has separated
                 detector = "mmse"
-        self.detector_name = detector
+        self.detector_name = detectors.look_up(detector).label
         names = [word.points.name for word in self._words for _ in range(
             word.layers.start, word.layers.stop)]
         create = partial(detectors.create, detector, num_tx=layer, num_rx=self.vector_size,
@@ -271,7 +275,7 @@ class _Receiver:
             slots: number of each slot in its frame, of shape (...); None for 0, 1, 2, ...
             channel: (..., symbols_per_slot, subcarriers, nr, layers) the true channel, for
                 simulations; None to estimate it.
-            noise_var: the true noise power, with ``channel``.
+            noise_var: the true noise power of all slots, a number, with ``channel``.
             rv: redundancy version of these slots, one of ``versions``; None for the
                 configuration's own.
             earlier: the result of ``process`` for earlier transmissions of the same blocks, whose
@@ -435,21 +439,39 @@ class _Receiver:
             raise ValueError(f"grid: got shape {grid.shape}, must be (..., {shape[0]}, {shape[1]}, "
                              f"{shape[2]})")
         grid = grid.reshape(-1, *shape)
+        if not len(grid):
+            raise ValueError("grid: got no slot, must be one or more")
         slots = np.arange(len(grid)) if slots is None else np.ravel(slots)
         slots = integers("slots", slots, 1, 0, 2**31 - 1)
         if len(slots) != len(grid):
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
+        # The sum is computed faster than it is checked whether each value is finite.
+        if not is_device_array(grid) and not np.isfinite(grid.sum()):
+            for row, antenna, *_ in np.argwhere(~np.isfinite(grid))[:1]:
+                raise ValueError(f"grid: got a value that is not finite in slot {slots[row]}, "
+                                 f"antenna {antenna}")
         return grid, slots
 
     def _estimated(self, grid, slots, channel, noise_var):
         """Do what :meth:`estimate` does with checked grids and slots."""
         carrier = self.configs[0].carrier
+        if channel is None and noise_var is not None:
+            raise ValueError(f"noise_var: got {shown(noise_var)}, must be None without channel")
         if channel is not None:
-            channel = np.asarray(channel).reshape(-1, *grid.shape[2:], self.num_rx,
-                                                  len(self._owners))
+            channel = np.asarray(channel)
+            wanted = len(grid), *grid.shape[2:], self.num_rx, len(self._owners)
+            if channel.shape[-4:] != wanted[1:] or channel.size != math.prod(wanted):
+                raise ValueError(f"channel: got shape {channel.shape}, must be {wanted}, or with "
+                                 "the leading dimensions of grid")
+            channel = channel.reshape(wanted)
         received = grid[..., self._band].astype(np.complex64, copy=False)
         if channel is None:
             channels = self._tracker.estimate(received, slots % carrier.slots_per_frame)
+            if not channels.noise_var.all():    # slots of zeros
+                channels = replace(
+                    channels, noise_var=np.maximum(channels.noise_var, LEAST_NOISE),
+                    estimates=[replace(found, noise_var=max(found.noise_var, LEAST_NOISE))
+                               for found in channels.estimates])
         else:
             channels = Channels.of(list(received), [
                 true_channel(h[:, self._band], noise_var) for h in channel])
@@ -503,12 +525,16 @@ class _Receiver:
         """Decode LLRs of slots: the last step of :meth:`process`.
 
         Args:
-            llr: (slots, num_vectors, bits_per_vector) ln P(1)/P(0).
+            llr: (slots, num_vectors, bits_per_vector) floating-point, ln P(1)/P(0). The dimension
+                of vectors may be several, as those of :meth:`vectors` are.
             slots: list of :class:`ReceivedSlot`. Only ``number`` and ``powers`` are read.
 
         Returns:
             list of :class:`TransportBlock`, by slot, user and codeword.
         """
+        wanted = len(slots), self.num_vectors, self.bits_per_vector
+        if llr.shape[:1] != wanted[:1] or llr.size != math.prod(wanted):
+            raise ValueError(f"llr: got shape {llr.shape}, must be {wanted}")
         for word in range(len(self._words)):
             self._decode(word, slots, llr, 1, None, None)
         return self._blocks(slots)
@@ -661,7 +687,8 @@ class _Receiver:
         """Keep the transport blocks of a codeword in slots."""
         word = self._words[number]
         for slot, *own in zip(slots, bits, crc_ok, soft, strict=True):
-            snr = 10 * math.log10(max(slot.powers[word.layers].sum(), 1e-30))
+            # In this order, the maximum is no NaN.
+            snr = 10 * math.log10(max(LEAST_POWER, slot.powers[word.layers].sum()))
             slot.blocks[number] = TransportBlock(
                 slot.number, word.user, word.number, *own[:2], snr, self.detector_name, iteration,
                 own[2])
@@ -788,7 +815,8 @@ class PuschReceiver(_Receiver):
         config: :class:`PuschConfig`, a list with one for each user, or another form that
             :func:`read_users` takes.
         num_rx: number of receive antennas.
-        detector: name of a detector with parameters, as ``detectors.create`` takes it. "auto" is
+        detector: a detector: a name with parameters, or a class or an object, as
+            ``detectors.look_up`` takes it. "auto" is
             omap, which is exact, if a vector has up to 256 candidates, otherwise nway with
             log-sum LLRs: the lowest block error rates of all detectors. None makes a receiver for
             the three steps alone.

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..arrays import Constant, array_module, is_device_array, leading_shape, native, packed
-from ..checks import choice
+from ..checks import choice, shown
 from ..coding import NrSegmentation, gold_sequence
 from ..coding.ldpc import LdpcDecoder, LdpcEncoder, NrRateMatching, nr_base_graph
 from ..coding.selection import Recovery
@@ -167,7 +167,9 @@ class TransportCoder:
     def __init__(self, codeword, versions=None, iterations=20, algorithm="min-star",
                  precision="int16", backend="auto", device=0, threads=0):
         self.codeword = codeword
-        versions = (codeword.rv,) if versions is None else tuple(versions)
+        versions = (codeword.rv,) if versions is None else versions
+        if not isinstance(versions, (list, tuple, range)) or not versions:
+            raise ValueError(f"versions: got {shown(versions)}, must be a list of one or more")
         for version in versions:
             choice("versions", version, REDUNDANCY_VERSIONS)
         self._segmentation = NrSegmentation(codeword.tb_size, codeword.base_graph)
