@@ -16,8 +16,9 @@ by us.
 
 A row counts the blocks that we lose, that Sionna loses, and that both lose, at each SNR. The
 difference is that of the SNRs at which a tenth of the blocks are lost, ours minus Sionna's. The
-range contains 95 % of the differences if slots are drawn from these at random (bootstrap). The
-program needs an environment with Sionna and PyTorch, such as that of scripts/test.sh --sionna.
+range contains 95 % of the differences if slots are drawn from these at random (bootstrap). Both
+are null if a rate of one tenth lies outside the SNRs. The program needs an environment with Sionna
+and PyTorch, such as that of scripts/test.sh --sionna.
 """
 
 import argparse
@@ -148,12 +149,14 @@ def measure(name, count):
         ours, theirs = lost
         draws = np.random.default_rng(2).integers(0, count, (DRAWS, count))
         drawn = [difference(snrs, ours[:, draw], theirs[:, draw]) for draw in draws]
+        between = np.percentile(drawn, (2.5, 97.5)).round(3).tolist()
+        inside = np.isfinite(drawn).all()
         rows.append({
             "case": name, "detector": detector, "snr_db": snrs, "blocks": count,
             "lost_by_us": ours.sum(axis=1).tolist(), "lost_by_sionna": theirs.sum(axis=1).tolist(),
             "lost_by_both": (ours & theirs).sum(axis=1).tolist(),
-            "difference_db": round(float(difference(snrs, ours, theirs)), 3),
-            "range_db": np.round(np.nanpercentile(drawn, (2.5, 97.5)), 3).tolist()})
+            "difference_db": round(float(difference(snrs, ours, theirs)), 3) if inside else None,
+            "range_db": between if inside else None})
         print(rows[-1], flush=True)
     return rows
 
