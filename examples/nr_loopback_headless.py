@@ -58,15 +58,17 @@ class nr_loopback_headless(gr.top_block):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--slots", type=int, default=100, help="1 or more, default 100")
+    parser.add_argument("--slots", type=int, default=100,
+                        help="2 or more, default 100; the channel delays the last one, whose end "
+                             "is then missing")
     parser.add_argument("--snr", type=float, default=14.0, help="dB, default 14")
     parser.add_argument("--detectors", nargs="+", default=["mmse", "nway"],
                         choices=mimopack.detectors.names(), metavar="NAME",
                         help="default mmse nway")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    if options.slots < 1:
-        parser.error(f"--slots: got {options.slots}, must be 1 or more")
+    if options.slots < 2:
+        parser.error(f"--slots: got {options.slots}, must be 2 or more")
     try:
         graph = nr_loopback_headless(options.detectors, options.slots, options.snr, options.seed)
     except ValueError as error:

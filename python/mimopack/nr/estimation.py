@@ -53,7 +53,8 @@ class ChannelEstimate:
         doppler: Doppler frequency of the model in cycles per OFDM symbol; 0 for a constant channel.
         residual: (nr, elements) complex64, what the estimate leaves of the known symbols.
         degrees: number of gains that the elements of each antenna determine.
-        profile: power of each gain, for all users one after another: their power-delay profiles.
+        profile: (users * delays,) float, power of each gain, for all users one after another: their
+            power-delay profiles.
     """
 
     h: np.ndarray

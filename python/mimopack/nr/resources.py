@@ -39,6 +39,9 @@ def dmrs_positions(config):
 
     Args:
         config: :class:`PuschConfig` or :class:`PdschConfig`.
+
+    Returns:
+        tuple of integers.
     """
     first, count = config.symbol_allocation
     mapping, dmrs = config.mapping_type, config.dmrs
