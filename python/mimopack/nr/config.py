@@ -427,10 +427,11 @@ def load_users(data):
         ValueError: a key is unknown, or a field is wrong; see :class:`PuschConfig`.
     """
     users = _users(data)
-    if "pusch" in data and "pdsch" in data:
+    downlink = data.get("pdsch") is not None
+    if downlink and data.get("pusch") is not None:
         raise ValueError("pusch, pdsch: got both, must be one of them")
     check_spelling("", data, (*_OBJECTS, "users", *_FURTHER))
-    config_class = PdschConfig if "pdsch" in data else PuschConfig
+    config_class = PdschConfig if downlink else PuschConfig
     return [_from_json(config_class, data, user) for user in users]
 
 
@@ -485,7 +486,7 @@ def _from_json(config_class, data, user):
     channel = _CHANNELS[config_class]
     check_spelling("users.", user, (*_USER, *_OBJECTS))
     for other in {*_CHANNELS.values()} - {channel}:
-        if other in user:
+        if user.get(other) is not None:
             raise ValueError(f"users.{other}: must be beside users too, which are {channel} now")
     allowed = {key: _names(part) for key, part in _PARTS.items()} | {
         "bwp": _BWP, channel: _names(config_class) - {*_PARTS, *_BWP, *_USER}}
