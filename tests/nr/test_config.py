@@ -134,7 +134,7 @@ def test_json_comes_back():
      r"users\.num_layers: got 2, belongs to pusch"),
     (lambda: nr.load_users({"users": [{"mcs_index": 2}]}),
      r"users\.mcs_index: got 2, belongs to mcs, as index"),
-    (lambda: nr.load_users({"users": [{"pdsch": {}}]}), r"users\.pdsch: must be beside users"),
+    (lambda: nr.load_users({"users": [{"pdsch": {}}]}), r"users\.pdsch: must be users\.pusch"),
     (lambda: nr.load_users({"pusch": {}, "pdsch": {}}), "pusch, pdsch: got both")])
 def test_an_error_names_the_field(make, message):
     with pytest.raises(ValueError, match=message):
@@ -144,7 +144,7 @@ def test_an_error_names_the_field(make, message):
 def test_keys_that_do_no_harm_are_ignored():
     more = {"pucch": {}, "pdcch": {}, "slot_numbers_note": "x", "time_domain_note": "x", "note": 1,
             "_comment": 2, "carrier_hz": 3e9, "carrier_id": 2, "time_domain_data": 1, "n_users": 2,
-            "num_layers": 1, "n_cell_id": 430, "mcs_index": 15}
+            "num_layers": 1, "n_cell_id": 430, "mcs_index": 15, "tpmi": None, "pdsch": None}
     changed = {**RECORDED, **more, "mcs": {**RECORDED["mcs"], "note": "x", "_by": "x"}}
     changed["users"] = [{**user, "c_rnti": 3, "dmrs_ports_note": "x"} for user in changed["users"]]
     del changed["users"][1]["mcs"]    # which would contradict mcs_index

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gnuradio.mimopack import nr
+from gnuradio.mimopack import detectors, nr
 from nr_link import CARRIER, noisy, pusch, sent, taps, through
 
 CASES = {
@@ -147,6 +147,12 @@ def test_passes_decode_what_one_pass_does_not():
 def test_detectors_with_soft_output_take_feedback(detector, feeds_back):
     receiver = nr.PuschReceiver([pusch()], 4, detector=detector)
     assert receiver.detector.extrinsic == feeds_back
+
+
+def test_a_block_names_its_detector():
+    for detector in ("mmse", detectors.MMSE, detectors.MMSE(1, 2, "qpsk")):
+        receiver = nr.PuschReceiver(pusch(), 2, detector=detector, iterations=1)
+        assert receiver.process(np.zeros((1, 2, 14, 144)))[0].detector == "mmse"
 
 
 def test_harq_combines_redundancy_versions():

@@ -487,7 +487,8 @@ def _from_json(config_class, data, user):
     check_spelling("users.", user, (*_USER, *_OBJECTS))
     for other in {*_CHANNELS.values()} - {channel}:
         if user.get(other) is not None:
-            raise ValueError(f"users.{other}: must be beside users too, which are {channel} now")
+            raise ValueError(f"users.{other}: must be users.{channel}, unless there is {other} "
+                             "beside users too")
     allowed = {key: _names(part) for key, part in _PARTS.items()} | {
         "bwp": _BWP, channel: _names(config_class) - {*_PARTS, *_BWP, *_USER}}
     merged = {key: _merged(key, names, data, user) for key, names in allowed.items()}
@@ -514,14 +515,18 @@ def _check_places(prefix, given, config, allowed):
     """
     for part, names in allowed.items():
         owner = getattr(config, part) if part in _PARTS else config
-        whole = part not in _PARTS or part == "carrier"
-        places = {f"{part}_{name}": name for name in names} | {
-            name: name for name in names if whole}
-        for key in given.keys() & places.keys() if owner is not None else ():
-            value = tuple(given[key]) if isinstance(given[key], list) else given[key]
-            if value != getattr(owner, places[key]):
+        if owner is None:
+            continue
+        places = {f"{part}_{name}": name for name in names}
+        if part not in ("dmrs", "mcs", "second_mcs", "ptrs"):
+            places |= {name: name for name in names}
+        for key, name in places.items():
+            value = given.get(key)
+            if isinstance(value, list):
+                value = tuple(value)
+            if value is not None and value != getattr(owner, name):
                 raise ValueError(f"{prefix}{key}: got {shown(given[key])}, belongs to {part}"
-                                 + f", as {places[key]}" * (key != places[key]))
+                                 + f", as {name}" * (key != name))
 
 
 def _merged(key, names, data, user):
