@@ -196,10 +196,33 @@ def test_given_timing_and_a_later_first_slot():
 
 def test_an_unknown_first_slot():
     samples, sent = received(num_slots=4)
-    block = mimopack.nr_pusch_receiver(CONFIG, 2, slot=None)
+    block = mimopack.nr_pusch_receiver(CONFIG, 2)
     found = play(samples[:, 1500:], [block], {"out": (block, "out"), "blocks": (block, "blocks")})
     assert data(found["out"]) == sent[1:]
     assert [fact["slot"] for fact in facts(found["blocks"])] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("lead", [5, 30, 100])
+@pytest.mark.parametrize("level", [0.0, 0.03])
+def test_noise_or_zeros_before_the_signal(lead, level):
+    samples, sent = received(num_slots=30)
+    noise = np.random.default_rng(7).normal(0, level, (2, 1920 * lead, 2)) @ [1, 1j]
+    block = mimopack.nr_pusch_receiver(CONFIG, 2, "mmse", 1)
+    found = play(np.concatenate([noise, samples], axis=1), [block], {"out": (block, "out")})
+    assert data(found["out"]) == sent
+    assert block.counts()["blocks"] == 30 and block.failures() == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0])
+def test_unusable_samples_cost_their_slot(value):
+    """The receiver learns the profile from slots around."""
+    samples, sent = received(num_slots=30)
+    samples = samples.copy()
+    samples[:, 300 + 1920 * 11:300 + 1920 * 12] = value
+    block = mimopack.nr_pusch_receiver(CONFIG, 2, "mmse", 1)
+    found = play(samples, [block], {"out": (block, "out")})
+    assert data(found["out"]) == sent[:11] + sent[12:]
+    assert (block.counts()["blocks"], block.counts()["blocks_ok"], block.failures()) == (30, 29, 0)
 
 
 def test_after_a_gap_the_number_of_the_next_slot_is_found():

@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+import nr_loop
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors, nr
@@ -260,6 +261,25 @@ def test_samples_with_delay_and_carrier_offset():
         assert [block.slot for block in blocks] == [5, 6, 7]
         assert all(block.crc_ok for block in blocks)
         assert np.array_equal(blocks[2].bits, bits[2])
+
+
+def test_samples_without_a_signal_are_refused():
+    samples, sent = nr_loop.received(num_slots=3)
+    receiver = nr.PuschReceiver(nr_loop.CONFIG, 2)
+    noise = noisy(np.random.default_rng(4), np.zeros((2, 60_000)), 1.0)
+    for wrong, said in ((np.zeros((2, 5000)), "got 5000 without a slot"),
+                        (noise, "got 60000 without a slot"),
+                        (samples[:, :1000], "got 1000 without a slot")):
+        with pytest.raises(ValueError, match=said):
+            receiver.process_samples(wrong)
+    with pytest.raises(ValueError, match="samples: got no signal"):
+        nr.synchronise(np.zeros((2, 5000)), nr.Ofdm(nr_loop.CARRIER), receiver.known_symbols)
+    for value in (np.nan, np.inf):
+        wrong = samples.copy()
+        wrong[1, 700] = value
+        with pytest.raises(ValueError, match="samples: got .* from antenna 1 at sample 700"):
+            receiver.process_samples(wrong)
+    assert [block.data for block in receiver.process_samples(samples)] == sent
 
 
 def test_noise_has_no_transport_block():

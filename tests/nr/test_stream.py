@@ -125,6 +125,57 @@ def test_after_a_restart_the_number_of_the_slot_is_found():
     assert found.slots == 42 and found.samples == 45_000 + samples.shape[1] - 5 * 1920
 
 
+def with_lead(slots, level, num_slots=40):
+    """Return (samples with this many slots of noise before the signal, transport blocks)."""
+    samples, sent = received(num_slots=num_slots, snr_db=25.0)
+    noise = np.random.default_rng(7).normal(0, level, (2, 1920 * slots, 2)) @ [1, 1j]
+    return np.concatenate([noise, samples], axis=1).astype(np.complex64), sent
+
+
+@pytest.mark.parametrize("lead", [0, 1, 5, 19, 30, 100])
+@pytest.mark.parametrize("level", [0.0, 0.04, 2.0])
+def test_noise_or_zeros_before_the_signal(lead, level):
+    """The signal has a power of about 1, and its noise a level of 0.04."""
+    samples, sent = with_lead(lead, level)
+    for slot in (None, 0):
+        slots = cut(samples, (30_000,), slot=slot)
+        assert [one.number for one in slots] == list(range(40))
+        assert slots[0].start == pytest.approx(1920 * lead + 300, abs=3)
+    assert decoded(slots) == sent
+
+
+def test_noise_has_no_slots():
+    found = stream()
+    noise = np.random.default_rng(8).normal(size=(2, 1920 * 500, 2)) @ [1, 1j]
+    assert found.process(noise) + found.finish() == []
+
+
+@pytest.mark.parametrize("pause", [20, 60, 400])
+def test_noise_in_a_pause(pause):
+    """A longer pause than 100 slots is left out; slots are counted by the time that has passed."""
+    samples, sent = received(num_slots=80)
+    middle = 300 + 1920 * 25
+    noise = np.random.default_rng(9).normal(0, 0.03, (2, 1920 * pause, 2)) @ [1, 1j]
+    samples = np.concatenate([samples[:, :middle], noise, samples[:, middle:]], axis=1)
+    slots = cut(samples, (30_000,))
+    kept = [slot for slot in slots if not 25 <= slot.number < 25 + pause]
+    assert [slot.number for slot in kept] == [*range(25), *range(25 + pause, 80 + pause)]
+    assert len(slots) - len(kept) <= 120
+    assert decoded(kept) == sent
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0])
+def test_unusable_samples_cost_their_slots(value):
+    """They lie in slots 11 and 12. Clock and carrier offset stay as they are."""
+    samples, sent = received(num_slots=40)
+    samples = samples.copy()
+    samples[0, 300 + 1920 * 11:301 + 1920 * 12 + 500] = value
+    samples[1, 300 + 1920 * 11 + 5] = value
+    slots = cut(samples, (5000,))
+    assert [slot.number for slot in slots] == list(range(40))
+    assert decoded(slots[:11] + slots[13:]) == sent[:11] + sent[13:]
+
+
 def test_slots_without_a_number():
     """All slots have the same DMRS, so the next slot after a gap is number ``slot``."""
     config = nr.PuschConfig(carrier=CARRIER, transform_precoding=True)

@@ -55,7 +55,7 @@ class nr_ofdm_demodulator(sample_block):
         ValueError: an argument is not as above.
     """
 
-    def __init__(self, config, num_rx=1, fft_size=None, slot=0, start=None, overload="wait",
+    def __init__(self, config, num_rx=1, fft_size=None, slot=None, start=None, overload="wait",
                  buffer_seconds=0.25):
         receiver = receiver_for(config, num_rx, detector=None, backend="cpu")
         carrier = receiver.configs[0].carrier

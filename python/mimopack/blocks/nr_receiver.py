@@ -68,8 +68,10 @@ class nr_pusch_receiver(sample_block):
     """Receive 5G NR's uplink shared channel (PUSCH): from samples to transport blocks.
 
     The configuration tells what was sent in each slot. Several users on the same resource elements
-    are detected together. The block finds the first slot and the carrier offset in the first 22
-    slots, and follows both from then on. See ``nr.GridStream`` and ``nr.PuschReceiver``.
+    are detected together. The block finds the first slot that has DMRS and the carrier offset, from
+    22 slots of samples, and follows both from then on. It drops what comes before. After a pause of
+    100 slots without DMRS it does so again. Samples that are not finite count as 0. See
+    ``nr.GridStream`` and ``nr.PuschReceiver``.
 
     Ports:
         in 0 to num_rx - 1: complex: the samples of each antenna, at ``fft_size`` times the
@@ -119,7 +121,7 @@ class nr_pusch_receiver(sample_block):
     """
 
     def __init__(self, config, num_rx=1, detector="auto", iterations=nr.ITERATIONS,
-                 fft_size=None, slot=0, start=None, bad_crc=False, backend="auto", threads=0,
+                 fft_size=None, slot=None, start=None, bad_crc=False, backend="auto", threads=0,
                  overload="wait", buffer_seconds=0.25):
         receiver = receiver_for(config, num_rx, detector=detector, iterations=iterations,
                                 backend=backend, threads=threads)

@@ -755,15 +755,15 @@ class _Receiver:
             slot.estimate = replace(
                 slot.estimate, h=slot.estimate.h * slot.turn.T[:, None, None])
 
-    def process_samples(self, samples, slot=0, start=None, fft_size=None):
+    def process_samples(self, samples, slot=None, start=None, fft_size=None):
         """Decode consecutive slots of a recording.
 
         Timing and carrier offset are followed as in :class:`GridStream`; the channel estimate
-        corrects what remains.
+        corrects what remains. Slots before the first one with DMRS are left out.
 
         Args:
             samples: (nr, n) complex.
-            slot: number of the first slot in its frame; None to find it.
+            slot: number of the first slot in its frame; None to find it from its DMRS.
             start: the sample at which this slot begins; None to find it. A few samples more or less
                 do not matter.
             fft_size: see :class:`GridStream`; samples come at fft_size times the subcarrier
@@ -773,14 +773,20 @@ class _Receiver:
             list of :class:`TransportBlock`, by slot, user and codeword.
 
         Raises:
-            ValueError: there are too few samples for a slot.
+            ValueError: there are too few samples for a slot, they have no DMRS of the
+                configuration, or one of them is not finite.
         """
+        samples = on_host(samples)
+        if not np.isfinite(samples).all():
+            antenna, sample = np.argwhere(~np.isfinite(samples))[0]
+            raise ValueError(f"samples: got {samples[antenna, sample]} from antenna {antenna} at "
+                             f"sample {sample}, must be finite")
         stream = GridStream(self.known_symbols, self.configs[0].carrier, self.num_rx, slot, start,
                             fft_size)
-        slots = stream.process(on_host(samples)) + stream.finish()
+        slots = stream.process(samples) + stream.finish()
         if not slots:
-            raise ValueError(f"samples: got {stream.samples}, must be at least a slot from sample "
-                             f"{start or 0} on")
+            raise ValueError(f"samples: got {stream.samples} without a slot that shows its DMRS, "
+                             "must be at least a slot; check n_cell_id, sample rate and antennas")
         self._tracker.forget()
         return self.process(np.stack([one.grid for one in slots]), [one.number for one in slots])
 
