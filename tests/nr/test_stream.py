@@ -176,6 +176,15 @@ def test_unusable_samples_cost_their_slots(value):
     assert decoded(slots[:11] + slots[13:]) == sent[:11] + sent[13:]
 
 
+def test_a_click_after_the_first_slots_does_not_hide_them():
+    samples, sent = received(num_slots=40)
+    samples = samples.copy()
+    samples[0, 300 + 1920 * 30 + 77] = 1e10
+    slots = cut(samples, (100_000,))
+    assert [slot.number for slot in slots] == list(range(40))
+    assert decoded(slots[:30]) == sent[:30]
+
+
 def test_slots_without_a_number():
     """All slots have the same DMRS, so the next slot after a gap is number ``slot``."""
     config = nr.PuschConfig(carrier=CARRIER, transform_precoding=True)

@@ -202,7 +202,7 @@ class GridStream:
 
     def _look(self, begin):
         """Return (:class:`Synchronisation` or None, number of samples to drop)."""
-        samples, ofdm = self._waiting, self._ofdm
+        samples, ofdm = self._waiting[:, :(begin or 0) + self._search], self._ofdm
         is_full = samples.shape[1] >= self._search
         # The next look sees most of a slot of which this one sees too little.
         nothing = None, min(self._search // 2, samples.shape[1])
