@@ -12,11 +12,12 @@ from the package (``he_tables``); the rest is written apart from the transmitter
 from types import SimpleNamespace
 
 import numpy as np
-from gnuradio.mimopack import coding
-from gnuradio.mimopack import constellation as constellations
-from gnuradio.mimopack.coding import ConvolutionalCode, scrambler_sequence, seed_from_service
-from gnuradio.mimopack.wifi import he_tables, training
-from gnuradio.mimopack.wifi.he_tables import RU
+
+from .. import coding
+from .. import constellation as constellations
+from ..coding import ConvolutionalCode, scrambler_sequence, seed_from_service
+from ..wifi import he_tables, training
+from ..wifi.he_tables import RU
 
 # Table 27-16 and others: constellation, bits per point, code rate of each MCS.
 MCS = [("wlan_bpsk", 1, (1, 2)), ("wlan_qpsk", 2, (1, 2)), ("wlan_qpsk", 2, (3, 4)),
