@@ -268,11 +268,12 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         seen[static_cast<unsigned long long>(i) * all + first + j] = whole;
 }
 
-/* The channel of a group of ports: a block of threads for 32 columns of a slot and 8
- * antennas, of which each warp takes a part of the modes. mean: (slots, antennas, all
- * modes), of which those from `first` on are the group's; synthesis: (modes, columns), a
- * column for each place and each of `width` ports; out: (slots, places, antennas, all
- * ports) */
+/* Compute the channel of a group of ports. A block of threads takes 32 columns of a slot
+ * and 8 antennas; each warp takes a part of the modes.
+ *
+ * mean: (slots, antennas, all modes); the group's modes begin at `first`
+ * synthesis: (modes, columns), a column for each place and each of `width` ports
+ * out: (slots, places, antennas, all ports) */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     synthesise(const float2* __restrict__ mean,
                int antennas,
@@ -332,9 +333,9 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     }
 }
 
-/* The expected error of the channel: share (slots, modes) times spread (modes, columns),
- * plus left_out (columns,); a block of threads for 32 columns of a slot, of which each warp
- * takes a part of the modes */
+/* Compute the expected error of the channel: share (slots, modes) times spread (modes,
+ * columns), plus left_out (columns,). A block of threads takes 32 columns of a slot; each
+ * warp takes a part of the modes. */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     errors(const float* __restrict__ share,
            const float* __restrict__ spread,

@@ -381,7 +381,7 @@ class _Receiver:
         the graph's result does not count.
         """
         profile, coders = self._tracker.profile, [word.coder for word in self._words]
-        in_frame = slots % self.configs[0].carrier.slots_per_frame
+        in_frame = self._in_frame(slots)
         if profile is None or self._frame_sequences() is None:
             return None
         if not is_device_array(grid):
@@ -454,7 +454,6 @@ class _Receiver:
 
     def _estimated(self, grid, slots, channel, noise_var):
         """Do what :meth:`estimate` does with checked grids and slots."""
-        carrier = self.configs[0].carrier
         if channel is None and noise_var is not None:
             raise ValueError(f"noise_var: got {shown(noise_var)}, must be None without channel")
         if channel is not None:
@@ -466,7 +465,7 @@ class _Receiver:
             channel = channel.reshape(wanted)
         received = grid[..., self._band].astype(np.complex64, copy=False)
         if channel is None:
-            channels = self._tracker.estimate(received, slots % carrier.slots_per_frame)
+            channels = self._tracker.estimate(received, self._in_frame(slots))
             if not channels.noise_var.all():    # slots of zeros
                 channels = replace(
                     channels, noise_var=np.maximum(channels.noise_var, LEAST_NOISE),
@@ -539,6 +538,10 @@ class _Receiver:
             self._decode(word, slots, llr, 1, None, None)
         return self._blocks(slots)
 
+    def _in_frame(self, number):
+        """Return the number of a slot in its frame; numbers may count on from frame to frame."""
+        return number % self.configs[0].carrier.slots_per_frame
+
     def _blocks(self, slots):
         return [slot.blocks[word] for slot in slots for word in range(len(self._words))]
 
@@ -570,7 +573,7 @@ class _Receiver:
 
     def _phases(self, slot, user):
         """Return the phase of each symbol of a user, relative to the channel estimate."""
-        config, number = self.configs[user], slot.number % self.configs[0].carrier.slots_per_frame
+        config, number = self.configs[user], self._in_frame(slot.number)
         if config.ptrs is None:
             return np.zeros(slot.received.shape[1])
         if self._spreads:
@@ -604,9 +607,9 @@ class _Receiver:
 
     def _without_signals(self, slots, y, h):
         """Take the PT-RS out of vectors; return them and their channels without unused layers."""
-        frame = self.configs[0].carrier.slots_per_frame
-        sent = np.stack([self._ptrs(slot.number % frame)[:, self._data[0], self._data[1]].T
-                         for slot in slots])
+        sent = np.stack([
+            self._ptrs(self._in_frame(slot.number))[:, self._data[0], self._data[1]].T
+            for slot in slots])
         amplitudes = np.full((self.num_vectors, self.num_layers), UNUSED_LAYER, np.float32)
         for word in self._words:
             amplitudes[word.vectors, word.layers] = 1
@@ -664,7 +667,7 @@ class _Receiver:
         means, variances = np.zeros(len(word.vectors)), np.ones(len(word.vectors))
         if llr is not None:
             means, variances = (part[word.vectors, 0] for part in word.symbols(llr))
-        mean = spread_values(config, slot.number % config.carrier.slots_per_frame,
+        mean = spread_values(config, self._in_frame(slot.number),
                              means * np.conj(word.turn))
         variance = np.zeros(mean.size)
         variance[word.vectors] = variances
@@ -725,7 +728,7 @@ class _Receiver:
 
     def _refine(self, slot):
         """Estimate the channel of a slot again, with the decoder's symbols."""
-        known = self._known(slot.number % self.configs[0].carrier.slots_per_frame)
+        known = self._known(self._in_frame(slot.number))
         estimate = slot.estimate
         # Noise, and what the symbols' variance adds to it
         noise = np.full(known.shape[1:], estimate.noise_var, np.float32)
@@ -743,7 +746,7 @@ class _Receiver:
             powers = np.mean(np.abs(estimate.h[..., word.layers][self._data])**2, axis=1)
             noise[self._data] += np.sum(powers * variances, axis=1)
         if self._signals:
-            known += self._ptrs(slot.number % self.configs[0].carrier.slots_per_frame)
+            known += self._ptrs(self._in_frame(slot.number))
         if slot.turn is not None:
             known *= slot.turn[..., None]
         weight = estimate.noise_var / noise

@@ -319,7 +319,7 @@ class Tracker:
 
     @property
     def _is_old(self):
-        """Whether the profile has to be learned again."""
+        """Tell whether the profile must be learned again."""
         return self._age >= LAST_SLOT and self._mean > NOISE_RISE * self._least
 
     def _count(self, noise):
