@@ -68,6 +68,14 @@ def test_the_chain_and_the_receiver_block_send_the_blocks_of_the_arrays(users):
         "untagged": 0, "failures": 0}
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("users", [(CONFIG,), tuple(USERS)], ids=["one user", "two users"])
+def test_the_receiver_block_on_a_gpu_sends_the_blocks_that_were_sent(users):
+    samples, sent = received(num_slots=80, users=users)
+    block = mimopack.nr_pusch_receiver(list(users), 2, "nway", 1, backend="cuda")
+    assert data(play(samples, [block], {"out": (block, "out")})["out"]) == sent
+
+
 @pytest.mark.parametrize("ports", [(0,), (0, 2)])
 def test_transform_precoding(ports):
     """Each user's symbols come as a component of vectors, and any detector slices them."""
