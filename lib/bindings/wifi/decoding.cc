@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 namespace mimopack {
 
@@ -40,21 +41,16 @@ byte_array payload::bits() const
                       scrambled.data());
 }
 
-frame_decoder::frame_decoder(const long_array& source,
-                             const std::string& rate,
-                             std::int64_t encoders,
-                             std::int64_t sent,
-                             std::int64_t block,
-                             float largest_mean,
-                             const std::string& isa)
-    : d_source(source),
-      d_encoders(encoders),
-      d_sent(sent),
-      d_block(block),
-      d_mean(largest_mean),
-      d_build(find_wifi(isa)),
-      d_decoder(find_build(isa).decoders.viterbi)
+frame_decoder::frame_decoder(const py::kwargs& given)
+    : d_source(keyword<long_array>(given, "source")),
+      d_encoders(keyword<std::int64_t>(given, "encoders")),
+      d_sent(keyword<std::int64_t>(given, "sent")),
+      d_block(keyword<std::int64_t>(given, "block")),
+      d_mean(keyword<float>(given, "largest_mean")),
+      d_build(find_wifi(isa_of(given))),
+      d_decoder(find_build(isa_of(given)).decoders.viterbi)
 {
+    const auto rate = keyword<std::string>(given, "rate");
     while (rate != viterbi_rates[d_rate].rate)
         ++d_rate;
 }
@@ -144,22 +140,19 @@ byte_array frame_decoder::decode(const float_array& llr,
     return out;
 }
 
-ldpc_frame_decoder::ldpc_frame_decoder(const long_array& source,
-                                       std::int64_t bits,
-                                       std::int64_t sent,
-                                       std::int64_t block,
-                                       std::map<int, code> codes,
-                                       int iterations,
-                                       float factor,
-                                       const std::string& isa)
-    : d_sent(sent),
-      d_block(block),
-      d_codes(std::move(codes)),
-      d_iterations(iterations),
-      d_factor(factor),
-      d_run(find_build(isa).decoders.ldpc)
+ldpc_frame_decoder::ldpc_frame_decoder(const py::kwargs& given)
+    : d_sent(keyword<std::int64_t>(given, "sent")),
+      d_block(keyword<std::int64_t>(given, "block")),
+      d_iterations(keyword<int>(given, "iterations")),
+      d_factor(keyword<float>(given, "factor")),
+      d_run(find_build(isa_of(given)).decoders.ldpc)
 {
-    for (std::int64_t j = 0; j < sent; ++j) {
+    using checks = std::tuple<int, std::vector<int>, std::vector<int>>;
+    for (const auto& [length, one] : keyword<std::map<int, checks>>(given, "codes"))
+        d_codes[length] = { std::get<0>(one), std::get<1>(one), std::get<2>(one) };
+    const auto source = keyword<long_array>(given, "source");
+    const auto bits = keyword<std::int64_t>(given, "bits");
+    for (std::int64_t j = 0; j < d_sent; ++j) {
         const std::int64_t place = source.at(j);
         d_carrier.push_back(static_cast<std::int32_t>(place - place % bits));
         d_bit.push_back(static_cast<std::int32_t>(place % bits));
@@ -437,21 +430,7 @@ payload descramble(const std::uint8_t* from, std::int64_t given, const payload_s
 void bind_wifi_decoding(py::module_& m)
 {
     py::class_<frame_decoder>(m, "FrameDecoder", py::module_local())
-        .def(py::init<const long_array&,
-                      const std::string&,
-                      std::int64_t,
-                      std::int64_t,
-                      std::int64_t,
-                      float,
-                      const std::string&>(),
-             py::kw_only(),
-             py::arg("source"),
-             py::arg("rate"),
-             py::arg("encoders"),
-             py::arg("sent"),
-             py::arg("block"),
-             py::arg("largest_mean"),
-             py::arg("isa") = "auto")
+        .def(py::init<const py::kwargs&>())
         .def("decode",
              &frame_decoder::decode,
              py::arg("llr").noconvert(),
@@ -460,48 +439,16 @@ void bind_wifi_decoding(py::module_& m)
              py::arg("last"),
              py::arg("threads"));
     py::class_<ldpc_frame_decoder>(m, "LdpcFrameDecoder", py::module_local())
-        .def(py::init([](const long_array& source,
-                         std::int64_t bits,
-                         std::int64_t sent,
-                         std::int64_t block,
-                         const std::map<int,
-                                        std::tuple<int,
-                                                   std::vector<int>,
-                                                   std::vector<int>>>& codes,
-                         int iterations,
-                         float factor,
-                         const std::string& isa) {
-                 std::map<int, ldpc_frame_decoder::code> all;
-                 for (const auto& [length, one] : codes)
-                     all[length] = { std::get<0>(one), std::get<1>(one), std::get<2>(one) };
-                 return std::make_unique<ldpc_frame_decoder>(
-                     source, bits, sent, block, std::move(all), iterations, factor, isa);
-             }),
-             py::kw_only(),
-             py::arg("source"),
-             py::arg("bits"),
-             py::arg("sent"),
-             py::arg("block"),
-             py::arg("codes"),
-             py::arg("iterations"),
-             py::arg("factor"),
-             py::arg("isa") = "auto");
+        .def(py::init<const py::kwargs&>());
     py::class_<arrangement>(m, "Arrangement", py::module_local())
-        .def(py::init([](std::int64_t streams,
-                         std::int64_t bits,
-                         std::int64_t stbc,
-                         std::int64_t segments,
-                         const long_array& place,
-                         const float_array& sign) {
-                 return arrangement{ streams, bits, stbc, segments, place, sign };
-             }),
-             py::kw_only(),
-             py::arg("streams"),
-             py::arg("bits"),
-             py::arg("stbc"),
-             py::arg("segments"),
-             py::arg("place"),
-             py::arg("sign"))
+        .def(py::init([](const py::kwargs& given) {
+            return arrangement{ keyword<std::int64_t>(given, "streams"),
+                                keyword<std::int64_t>(given, "bits"),
+                                keyword<std::int64_t>(given, "stbc"),
+                                keyword<std::int64_t>(given, "segments"),
+                                keyword<long_array>(given, "place"),
+                                keyword<float_array>(given, "sign") };
+        }))
         .def("combine_copies", [](const arrangement& self, const float_array& llr) {
             const py::ssize_t n = llr.shape(0), carriers = llr.shape(1);
             float_array out({ n, carriers / 2, llr.shape(2), llr.shape(3) });

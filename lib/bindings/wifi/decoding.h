@@ -21,15 +21,9 @@ struct frame_llrs {
 class frame_decoder
 {
 public:
-    /* source: for each coded bit, the place of its LLR in a symbol; rate: of the code;
-     * sent, block: see wifi_rounding */
-    frame_decoder(const long_array& source,
-                  const std::string& rate,
-                  std::int64_t encoders,
-                  std::int64_t sent,
-                  std::int64_t block,
-                  float largest_mean,
-                  const std::string& isa);
+    /* given: source: for each coded bit, the place of its LLR in a symbol; rate: of the
+     * code; encoders; sent, block: see wifi_rounding; largest_mean */
+    explicit frame_decoder(const py::kwargs& given);
 
     std::int64_t encoders() const { return d_encoders; }
 
@@ -86,16 +80,9 @@ public:
         std::vector<int> first, columns;
     };
 
-    /* source, sent, block: as of frame_decoder; bits: of a subcarrier; codes: by bits of
-     * a codeword */
-    ldpc_frame_decoder(const long_array& source,
-                       std::int64_t bits,
-                       std::int64_t sent,
-                       std::int64_t block,
-                       std::map<int, code> codes,
-                       int iterations,
-                       float factor,
-                       const std::string& isa);
+    /* given: source, sent, block: as of frame_decoder; bits: of a subcarrier; codes: by
+     * bits of a codeword; iterations; factor */
+    explicit ldpc_frame_decoder(const py::kwargs& given);
 
     /* Set `words` (count x length) to the LLRs of a frame's codewords. */
     void recover(const frame_llrs& from, const frame_codewords& c, float* words) const;

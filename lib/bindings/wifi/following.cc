@@ -431,21 +431,13 @@ void bind_wifi_following(py::module_& m)
 {
     m.attr("preamble_samples") = wifi_preamble_samples(1);
     py::class_<follower>(m, "Follower", py::module_local())
-        .def(py::init([](std::shared_ptr<header_reader> reader,
-                         py::object whiten,
-                         int scale,
-                         int turns,
-                         long_array bins,
-                         float_array sequence,
-                         complex_array reference) {
-                 return std::make_unique<follower>(std::move(reader),
-                                                   std::move(whiten),
-                                                   scale,
-                                                   turns,
-                                                   std::move(bins),
-                                                   std::move(sequence),
-                                                   std::move(reference));
-             }),
+        .def(py::init<std::shared_ptr<header_reader>,
+                      py::object,
+                      int,
+                      int,
+                      long_array,
+                      float_array,
+                      complex_array>(),
              py::arg("reader"),
              py::arg("whiten").none(true),
              py::kw_only(),
@@ -469,38 +461,19 @@ void bind_wifi_following(py::module_& m)
              "to do.")
         .def_property_readonly("windows", &searching::windows);
     py::class_<scan>(m, "Scan", py::module_local())
-        .def(py::init([](std::int64_t rows,
-                         std::int64_t block,
-                         int window,
-                         int region,
-                         int searches,
-                         int fall,
-                         float fallen,
-                         int next,
-                         int ahead,
-                         const std::string& isa) {
-                 return std::make_unique<scan>(scan_settings{ rows,
-                                                              block,
-                                                              window,
-                                                              region,
-                                                              searches,
-                                                              fall,
-                                                              fallen,
-                                                              next,
-                                                              ahead },
-                                               isa);
-             }),
-             py::kw_only(),
-             py::arg("rows"),
-             py::arg("block"),
-             py::arg("window"),
-             py::arg("region"),
-             py::arg("searches"),
-             py::arg("fall"),
-             py::arg("fallen"),
-             py::arg("next"),
-             py::arg("ahead"),
-             py::arg("isa") = "auto")
+        .def(py::init([](const py::kwargs& given) {
+            return std::make_unique<scan>(
+                scan_settings{ keyword<std::int64_t>(given, "rows"),
+                               keyword<std::int64_t>(given, "block"),
+                               keyword<int>(given, "window"),
+                               keyword<int>(given, "region"),
+                               keyword<int>(given, "searches"),
+                               keyword<int>(given, "fall"),
+                               keyword<float>(given, "fallen"),
+                               keyword<int>(given, "next"),
+                               keyword<int>(given, "ahead") },
+                isa_of(given));
+        }))
         .def_property_readonly("window", &scan::window)
         .def("restart",
              &scan::restart,

@@ -42,42 +42,20 @@ void bind_wifi_headers(py::module_& m)
     m.attr("signal_kinds") = kinds;
     py::class_<header_reader, std::shared_ptr<header_reader>>(
         m, "HeaderReader", py::module_local())
-        .def(py::init([](int fft,
-                         const float_array& sequence,
-                         std::shared_ptr<smoother> channels,
-                         const long_array& data,
-                         const long_array& pilots,
-                         const float_array& pilot_signs,
-                         const long_array& order,
-                         const long_array& he_order,
-                         const double_array& distance,
-                         const long_array& windows,
-                         const std::string& isa) {
-                 return std::shared_ptr<header_reader>(
-                     new header_reader{ fft,
-                                        sequence,
-                                        std::move(channels),
-                                        { data,
-                                          pilots,
-                                          pilot_signs,
-                                          order,
-                                          he_order,
-                                          distance },
-                                        windows,
-                                        find_wifi(isa) });
-             }),
-             py::kw_only(),
-             py::arg("fft"),
-             py::arg("sequence"),
-             py::arg("smoother"),
-             py::arg("data"),
-             py::arg("pilots"),
-             py::arg("pilot_signs"),
-             py::arg("order"),
-             py::arg("he_order"),
-             py::arg("distance"),
-             py::arg("windows"),
-             py::arg("isa") = "auto")
+        .def(py::init([](const py::kwargs& given) {
+            return std::shared_ptr<header_reader>(
+                new header_reader{ keyword<int>(given, "fft"),
+                                   keyword<float_array>(given, "sequence"),
+                                   keyword<std::shared_ptr<smoother>>(given, "smoother"),
+                                   { keyword<long_array>(given, "data"),
+                                     keyword<long_array>(given, "pilots"),
+                                     keyword<float_array>(given, "pilot_signs"),
+                                     keyword<long_array>(given, "order"),
+                                     keyword<long_array>(given, "he_order"),
+                                     keyword<double_array>(given, "distance") },
+                                   keyword<long_array>(given, "windows"),
+                                   find_wifi(isa_of(given)) });
+        }))
         .def("read_symbols",
              &read_symbols,
              py::arg("combined").noconvert(),

@@ -64,33 +64,42 @@ std::shared_ptr<const smoother::filter> smoother::make(int width, int level) con
         analysis.shape(0), padded(analysis, true), padded(synthesis, true), error });
 }
 
-smoother::smoother(const long_array& k,
-                   const long_array& wanted,
-                   int density,
-                   int apart,
-                   const double_array& delay,
-                   const long_array& place,
-                   const float_array& weights,
-                   const complex_array& inner,
-                   const complex_array& outer,
-                   const wifi_delay_rules& rules,
-                   py::function make)
-    : d_k(k),
-      d_wanted(wanted),
-      d_place(place),
-      d_delay(delay),
-      d_weights(weights),
-      d_inner(planes(inner)),
-      d_re(padded(py::object(outer.attr("real")), false)),
-      d_im(padded(py::object(outer.attr("imag")), false)),
-      d_plan{ k.size(),         wanted.size(),   delay.size(),
-              d_k.data(),       d_wanted.data(), density,
-              apart,            d_delay.data(),  place.size(),
-              outer.shape(0),   d_place.data(),  d_weights.data(),
-              d_inner.data(),   d_re.data(),     d_im.data(),
-              rules,            &find,           this },
-      d_make(std::move(make))
+smoother::smoother(const py::kwargs& given)
+    : d_k(keyword<long_array>(given, "k")),
+      d_wanted(keyword<long_array>(given, "wanted")),
+      d_place(keyword<long_array>(given, "place")),
+      d_delay(keyword<double_array>(given, "delay")),
+      d_weights(keyword<float_array>(given, "weights")),
+      d_inner(planes(keyword<complex_array>(given, "inner"))),
+      d_make(keyword<py::function>(given, "make"))
 {
+    const auto outer = keyword<complex_array>(given, "outer");
+    d_re = padded(py::object(outer.attr("real")), false);
+    d_im = padded(py::object(outer.attr("imag")), false);
+    const wifi_delay_rules rules{
+        keyword<double>(given, "lobe"),     keyword<double>(given, "longest"),
+        keyword<double>(given, "margin"),   keyword<double>(given, "margin_per_db"),
+        keyword<double>(given, "sidelobe"), keyword<double>(given, "step"),
+        keyword<double>(given, "step_db")
+    };
+    d_plan = { d_k.size(),
+               d_wanted.size(),
+               d_delay.size(),
+               d_k.data(),
+               d_wanted.data(),
+               keyword<int>(given, "density"),
+               keyword<int>(given, "apart"),
+               d_delay.data(),
+               d_place.size(),
+               outer.shape(0),
+               d_place.data(),
+               d_weights.data(),
+               d_inner.data(),
+               d_re.data(),
+               d_im.data(),
+               rules,
+               &find,
+               this };
 }
 
 py::tuple
@@ -116,57 +125,7 @@ smoother::run(const complex_array& channel, double noise, const std::string& isa
 void bind_wifi_smoother(py::module_& m)
 {
     py::class_<smoother, std::shared_ptr<smoother>>(m, "Smoother", py::module_local())
-        .def(py::init([](const long_array& k,
-                         const long_array& wanted,
-                         int density,
-                         int apart,
-                         const double_array& delay,
-                         const long_array& place,
-                         const float_array& weights,
-                         const complex_array& inner,
-                         const complex_array& outer,
-                         double lobe,
-                         double longest,
-                         double margin,
-                         double margin_per_db,
-                         double sidelobe,
-                         double step,
-                         double step_db,
-                         py::function make) {
-                 const wifi_delay_rules rules = { lobe,          longest,  margin,
-                                                  margin_per_db, sidelobe, step,
-                                                  step_db };
-                 return std::make_shared<smoother>(
-                     k,
-                     wanted,
-                     density,
-                     apart,
-                     delay,
-                     place,
-                     weights,
-                     inner,
-                     outer,
-                     rules,
-                     std::move(make));
-             }),
-             py::kw_only(),
-             py::arg("k"),
-             py::arg("wanted"),
-             py::arg("density"),
-             py::arg("apart"),
-             py::arg("delay"),
-             py::arg("place"),
-             py::arg("weights"),
-             py::arg("inner"),
-             py::arg("outer"),
-             py::arg("lobe"),
-             py::arg("longest"),
-             py::arg("margin"),
-             py::arg("margin_per_db"),
-             py::arg("sidelobe"),
-             py::arg("step"),
-             py::arg("step_db"),
-             py::arg("make"))
+        .def(py::init<const py::kwargs&>())
         .def("smooth",
              &smoother::run,
              py::arg("channel").noconvert(),

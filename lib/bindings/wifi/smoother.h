@@ -14,20 +14,10 @@ namespace mimopack {
 class smoother
 {
 public:
-    /* k, wanted: numbers of the given and the wanted subcarriers; density, apart: see
-     * wifi_smoother; delay, place, weights, inner, outer: see _delay_transform in
-     * wifi/smoothing.py; make: see _filter there */
-    smoother(const long_array& k,
-             const long_array& wanted,
-             int density,
-             int apart,
-             const double_array& delay,
-             const long_array& place,
-             const float_array& weights,
-             const complex_array& inner,
-             const complex_array& outer,
-             const wifi_delay_rules& rules,
-             py::function make);
+    /* given: k, wanted: numbers of the given and the wanted subcarriers; density, apart:
+     * see wifi_smoother; lobe to step_db: see wifi_delay_rules; delay, place, weights,
+     * inner, outer: see _delay_transform in wifi/smoothing.py; make: see _filter there */
+    explicit smoother(const py::kwargs& given);
 
     /* Return what the loops take. A call without Python's lock may use it while this
      * object exists. */
