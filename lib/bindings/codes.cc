@@ -103,19 +103,19 @@ private:
     }
 };
 
-soft_decoder ldpc_decoder(int num_bits,
-                          const std::vector<int>& first,
-                          const std::vector<int>& columns,
-                          float factor,
-                          float offset,
-                          bool min_star,
-                          bool early_stop,
-                          const std::string& isa)
+soft_decoder ldpc_decoder(const py::kwargs& given)
 {
+    const auto num_bits = keyword<int>(given, "num_bits");
+    const auto first = keyword<std::vector<int>>(given, "first"),
+               columns = keyword<std::vector<int>>(given, "columns");
+    const auto factor = keyword<float>(given, "factor"),
+               offset = keyword<float>(given, "offset");
+    const auto min_star = keyword<bool>(given, "min_star"),
+               early_stop = keyword<bool>(given, "early_stop");
+    const isa_build& build = find_build(isa_of(given));
     const auto inside = [=](int column) { return column >= 0 && column < num_bits; };
     if (!std::all_of(columns.begin(), columns.end(), inside))
         throw std::invalid_argument("code: a check has a bit outside 0 to num_bits - 1");
-    const isa_build& build = find_build(isa);
     return { build,
              false,
              static_cast<std::size_t>(num_bits),
@@ -135,17 +135,18 @@ soft_decoder ldpc_decoder(int num_bits,
              } };
 }
 
-soft_decoder quasi_cyclic_decoder(int size,
-                                  int columns,
-                                  const std::vector<int>& first,
-                                  const std::vector<int>& column,
-                                  const std::vector<int>& shift,
-                                  float factor,
-                                  float offset,
-                                  bool min_star,
-                                  bool early_stop,
-                                  const std::string& isa)
+soft_decoder quasi_cyclic_decoder(const py::kwargs& given)
 {
+    const auto size = keyword<int>(given, "size"),
+               columns = keyword<int>(given, "columns");
+    const auto first = keyword<std::vector<int>>(given, "first"),
+               column = keyword<std::vector<int>>(given, "column"),
+               shift = keyword<std::vector<int>>(given, "shift");
+    const auto factor = keyword<float>(given, "factor"),
+               offset = keyword<float>(given, "offset");
+    const auto min_star = keyword<bool>(given, "min_star"),
+               early_stop = keyword<bool>(given, "early_stop");
+    const isa_build& build = find_build(isa_of(given));
     const auto below = [](const std::vector<int>& values, int limit) {
         return std::all_of(values.begin(), values.end(), [=](int value) {
             return value >= 0 && value < limit;
@@ -156,7 +157,6 @@ soft_decoder quasi_cyclic_decoder(int size,
     for (std::size_t row = 1; row < first.size(); ++row)
         if (first[row] - first[row - 1] > quasi_cyclic_degree)
             throw std::invalid_argument("code: a block row has too many blocks");
-    const isa_build& build = find_build(isa);
     return { build,
              true,
              static_cast<std::size_t>(columns) * size,
@@ -178,13 +178,13 @@ soft_decoder quasi_cyclic_decoder(int size,
              } };
 }
 
-soft_decoder turbo_decoder(const std::vector<int>& interleaver,
-                           float scale,
-                           bool early_stop,
-                           bool int16,
-                           const std::string& isa)
+soft_decoder turbo_decoder(const py::kwargs& given)
 {
-    const isa_build& build = find_build(isa);
+    const auto interleaver = keyword<std::vector<int>>(given, "interleaver");
+    const auto scale = keyword<float>(given, "scale");
+    const auto early_stop = keyword<bool>(given, "early_stop"),
+               int16 = keyword<bool>(given, "int16");
+    const isa_build& build = find_build(isa_of(given));
     const int size = static_cast<int>(interleaver.size());
     return { build,
              int16,
@@ -207,18 +207,17 @@ int find_rate(const std::string& rate)
 }
 
 /* A codeword has the information bits before the bits that are sent. */
-soft_decoder convolutional_decoder(int num_info,
-                                   const std::string& rate,
-                                   float margin,
-                                   bool int16,
-                                   const std::string& isa)
+soft_decoder convolutional_decoder(const py::kwargs& given)
 {
-    const puncturing& p = viterbi_rates[find_rate(rate)];
+    const auto num_info = keyword<int>(given, "num_info");
+    const auto margin = keyword<float>(given, "margin");
+    const auto int16 = keyword<bool>(given, "int16");
+    const puncturing& p = viterbi_rates[find_rate(keyword<std::string>(given, "rate"))];
     std::vector<int> place; /* of A and B of each step; -1 for a bit that is not sent */
     int num_bits = num_info;
     for (int i = 0; i < 2 * (num_info + viterbi_tail); ++i)
         place.push_back(p.kept >> i % (2 * p.steps) & 1 ? num_bits++ : -1);
-    const isa_build& build = find_build(isa);
+    const isa_build& build = find_build(isa_of(given));
     return { build,
              int16,
              static_cast<std::size_t>(num_bits),
@@ -440,46 +439,10 @@ void bind_codes(py::module_& m)
           py::arg("bits").noconvert(),
           py::arg("length"),
           py::arg("polynomial"));
-    m.def("ldpc_decoder",
-          &ldpc_decoder,
-          py::kw_only(),
-          py::arg("num_bits"),
-          py::arg("first"),
-          py::arg("columns"),
-          py::arg("factor"),
-          py::arg("offset"),
-          py::arg("min_star"),
-          py::arg("early_stop"),
-          py::arg("isa"));
-    m.def("quasi_cyclic_decoder",
-          &quasi_cyclic_decoder,
-          py::kw_only(),
-          py::arg("size"),
-          py::arg("columns"),
-          py::arg("first"),
-          py::arg("column"),
-          py::arg("shift"),
-          py::arg("factor"),
-          py::arg("offset"),
-          py::arg("min_star"),
-          py::arg("early_stop"),
-          py::arg("isa"));
-    m.def("turbo_decoder",
-          &turbo_decoder,
-          py::kw_only(),
-          py::arg("interleaver"),
-          py::arg("scale"),
-          py::arg("early_stop"),
-          py::arg("int16"),
-          py::arg("isa"));
-    m.def("convolutional_decoder",
-          &convolutional_decoder,
-          py::kw_only(),
-          py::arg("num_info"),
-          py::arg("rate"),
-          py::arg("margin"),
-          py::arg("int16"),
-          py::arg("isa"));
+    m.def("ldpc_decoder", &ldpc_decoder);
+    m.def("quasi_cyclic_decoder", &quasi_cyclic_decoder);
+    m.def("turbo_decoder", &turbo_decoder);
+    m.def("convolutional_decoder", &convolutional_decoder);
     /* Return {rate: which of A1 B1 A2 B2 ... are sent}. */
     py::dict rates;
     for (const puncturing& p : viterbi_rates) {

@@ -14,6 +14,11 @@ std::atomic<bool> forked{ false };
 
 } // namespace
 
+std::string isa_of(const py::kwargs& given)
+{
+    return given.contains("isa") ? keyword<std::string>(given, "isa") : "auto";
+}
+
 int most_threads()
 {
     /* sysconf() reads a file, and each call of a detector asks for this number. */

@@ -21,6 +21,16 @@ namespace py = pybind11;
 using float_array = py::array_t<float, py::array::c_style>;
 using byte_array = py::array_t<std::uint8_t, py::array::c_style>;
 
+/* Return a keyword argument of a constructor. */
+template <class T>
+T keyword(const py::kwargs& given, const char* name)
+{
+    return given[name].cast<T>();
+}
+
+/* Return the keyword argument "isa"; "auto" without one. */
+std::string isa_of(const py::kwargs& given);
+
 /* Return the build for an instruction set; "auto" is the best one. Throw
  * std::invalid_argument for an unknown name. */
 const isa_build& find_build(const std::string& name);

@@ -250,7 +250,8 @@ def he_mu_format(facts):
         for user in f.users)) for symbols in (f.num_symbols - 1, f.num_symbols)
         for padding in range(1, 5) for extra in (False, True)]
     return next(f for f in formats
-                if f.lengths == lengths and f.num_samples == facts["samples"])
+                if tuple(user.length for user in f.users) == lengths
+                and f.num_samples == facts["samples"])
 
 
 @pytest.mark.parametrize("frame", frames("he_mu"))

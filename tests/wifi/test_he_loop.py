@@ -13,8 +13,8 @@ from gnuradio.mimopack.wifi import (
     Receiver,
     Transmitter,
     he_signal_b,
-    he_tables,
     mac,
+    training,
 )
 from gnuradio.mimopack.wifi.formats.he import TRAINING
 from wifi_air import data_mpdu
@@ -207,7 +207,7 @@ def test_he_tb(parts, ltf, gi_us, masked_ltf):
     rng = np.random.default_rng(3)
     total = max(first + count for _, first, count in parts)
     common = {"gi_us": gi_us, "ltf": ltf, "stbc": 0, "midamble": 0, "pre_fec_padding": 3,
-              "ltf_count": he_tables.NUM_LTF[total], "extra_symbol": False,
+              "ltf_count": training.NUM_LTF[total], "extra_symbol": False,
               "masked_ltf": masked_ltf}
     formats = [HE(i + 1, 6, count, ru=ru, first_stream=first, name="he-tb",
                   coding=("ldpc", "bcc")[i % 2], packet_extension_us=8, **common)
@@ -225,7 +225,7 @@ def test_seeds_of_users():
     users = [{"sta_id": 1, "ru": (106, 1), "mcs": 3}, {"sta_id": 2, "ru": (106, 2), "mcs": 3}]
     f = HEMU.of_lengths(users, [70, 70])
     sender = Transmitter()
-    psdus = [bytes(length) for length in f.lengths]
+    psdus = [bytes(length) for length in (user.length for user in f.users)]
     same, other = (sender.frame(f, psdus, seeds) for seeds in ([5, 5], [5, 6]))
     assert np.array_equal(sender.frame(f, psdus, 5), same)
     assert Frame(other).psdus == psdus and not np.array_equal(same, other)

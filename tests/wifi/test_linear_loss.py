@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import constellation, detectors, wifi
 from gnuradio.mimopack.wifi.data_field import DataField
-from gnuradio.mimopack.wifi.linear_loss import linear_loss, threshold
+from gnuradio.mimopack.wifi.linear_loss import THRESHOLDS, linear_loss
 
 BER = 1e-4
 # mcs, coding, antennas, correlation of neighbouring antennas on both sides, seed
@@ -153,4 +153,4 @@ def test_thresholds(mcs, coding):
     found = linear_loss(f, replace(link.state, noise=noise_var * link.state.noise))
     assert found.margin_db == pytest.approx(0, abs=1.0)
     numerator, denominator = map(int, f.code_rate.split("/"))
-    assert 0.02 < threshold(f.coding, f.code_rate) - numerator / denominator < 0.25
+    assert 0.02 < THRESHOLDS[f.coding][f.code_rate] - numerator / denominator < 0.25

@@ -25,11 +25,6 @@ const wifi_build& find_wifi(const std::string& isa)
 }
 #undef MIMOPACK_ADDRESS
 
-std::string isa_of(const py::kwargs& given)
-{
-    return given.contains("isa") ? keyword<std::string>(given, "isa") : "auto";
-}
-
 void bind_wifi(py::module_& core)
 {
     auto m = core.def_submodule("wifi", "Inner loops of gnuradio.mimopack.wifi.");

@@ -29,16 +29,6 @@ using row_array = py::array_t<std::complex<float>>;
  * unknown one. */
 const wifi_build& find_wifi(const std::string& isa);
 
-/* Return a keyword argument of a constructor. */
-template <class T>
-T keyword(const py::kwargs& given, const char* name)
-{
-    return given[name].cast<T>();
-}
-
-/* Return the keyword argument "isa"; "auto" without one. */
-std::string isa_of(const py::kwargs& given);
-
 /* These are templates so that no argument is converted: a temporary array would count
  * references, which needs Python's lock. */
 template <int flags>

@@ -26,11 +26,7 @@ from .formats import Joint, NonHT
 from .formats.base import SERVICE
 from .frame import TRUNCATED, ChannelState, FrameVectors, ReceivedFrame, of_users
 from .iterations import Iterations, vectors_of
-from .points import (
-    error_vectors,
-    in_time,
-    mmse_points,
-)
+from .points import error_vectors, in_time, mmse_points
 from .stage_timer import StageTimer
 from .whitening import factors, noise_covariance
 from .windows import FrameSamples
@@ -243,7 +239,8 @@ class FrameDecoder:
         payload, *results = begun.task.report(i)
         if payload is None and setup.detector is not None:    # some step has no C++
             return None
-        if payload is not None and not payload[2] and self._improves:
+        if payload is not None and not payload[2] and (
+                self.settings.passes > 1 or self.settings.iterations > 1):
             return None
         self._complete(report, begun, i, payload, *results)
         if payload is None:    # demodulated only
@@ -331,16 +328,6 @@ class FrameDecoder:
                 return [self.failure(begun.group[indices[0]], error)]
         return [self._attempt(begun, [i])[0] for i in indices]
 
-    @property
-    def _whitens(self):
-        """True if noise is whitened across antennas."""
-        return self.settings.covariance and self.settings.num_rx > 1
-
-    @property
-    def _improves(self):
-        """True if incomplete frames are decoded again."""
-        return self.settings.passes > 1 or self.settings.iterations > 1
-
     def _setup(self, one):
         """Return the :class:`_Setup` of frames of the kind of a frame."""
         f, kind = one.format, _kind(one)
@@ -365,7 +352,7 @@ class FrameDecoder:
         samples = FrameSamples([one.samples for one in group],
                                [one.window - one.first for one in group],
                                [one.cfo for one in group])
-        if not self._whitens:
+        if not self.settings.covariance or self.settings.num_rx == 1:
             return samples, None
         with np.errstate(all="ignore"):
             lower, white = factors(noise_covariance(demodulator.training_halves(samples)))

@@ -22,8 +22,6 @@ WHOLE = {20: 242, 40: 484, 80: 996, 160: 1992}
 # N_SD,short: data subcarriers of a quarter of a symbol (Table 27-33), and with DCM.
 SHORT = {26: 6, 52: 12, 106: 24, 242: 60, 484: 120, 996: 240, 1992: 492}
 SHORT_DCM = {26: 2, 52: 6, 106: 12, 242: 30, 484: 60, 996: 120, 1992: 246}
-# {number of space-time streams: number of HE-LTFs}
-NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4, 5: 6, 6: 6, 7: 8, 8: 8}
 
 # Tables 27-7 to 27-9: first subcarriers of the RUs above the centre. Those below are their mirror
 # images. 20 and 80 MHz have one more RU of 26 tones, around the centre.

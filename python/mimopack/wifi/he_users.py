@@ -6,14 +6,12 @@ Source: IEEE 802.11ax-2021 §27.3.11.8.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 
 import numpy as np
 
 from .. import _core
 from .. import constellation as constellations
-from ..coding import ConvolutionalCode
 from ..coding.convolutional import PUNCTURING
 from . import carriers, training
 from .bits import crc8, number_of
@@ -34,7 +32,7 @@ from .he_signal_b import (
 )
 from .he_tables import RU, WHOLE, plan
 from .interleaving import bit_order, dual_carriers
-from .signal_fields import he_duration
+from .signal_fields import code, he_duration
 from .windows import FrameSamples
 
 _MANY = 16    # HE-SIG-B symbols, or more
@@ -226,11 +224,6 @@ def _sharing_users(fields, ru, several, units):
         for bits, own, begin in zip(fields, streams, first, strict=False)])
 
 
-@lru_cache
-def _pattern(rate):
-    return np.array(PUNCTURING[rate], bool)
-
-
 class BlockReader:
     """Decode the blocks of a content channel, one after another.
 
@@ -240,7 +233,7 @@ class BlockReader:
     """
 
     def __init__(self, llr, rate):
-        kept = np.resize(_pattern(rate), 2 * len(llr))
+        kept = np.resize(PUNCTURING[rate], 2 * len(llr))
         at = np.flatnonzero(kept)[:len(llr)]
         self._llr = np.zeros(at[-1] + 2 if at.size else 0, np.float32)
         self._llr[at] = llr
@@ -254,7 +247,7 @@ class BlockReader:
         self._at = end
         if llr.size < 2 * (count + TAIL):
             return None
-        bits = _code().decode_batch(np.ascontiguousarray(llr), np.array([count]), 1)
+        bits = code().decode_batch(np.ascontiguousarray(llr), np.array([count]), 1)
         return bits[:size] if (crc8(bits[:size])[:CRC] == bits[size:]).all() else None
 
     def users(self, count):
@@ -265,11 +258,6 @@ class BlockReader:
             found = self.block(own * USER)
             fields += [None] * own if found is None else list(found.reshape(own, USER))
         return fields
-
-
-@lru_cache
-def _code():
-    return ConvolutionalCode("1/2")
 
 
 def signal_llrs(one, scale, count, mcs, dcm, centres):

@@ -68,7 +68,7 @@ def _checked(vectors, llr):
     if vectors.frame.problem or not f.num_symbols:
         raise ValueError(f"vectors: got a frame without LLRs ({vectors.frame.problem or 'NDP'}), "
                          "must have data symbols and no problem")
-    bits = f.num_symbols * f.detected_bits_per_symbol
+    bits = f.num_symbols * f.plan.num_data * sum(f.stream_bits)    # both copies with DCM
     if np.size(llr) != bits:
         raise ValueError(f"llr: got {np.size(llr)} values, must be {bits} for this frame")
     return f

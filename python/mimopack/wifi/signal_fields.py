@@ -470,7 +470,8 @@ def he_duration(f, duration, pe_disambiguity):
 
 
 @lru_cache
-def _code():
+def code():
+    """Return the convolutional code of signal fields."""
     return ConvolutionalCode("1/2")
 
 
@@ -480,7 +481,7 @@ def encode_signal(bits, size=48):
     ``size`` is the number of data subcarriers: 48, or 52 for HE-SIG-A. The result is uint8
     (symbols, size).
     """
-    coded = _code().encode(bits).reshape(-1, size)
+    coded = code().encode(bits).reshape(-1, size)
     out = np.empty_like(coded)
     out[:, bit_order(size, 1, 1)] = coded
     return out
@@ -491,7 +492,7 @@ def encode_repeated_signal(bits):
 
     Each symbol is followed by its coded bits in the order of the encoder, not interleaved.
     """
-    plain = _code().encode(bits).reshape(-1, 52)
+    plain = code().encode(bits).reshape(-1, 52)
     return np.stack([encode_signal(bits, 52), plain], axis=1).reshape(4, 52)
 
 
@@ -516,5 +517,5 @@ def encode_sig_b(frame_format):
     bits = np.append(vht_sig_b(frame_format), np.zeros(TAIL, np.uint8))
     order, copies = sig_b_order(frame_format)
     out = np.zeros(frame_format.plan.num_data, np.uint8)
-    out[order] = np.tile(_code().encode(bits), copies)
+    out[order] = np.tile(code().encode(bits), copies)
     return out

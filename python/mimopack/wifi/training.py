@@ -37,8 +37,8 @@ _SHORT = dict(zip([-24, -20, -16, -12, -8, -4, 4, 8, 12, 16, 20, 24],
 
 # (19-27): sign of each space-time stream (row) in each long training field (column).
 LTF_MAPPING = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 1]])
-# {number of space-time streams: number of (V)HT-LTFs}
-NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4}
+# {number of space-time streams: number of HT-LTFs, VHT-LTFs or HE-LTFs}
+NUM_LTF = {1: 1, 2: 2, 3: 4, 4: 4, 5: 6, 6: 6, 7: 8, 8: 8}
 
 MAX_STREAMS = 8
 # Tables 19-9, 19-10, 21-10, 21-11: {number of antennas (non-HT fields) or of space-time streams:

@@ -286,23 +286,22 @@ class Transmitter:
 
     def _signal(self, f, bits, first, phases):
         """Return the symbols of L-SIG, HT-SIG or VHT-SIG-A on the antennas."""
-        copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
-        points = self._signal_points(bits, first, phases, plan, copies)
+        points = self._coded_points(signal_fields.encode_signal(bits), first, phases, plan)
         return self._symbols(self._per_antenna(points, plan.used, f), plan.used,
                              training.GUARD)
 
-    def _signal_points(self, bits, first, phases, plan, copies):
-        """Return the points (symbols, used) of a signal field; phases are 1 (BPSK) or j (QBPSK)."""
-        return self._coded_points(signal_fields.encode_signal(bits), first, phases, plan, copies)
-
     @staticmethod
-    def _coded_points(coded, first, phases, plan, copies):
-        """Return the points of coded bits (symbols, subcarriers), with pilots."""
+    def _coded_points(coded, first, phases, plan):
+        """Return the points of coded bits (symbols, subcarriers), with pilots.
+
+        ``first`` is the index of the first symbol in the polarity sequence of pilots; ``phases``
+        are 1 (BPSK) or j (QBPSK).
+        """
         coded = 2.0 * coded - 1
         points = np.zeros((len(coded), plan.used.size), complex)
-        points[:, plan.data_index] = np.tile(coded, copies) * np.array(phases)[:, None]
-        points[:, plan.pilot_index] = training.legacy_pilots(first, len(coded), copies)
+        points[:, plan.data_index] = np.tile(coded, plan.copies) * np.array(phases)[:, None]
+        points[:, plan.pilot_index] = training.legacy_pilots(first, len(coded), plan.copies)
         return points
 
     def _long_training(self, f, first, last, guard=training.GUARD, length=None):
@@ -355,9 +354,9 @@ class Transmitter:
         """Return HT-GF-STF, HT-LTF1, HT-SIG and further HT-LTFs (Figure 19-1)."""
         streams = f.num_space_time_streams
         first = self._long_training(f, 0, 1, 2 * training.GUARD, training.L_LTF)
-        copies = f.bandwidth_mhz // 20
         plan = carriers.legacy(f.bandwidth_mhz)
-        points = self._signal_points(signal_fields.ht_sig(f), 0, [1j, 1j], plan, copies)
+        points = self._coded_points(signal_fields.encode_signal(signal_fields.ht_sig(f)), 0,
+                                    [1j, 1j], plan)
         spread = points[:, :, None] * training.LTF_MAPPING[:streams, 0]
         signal = self._symbols(self._from_streams(spread, plan.used, f), plan.used, training.GUARD)
         parts = [self._stream_short_training(f, training.L_STF), first, signal]
@@ -440,27 +439,27 @@ class Transmitter:
 
     def _he_signals(self, f, signal):
         """Return L-SIG, RL-SIG, HE-SIG-A and HE-SIG-B of an HE frame; U-SIG, EHT-SIG of EHT."""
-        plan, copies = carriers.extended(f.bandwidth_mhz), f.bandwidth_mhz // 20
-        legacy = carriers.legacy(f.bandwidth_mhz)
+        plan, legacy = carriers.extended(f.bandwidth_mhz), carriers.legacy(f.bandwidth_mhz)
         points = np.zeros((2, plan.used.size), complex)
-        points[:, np.searchsorted(plan.used, legacy.used)] = np.concatenate(
-            [self._signal_points(signal, first, [1], legacy, copies) for first in (0, 1)])
+        coded = np.tile(signal_fields.encode_signal(signal), (2, 1))
+        points[:, np.searchsorted(plan.used, legacy.used)] = self._coded_points(
+            coded, 0, [1, 1], legacy)
         outer = [c + k for c in carriers.subchannels(f.bandwidth_mhz) for k in (-28, -27, 27, 28)]
         boost = _BOOST if f.name == "he-er-su" else 1
-        points[:, np.searchsorted(plan.used, outer)] = boost * np.tile(_OUTER, copies)
+        points[:, np.searchsorted(plan.used, outer)] = boost * np.tile(_OUTER, plan.copies)
         eht = isinstance(f, EHT)
         bits = eht_signal.u_sig(f) if eht else signal_fields.he_sig_a(f)
         if f.name == "he-er-su":
             coded, phases = signal_fields.encode_repeated_signal(bits), [1, 1j, 1, 1]
         else:
             coded, phases = signal_fields.encode_signal(bits, 52), [1, 1]
-        points = [points, self._coded_points(coded, 2, phases, plan, copies)]
+        points = [points, self._coded_points(coded, 2, phases, plan)]
         count = f.users[0].num_sig_b
         if count:
             signal_b = np.zeros((count, plan.used.size), complex)
             signal_b[:, plan.data_index] = (eht_signal.eht_sig_points(f) if eht
                                             else he_signal_b.points(f))
-            signal_b[:, plan.pilot_index] = training.legacy_pilots(4, count, copies)
+            signal_b[:, plan.pilot_index] = training.legacy_pilots(4, count, plan.copies)
             points.append(signal_b)
         points = np.concatenate(points)
         return self._symbols(self._per_antenna(points, plan.used, f), plan.used,

@@ -6,17 +6,15 @@ Source: IEEE 802.11-2020 §21.3.8.3.6.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from ..coding import ConvolutionalCode
 from ..detectors import MLA
 from . import he_tables
 from .formats import VHTMU, Unsupported
 from .formats.base import TAIL
 from .formats.vht_mu import VHTSignalB
-from .signal_fields import num_sig_b_bits, parse_vht_sig_b_of_user, sig_b_order
+from .signal_fields import code, num_sig_b_bits, parse_vht_sig_b_of_user, sig_b_order
 
 
 @dataclass(frozen=True)
@@ -78,11 +76,6 @@ def _joint_bits(vectors, field):
     # All copies carry the same bits.
     coded = llr[order].reshape(copies, -1, users).sum(axis=0).T
     count = num_sig_b_bits(field.bandwidth_mhz) - TAIL
-    found = _code().decode_batch(np.ascontiguousarray(coded, np.float32).ravel(),
-                                 np.full(users, count), 1)
+    found = code().decode_batch(np.ascontiguousarray(coded, np.float32).ravel(),
+                                np.full(users, count), 1)
     return found.reshape(users, count)
-
-
-@lru_cache
-def _code():
-    return ConvolutionalCode("1/2")

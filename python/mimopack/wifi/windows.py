@@ -18,7 +18,7 @@ class FrameSamples:
             frames may share an array.
         first: int (n,), positions in the arrays to which the positions of windows are relative.
         cfo: float (n,), carrier frequency offsets in cycles per sample.
-        direct: complex64 (n, num_rx), DC offsets; None if not yet known.
+        direct: complex64 (n, num_rx), DC offsets; None estimates them from windows.
         white: complex64 (n, num_rx, num_rx), whitening matrices to multiply spectra with; None for
             no whitening.
     """
@@ -42,16 +42,10 @@ class FrameSamples:
             complex64 (n, num_rx, windows, K), not scaled by the FFT length. The spectra of a frame
             do not depend on the other frames.
         """
+        direct = self.direct
+        if direct is None:
+            direct = _core.wifi.direct_current(self.samples, rows=len(self.samples[0]),
+                                               cfo=self.cfo, fft=fft)
         return _core.wifi.spectra(
             self.samples, cfo=self.cfo, starts=np.asarray(self.first)[:, None] + starts, fft=fft,
-            bins=bins, direct=self.found_direct(fft), white=self.white)
-
-    def found_direct(self, fft):
-        """Return ``direct``, or else the DC offsets estimated with windows of ``fft`` samples.
-
-        The result is complex64 (n, num_rx).
-        """
-        if self.direct is not None:
-            return self.direct
-        return _core.wifi.direct_current(self.samples, rows=len(self.samples[0]), cfo=self.cfo,
-                                         fft=fft)
+            bins=bins, direct=direct, white=self.white)

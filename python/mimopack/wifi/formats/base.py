@@ -172,11 +172,6 @@ class FrameFormat:
         return self.data_bits_per_symbol * denominator // numerator
 
     @cached_property
-    def detected_bits_per_symbol(self):
-        """Number of bits that a detector finds in a symbol: with DCM, twice as many as coded."""
-        return self.plan.num_data * sum(self.stream_bits)
-
-    @cached_property
     def last_coded_bits(self):
         """Number of coded bits in the last symbol; padding follows them in HE frames."""
         return self.coded_bits_per_symbol
@@ -196,6 +191,11 @@ class FrameFormat:
     def num_encoders(self):
         """N_ES, the number of convolutional encoders that share the data."""
         return 1
+
+    @cached_property
+    def tail(self):
+        """Number of tail bits of all convolutional encoders; 0 with LDPC."""
+        return TAIL * self.num_encoders if self.coding == "bcc" else 0
 
     @cached_property
     def guard(self):

@@ -12,7 +12,7 @@ from ...checks import choice, flag, integer, integer_choice
 from ...coding.ldpc import WifiRateMatching
 from .. import carriers, he_tables, training
 from ..he_tables import RU
-from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
+from .base import MCS, SERVICE, FrameFormat, Unsupported, ratio
 
 HE_MCS = (*MCS, ("wlan_qam1024", "3/4"), ("wlan_qam1024", "5/6"))
 DCM_MCS = (0, 1, 3, 4)
@@ -199,7 +199,7 @@ class HE(FrameFormat):
         if self.ru_streams is not None:
             integer("ru_streams", self.ru_streams, self.first_stream + streams, 8)
         integer("first_stream", self.first_stream, 0, 8 - streams)
-        least = he_tables.NUM_LTF[max(self.first_stream + streams, self.ru_streams or 1)]
+        least = training.NUM_LTF[max(self.first_stream + streams, self.ru_streams or 1)]
         if self.num_ltf < least or (self.name in ("he-su", "he-er-su") and self.num_ltf > least):
             raise ValueError(f"ltf_count: got {self.ltf_count}, the streams need {least}")
 
@@ -232,15 +232,11 @@ class HE(FrameFormat):
     def initial_symbols(self, apep_length):
         """Return (N_SYM,init, a_init) of an A-MPDU ((27-60) to (27-66))."""
         block = self.symbols_per_code_block
-        bits = SERVICE + 8 * apep_length + self._tail
+        bits = SERVICE + 8 * apep_length + self.tail
         whole, rest = divmod(bits, block * self.data_bits_per_symbol)
         if not rest:
             return block * whole, 4
         return block * (whole + 1), min(4, -(-rest // (block * self._data_bits(1))))
-
-    @cached_property
-    def _tail(self):
-        return TAIL if self.coding == "bcc" else 0
 
     @property
     def _modulation(self):
@@ -310,7 +306,7 @@ class HE(FrameFormat):
     @cached_property
     def tail_position(self):
         # The tail comes last, after the padding.
-        return self.num_scrambled - self._tail
+        return self.num_scrambled - self.tail
 
     @cached_property
     def length(self):
@@ -340,7 +336,7 @@ class HE(FrameFormat):
     def num_ltf(self):
         if self.ltf_count:
             return self.ltf_count
-        return he_tables.NUM_LTF[self.ru_streams or self.num_space_time_streams]
+        return training.NUM_LTF[self.ru_streams or self.num_space_time_streams]
 
     @cached_property
     def guard(self):

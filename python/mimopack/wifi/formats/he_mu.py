@@ -150,11 +150,6 @@ class HEMU(FrameFormat):
         """Largest number of space-time streams in an RU."""
         return max(user.ru_streams for user in self.users)
 
-    @cached_property
-    def lengths(self):
-        """Length of the PSDU of each user, in bytes."""
-        return tuple(user.length for user in self.users)
-
     @property
     def training_start(self):
         return self.first.training_start
@@ -199,5 +194,5 @@ def _with_streams(parts):
         first = used.get(part.ru, 0)
         used[part.ru] = first + part.num_space_time_streams
         numbered.append(replace(part, first_stream=first, ru_streams=totals[part.ru],
-                                ltf_count=he_tables.NUM_LTF[most]))
+                                ltf_count=training.NUM_LTF[most]))
     return numbered

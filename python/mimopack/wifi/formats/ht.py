@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ...checks import choice, flag, integer, integer_choice
 from .. import carriers, training
-from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, unequal
+from .base import MCS, SERVICE, FrameFormat, Unsupported, unequal
 
 MAX_LENGTH = 65535    # bytes of the PSDU
 DUPLICATE = 32    # MCS 32: 6 Mbit/s, sent in both halves of 40 MHz
@@ -133,7 +133,7 @@ class HT(FrameFormat):
             return 0
         if self.coding == "ldpc":
             return self.ldpc_matching.num_symbols * self.symbols_per_code_block
-        bits = SERVICE + 8 * self.length + TAIL * self.num_encoders
+        bits = SERVICE + 8 * self.length + self.tail
         block = self.symbols_per_code_block
         return block * -(-bits // (self.data_bits_per_symbol * block))
 

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from ...checks import choice, flag, integer, integer_choice
 from ...coding.ldpc import WifiRateMatching
 from .. import carriers, training
-from .base import MCS, SERVICE, TAIL, FrameFormat, Unsupported, ratio
+from .base import MCS, SERVICE, FrameFormat, Unsupported, ratio
 
 _BITS_OF_ENCODER = 2160    # N_DBPS at 600 Mbit/s with the short guard interval
 
@@ -98,7 +98,7 @@ class VHT(FrameFormat):
         """
         probe = cls(mcs, 0, num_streams, bandwidth_mhz, short_gi, coding, stbc)
         block = probe.symbols_per_code_block
-        bits = SERVICE + 8 * apep_length + (0 if coding == "ldpc" else TAIL * probe.num_encoders)
+        bits = SERVICE + 8 * apep_length + probe.tail
         symbols = block * -(-bits // (probe.data_bits_per_symbol * block)) if apep_length else 0
         extra = False
         if coding == "ldpc" and symbols:
@@ -180,7 +180,7 @@ class VHT(FrameFormat):
     @cached_property
     def tail_position(self):
         # The tail comes last, after the padding.
-        return self.num_scrambled - (TAIL * self.num_encoders if self.coding == "bcc" else 0)
+        return self.num_scrambled - self.tail
 
     @cached_property
     def length(self):

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from ...checks import integer
 from ...coding.ldpc import WifiRateMatching
-from .. import he_tables, training
-from .base import SERVICE, TAIL, Unsupported
+from .. import training
+from .base import SERVICE, Unsupported
 from .joint import Joint
 from .vht import VHT
 
@@ -54,7 +54,7 @@ class VHTUser(VHT):
 
     @cached_property
     def num_ltf(self):
-        return he_tables.NUM_LTF[self.all_streams]
+        return training.NUM_LTF[self.all_streams]
 
     @cached_property
     def _initial_symbols(self):
@@ -65,8 +65,7 @@ class VHTUser(VHT):
     def contradiction(self):
         if self._initial_symbols < 1:
             return "VHT-SIG-A and L-SIG disagree: no frame has this number of symbols"
-        tail = TAIL * self.num_encoders if self.coding == "bcc" else 0
-        if SERVICE + 8 * (self.apep_length or 0) + tail > self.num_scrambled:
+        if SERVICE + 8 * (self.apep_length or 0) + self.tail > self.num_scrambled:
             return "VHT-SIG-B and L-SIG disagree about the length"
         return ""
 
@@ -86,8 +85,7 @@ class VHTUser(VHT):
 
     def initial_symbols(self, apep_length):
         """Return the number of symbols of an A-MPDU of some bytes before an extra symbol."""
-        tail = TAIL * self.num_encoders if self.coding == "bcc" else 0
-        return -(-(SERVICE + 8 * apep_length + tail) // self.data_bits_per_symbol)
+        return -(-(SERVICE + 8 * apep_length + self.tail) // self.data_bits_per_symbol)
 
     @cached_property
     def kind(self):
@@ -163,15 +161,6 @@ class VHTMU(Joint, VHT):
         extra = any(part.needs_extra_symbol for part in parts)
         return cls.of([replace(part, num_symbols=symbols + extra, extra_symbol=extra)
                        for part in parts])
-
-    @cached_property
-    def num_ltf(self):
-        return he_tables.NUM_LTF[self.num_streams]
-
-    @cached_property
-    def lengths(self):
-        """Length of the PSDU of each user, in bytes."""
-        return tuple(user.length for user in self.users)
 
 
 @dataclass(frozen=True)
