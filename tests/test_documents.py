@@ -21,6 +21,7 @@ import pytest
 from documents import DOCUMENTS, blocks
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps import cli
+from gnuradio.mimopack.coding import codes
 from gnuradio.mimopack.detectors import lookup
 from source_tree import PACKAGES, ROOT
 
@@ -84,9 +85,11 @@ def give(page, folder, traffic):
         if saved(block):
             (folder / saved(block)).write_text(block.code)
         elif block.language == "toml":
-            assert f'"{lookup.GROUP}"' in block.code    # pip would install the package
+            # pip would install the package
+            group = re.search(r'entry-points\."(.*)"\]', block.code)[1]
+            assert group in (lookup.GROUP, codes.GROUP)
             entries = re.findall(r'(?m)^(\w+ = )"(\w+:\w+)"$', block.code)
-            own_detectors.install(folder / "packages", map("".join, entries), {})
+            own_detectors.install(folder / "packages", map("".join, entries), {}, group=group)
 
 
 def program(language, group):

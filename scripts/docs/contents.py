@@ -8,7 +8,7 @@ A page of docs/ that is missing here stops the build.
 ROOT_PAGE = "docs/README"
 SIDEBAR = {
     "Start": ["README", "docs/install", "docs/glossary"],
-    "Tutorials": ["docs/first-flowgraph", "docs/own-detector"],
+    "Tutorials": ["docs/first-flowgraph", "docs/own-ofdm", "docs/own-detector"],
     "Guides": ["docs/wifi", "docs/live", "docs/nr", "docs/recordings", "docs/detectors",
                "docs/coding", "docs/sionna", "docs/iterative", "docs/simulation", "docs/campaigns"],
     "Measurements": ["docs/measurements", "docs/wifi-measurements", "docs/performance",

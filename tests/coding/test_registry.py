@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Families of codes: the built-in ones, and one that this file registers from outside."""
 
+import sys
+
 import numpy as np
+import own_detectors
 import pytest
 from click.testing import CliRunner
 from detector_blocks import Sink, Source
@@ -123,6 +126,18 @@ class TestFamilyFromOutside:
             coding.register(repetition)
         with pytest.raises(ValueError, match="family: got 'conv', which is registered already"):
             coding.register(coding.Family("conv:X", "", make_repetition))
+
+    @pytest.mark.parametrize("module, message", [
+        ("raise RuntimeError('no licence')", r"its plug-in fails, repeats:FAMILY: RuntimeError"),
+        ("FAMILY = 1", "its plug-in fails, repeats:FAMILY: AttributeError")])
+    def test_a_broken_package(self, module, message, tmp_path, monkeypatch):
+        """A package that works is in docs/coding.md."""
+        own_detectors.install(tmp_path, ["repeats = repeats:FAMILY"], {"repeats": module},
+                              group=coding.codes.GROUP)
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(ValueError, match=message):
+            coding.get("repeats:5")
+        monkeypatch.delitem(sys.modules, "repeats", raising=False)
 
     @pytest.mark.parametrize("options", [{}, {"sure": 1.0}, {"algorithm": "majority"}])
     def test_fec_blocks(self, repetition, options):

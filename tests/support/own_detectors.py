@@ -45,12 +45,13 @@ class OwnLoud(OwnZf):
         raise ArithmeticError("too loud")
 
 
-def install(folder, entries, modules, package="some_detectors"):
+def install(folder, entries, modules, package="some_detectors",
+            group="gnuradio.mimopack.detectors"):
     """Lay a package with entry points into a folder, as pip does."""
     info = folder / f"{package}-1.5.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
     (info / "entry_points.txt").write_text("\n".join(
-        ["[gnuradio.mimopack.detectors]", *entries, ""]))
+        [f"[{group}]", *entries, ""]))
     for name, text in modules.items():
         (folder / f"{name}.py").write_text(text)

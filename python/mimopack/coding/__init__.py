@@ -12,7 +12,7 @@ The package covers the IEEE 802.11 data field, LTE and 5G NR, and the LDPC codes
 """
 
 from .backend_decoder import SoftDecoder
-from .codes import FAMILIES, Code, CodeDecoder, Family, forms, get, register
+from .codes import FAMILIES, Code, CodeDecoder, Family, find, forms, get, register
 from .convolutional import CODE_RATES, ConvolutionalCode, ConvolutionalEncoder
 from .convolutional_decoder import ConvolutionalDecoder
 from .crc import CRCS, Crc
@@ -35,7 +35,7 @@ __all__ = ["CODE_RATES", "CRCS", "FAMILIES", "Code", "CodeDecoder", "Convolution
            "ConvolutionalDecoder", "ConvolutionalEncoder", "Crc", "Decoder", "Encoder",
            "Family", "HardDecoder", "Interleaver", "ListDecoder", "LteSegmentation",
            "NrSegmentation", "RandomInterleaver", "Selection", "SoftDecoder", "ViterbiDecoder",
-           "forms", "get", "gold_scramble", "gold_sequence", "register", "scramble",
+           "find", "forms", "get", "gold_scramble", "gold_sequence", "register", "scramble",
            "scrambler_sequence", "seed_from_service"]
 
 for _family in BUILT_IN:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from .decoder import DecoderAround, HardDecoder
 from .selection import Columns
 
 FAMILIES = {}    # {name: Family}, in the order of menus and documents
+# Group of the entry points by which installed packages declare families.
+GROUP = "gnuradio.mimopack.codes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,22 @@ def register(family):
     FAMILIES[family.name] = family
 
 
+def find(name):
+    """Return the family with a name, or None. An installed package may declare it.
+
+    Raises:
+        ValueError: the package that declares it fails.
+    """
+    for entry in () if name in FAMILIES else metadata.entry_points(group=GROUP, name=name):
+        try:
+            family = entry.load()
+            if FAMILIES.get(family.name) is not family:    # its module may register it too
+                register(family)
+        except Exception as error:
+            raise ValueError(f"its plug-in fails, {entry.value}: {error!r}") from error
+    return FAMILIES.get(name)
+
+
 def forms():
     """Return the forms of all names, files last."""
     families = sorted(FAMILIES.values(), key=lambda family: family.in_files)
@@ -107,8 +126,8 @@ def look_up(name):
         return of_files, (Path(name),), {}
     try:
         text, positional, options = parse(str(name))
-        family = FAMILIES.get(text, of_files)
-        if not family.in_files:
+        family = find(text)
+        if family and not family.in_files:
             return family, family.sizes(positional), options
     except ValueError as error:
         raise ValueError(f"code: got {str(name)!r}, {error}") from None

@@ -60,7 +60,7 @@ def make_code(text, bits_per_vector):
         if spec.name == "none" and len(spec.positional) <= 1 and not spec.keywords:
             vectors = int(spec.positional[0]) if spec.positional else UNCODED_VECTORS
             return Uncoded(integer("vectors", vectors, 1, 10**6) * bits_per_vector)
-        if spec.name not in coding.FAMILIES and not Path(spec.name).is_file():
+        if not coding.find(spec.name) and not Path(spec.name).is_file():
             raise ValueError(f"code: got {text!r}, allowed are {allowed()}")
         code = coding.get(text)
         code.decoder()    # refuses values of options
