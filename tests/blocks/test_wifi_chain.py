@@ -15,7 +15,7 @@ from gnuradio.mimopack import detectors, recording, wifi
 from gnuradio.mimopack.blocks.wifi_chain import FRAME
 from gnuradio.mimopack.blocks.wifi_pmt import frame_to_pmt, vectors_to_pmt
 from source_tree import ROOT
-from wifi_air import air, data_mpdu, multipath
+from wifi_air import air, data_mpdu, frames_in, multipath
 from wifi_blocks import Messages, Samples, chain, mixed, moment, play, run
 
 TWO = {"num_streams": 2, "constellation": "wlan_qam16"}
@@ -280,8 +280,7 @@ def test_the_chain_of_arrays_gives_the_frames_of_the_receiver(whitening):
         lambda n: wifi.HT(11, n), lambda n: wifi.HT(3, n, stbc=1), lambda n: wifi.NonHT(24, n),
         lambda n: wifi.HT(9, n, coding="ldpc"), lambda n: wifi.VHT.of_length(3, n, 2),
         lambda n: wifi.HT(18, n), lambda n: wifi.HT(7, n, greenfield=True)], 2)
-    receiver = wifi.Receiver(2, passes=1, backend="cpu", whitening=whitening)
-    wanted = receiver.process(samples) + receiver.finish()
+    wanted = frames_in(samples, passes=1, backend="cpu", whitening=whitening)
     estimator, decoder = wifi.ChannelEstimator(2, whitening=whitening), wifi.LlrDecoder()
     found = []
     for vectors in estimator.process(samples) + estimator.finish():

@@ -14,7 +14,7 @@ from gnuradio.mimopack.blocks import wifi_pmt
 from gnuradio.mimopack.wifi.airtime import Airtime
 from gnuradio.mimopack.wifi.linear_loss import linear_loss
 from gnuradio.mimopack.wifi.statistics import condition_db
-from wifi_air import FRAMES, air, data_mpdu, multipath
+from wifi_air import FRAMES, air, data_mpdu, frames_in, multipath
 from wifi_blocks import DEEP, Sender, run
 
 RATE = 20e6
@@ -32,8 +32,7 @@ EXTRA = [(lambda n: wifi.HT(11, n, coding="ldpc"), [data_mpdu(60, 9)]),
 def received():
     """Return frames of two antennas, and the messages about them."""
     samples, _ = air([*FRAMES, *EXTRA], num_rx=2, channel=multipath)
-    receiver = wifi.Receiver(2)
-    frames = receiver.process(samples) + receiver.finish()
+    frames = frames_in(samples)
     assert len(frames) == len(FRAMES) + len(EXTRA) and all(one.complete for one in frames)
     return SimpleNamespace(frames=frames, told=[wifi_pmt.frame_to_pmt(one) for one in frames],
                            csi=[wifi_pmt.csi_to_pmt(one) for one in frames])
@@ -75,8 +74,7 @@ def he_frame():
     """Return a frame with HE MCS 11, which is no VHT MCS, and two streams."""
     samples, _ = air([(lambda n: wifi.HE.of_length(11, n, 2, coding="ldpc"), [data_mpdu(60, 12)])],
                      num_rx=2, snr_db=45.0)
-    receiver = wifi.Receiver(2)
-    frame, = receiver.process(samples) + receiver.finish()
+    frame, = frames_in(samples)
     assert frame.complete and len(frame.channel.carriers) == 242
     return frame
 

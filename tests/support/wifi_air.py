@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.wifi import HT, VHT, NonHT, Transmitter, mac
+from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, mac
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,36 @@ def through(taps, samples):
     for delay, tap in enumerate(taps):
         out[:, delay:delay + samples.shape[1]] += tap @ samples
     return out
+
+
+def two_taps(samples, num_rx, rng):
+    """Send samples (num_tx, n) through a channel of two taps, whose second is weaker."""
+    taps = rng.standard_normal((2, num_rx, len(samples), 2)) @ [1, 1j]
+    received = taps[0] @ samples
+    received[:, 1:] += 0.3 * taps[1] @ samples[:, :-1]
+    return received
+
+
+def faded(sent, num_rx, snr_db=45.0, seed=0, num_taps=3):
+    """Return the received samples of a frame (num_tx, n) after multipath, with noise around it."""
+    rng = np.random.default_rng(seed)
+    samples = through(multipath(num_rx, len(sent), rng, num_taps, 0.7), sent)
+    samples = np.pad(samples, ((0, 0), (400, 400)))
+    noise = rng.standard_normal((2, *samples.shape))
+    samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (noise[0] + 1j * noise[1])
+    return samples.astype(np.complex64)
+
+
+def frames_in(samples, sample_rate=20e6, **options):
+    """Return all frames that a receiver with these options finds in a finished stream."""
+    receiver = Receiver(len(samples), sample_rate, **options)
+    return receiver.process(np.asarray(samples, np.complex64)) + receiver.finish()
+
+
+def frame_in(samples, sample_rate=20e6, **options):
+    """Return the only frame in a finished stream."""
+    frame, = frames_in(samples, sample_rate, **options)
+    return frame
 
 
 def air(frames, num_rx=1, snr_db=35.0, cfo_hz=0.0, gap=400, level=0.1, sample_rate=20e6, seed=1,

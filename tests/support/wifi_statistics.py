@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wi-Fi frames that two antennas received, and their statistics."""
 
-from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi.statistics import Statistics
-from wifi_air import FRAMES, air
+from wifi_air import FRAMES, air, frames_in
 
 RATE = 20e6
 
@@ -12,8 +11,7 @@ RATE = 20e6
 def receive_frames():
     """Return (received frames with their points, sent frames)."""
     samples, sent = air(FRAMES * 3, num_rx=2)
-    receiver = wifi.Receiver(2, keep_symbols=True)
-    return receiver.process(samples) + receiver.finish(), sent
+    return frames_in(samples, keep_symbols=True), sent
 
 
 def counted(frames, **options):

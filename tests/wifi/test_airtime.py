@@ -7,7 +7,7 @@ import pytest
 from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi.airtime import Airtime
 from gnuradio.mimopack.wifi.statistics import Statistics
-from wifi_air import MPDUS, air
+from wifi_air import MPDUS, air, frames_in
 
 
 def test_airtime_has_each_frame_in_its_cells():
@@ -35,8 +35,7 @@ def test_airtime_has_each_frame_in_its_cells():
     (10e6, [lambda n: wifi.NonHT(24, n)])])
 def test_frames_of_other_bandwidths(rate, formats):
     samples, sent = air([(one, MPDUS[:1]) for one in formats], num_rx=2, sample_rate=rate)
-    receiver = wifi.Receiver(2, rate, keep_symbols=True)
-    for frame in receiver.process(samples) + receiver.finish():
+    for frame in frames_in(samples, rate, keep_symbols=True):
         assert frame.complete
         statistics = Statistics(2, rate)
         statistics.add(frame)

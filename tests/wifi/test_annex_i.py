@@ -8,11 +8,12 @@ import wifi_annex_i as annex
 from gnuradio.mimopack import constellation
 from gnuradio.mimopack.coding import ConvolutionalCode, ldpc, scramble, seed_from_service
 from gnuradio.mimopack.coding.scrambler import scrambler_sequence
-from gnuradio.mimopack.wifi import HT, NonHT, Receiver, Transmitter, carriers, mac, training
+from gnuradio.mimopack.wifi import HT, NonHT, Transmitter, carriers, mac, training
 from gnuradio.mimopack.wifi import signal_fields as fields
 from gnuradio.mimopack.wifi.data_field import DataField
 from gnuradio.mimopack.wifi.headers import HeaderReader, announced
 from gnuradio.mimopack.wifi.interleaving import bit_order
+from wifi_air import frames_in
 
 pytestmark = pytest.mark.quick
 
@@ -154,8 +155,7 @@ class TestFrame:
         silence = np.zeros(400, complex)
         samples = np.concatenate([silence, annex.packet(), silence])
         noise = np.random.default_rng(1).normal(size=(samples.size, 2)) @ [1e-4, 1e-4j]
-        receiver = Receiver(1)
-        found = receiver.process((samples + noise)[None].astype(np.complex64)) + receiver.finish()
+        found = frames_in((samples + noise)[None])
         assert [(r.format, r.psdu, r.scrambler_seed) for r in found] == [
             (FORMAT, annex.PSDU, annex.SCRAMBLER_SEED)]
         assert found[0].fcs_ok

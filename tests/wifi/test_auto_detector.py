@@ -5,9 +5,9 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors
-from gnuradio.mimopack.wifi import HT, VHT, Receiver
+from gnuradio.mimopack.wifi import HT, VHT
 from gnuradio.mimopack.wifi.auto_detector import LADDER, AutoDetector, ladder, strongest
-from wifi_air import air, data_mpdu
+from wifi_air import air, data_mpdu, frames_in
 
 RATE = 20e6
 BUFFER = 0.25
@@ -230,7 +230,6 @@ def test_detectors_do_not_compete_with_the_receivers_threads(threads, each):
 @pytest.mark.parametrize("iterations", [1, 2])
 def test_the_strongest_takes_every_frame(format_of, streams, name, iterations):
     samples, sent = air([(format_of, [data_mpdu(100)])], streams, snr_db=40)
-    receiver = Receiver(streams, detector=strongest("cpu"), backend="cpu", iterations=iterations)
-    frame, = receiver.process(samples) + receiver.finish()
+    frame, = frames_in(samples, detector=strongest("cpu"), backend="cpu", iterations=iterations)
     assert frame.problem == "" and frame.complete, frame
     assert frame.detector == name and frame.mpdus[0].data == sent[0].mpdus[0]

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from gnuradio.mimopack.wifi import HT, VHT, NonHT, Receiver, Transmitter, Unsupported, mac
-from wifi_air import air, data_mpdu, flat_channel
+from wifi_air import air, data_mpdu, flat_channel, frames_in
 
 RATES = (6, 9, 12, 18, 24, 36, 48, 54)
 ONE = [data_mpdu(170)]
@@ -112,8 +112,7 @@ def test_non_ht(bandwidth):
 def test_narrow_channels(sample_rate):
     frames = [(lambda n, rate=rate: NonHT(rate, n), ONE) for rate in RATES]
     samples, sent = air(frames, 1, sample_rate=sample_rate, cfo_hz=20e3)
-    receiver = Receiver(1, sample_rate)
-    received = receiver.process(samples) + receiver.finish()
+    received = frames_in(samples, sample_rate)
     assert [frame.psdu for frame in received] == [frame.psdu for frame in sent]
     entry = received[0].as_json()
     assert (entry["bandwidth_mhz"], entry["mcs"]) == (sample_rate / 1e6, 6 * sample_rate / 20e6)
@@ -170,8 +169,7 @@ def test_null_data_packet():
         channel = two_paths(3, 3, rng)
         stream = np.pad(channel @ samples, ((0, 0), (300, 300)))
         stream = stream + 1e-3 * rng.standard_normal(stream.shape)
-        receiver = Receiver(3, 40e6)
-        received = receiver.process(stream.astype(np.complex64)) + receiver.finish()
+        received = frames_in(stream, 40e6)
         assert len(received) == 1
         assert (received[0].psdu, received[0].mpdus, received[0].problem) == (b"", (), "")
         matrices = received[0].channel.matrices
@@ -197,8 +195,7 @@ def test_known_channel_comes_back():
                 one = np.convolve(sent[t], taps[r, t])
                 stream[r, 400:400 + one.size] += one
         stream += 1e-3 * rng.standard_normal(stream.shape)
-        receiver = Receiver(3, bandwidth * 1e6)
-        found, = receiver.process(stream.astype(np.complex64)) + receiver.finish()
+        found, = frames_in(stream, bandwidth * 1e6)
         k = found.channel.carriers
         used = {20: 56, 40: 114, 80: 242}[bandwidth]
         assert k.size == used
@@ -221,8 +218,7 @@ def test_cuts_do_not_matter():
     frames = [(lambda n: NonHT(24, n), ONE), (lambda n: HT(9, n), ONE),
               (lambda n: VHT.of_length(4, n, 2), THREE)] * 3
     samples, _ = air(frames, 2, gap=45)
-    whole = Receiver(2)
-    expected = whole.process(samples) + whole.finish()
+    expected = frames_in(samples)
     assert sum(frame.fcs_ok for frame in expected) == 9
     rng = np.random.default_rng(4)
     for _ in range(5):
@@ -267,8 +263,7 @@ def test_frames_of_later_standards_are_named(length, name, snr_db):
     stream = np.pad(sent, ((0, 0), (500, 700)))
     stream = stream + 10**(-snr_db / 20) * rng.normal(0, 0.5**0.5, (*stream.shape, 2)).view(
         complex)[..., 0]
-    receiver = Receiver(1)
-    frame, = receiver.process(stream) + receiver.finish()
+    frame, = frames_in(stream)
     assert (frame.format, frame.problem) == (None, f"{name} was not read")
     assert frame.num_samples == 400 + 80 * -(-(length + 3) // 3)
 
@@ -287,9 +282,8 @@ def test_unequal_modulation(mcs, fields, detector):
     samples, sent = air([(lambda n: HT(mcs, n, **fields), ONE)], antennas, snr_db=34.0,
                         sample_rate=40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
                         cfo_hz=61e3, channel=two_paths)
-    receiver = Receiver(antennas, 40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
-                        detector=detector)
-    frame, = receiver.process(samples) + receiver.finish()
+    frame, = frames_in(samples, 40e6 if fields.get("bandwidth_mhz") == 40 else 20e6,
+                       detector=detector)
     assert frame.problem == "" and frame.complete and frame.psdu == sent[0].psdu
     assert frame.format.constellation == HT(mcs, 100).constellation
     assert len(frame.evm_db) == streams and max(frame.evm_db) < -20
@@ -317,8 +311,7 @@ def test_a_sounding_frame_of_160_mhz():
     channel = flat_channel(3, 2, rng)
     samples = np.pad(channel @ sent, ((0, 0), (3000, 3000)))
     samples = samples + 1e-3 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
-    receiver = Receiver(3, 160e6)
-    frame, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    frame, = frames_in(samples, 160e6)
     assert (frame.problem, frame.format.num_symbols, frame.format.bandwidth_mhz) == ("", 0, 160)
     matrices = frame.channel.matrices    # flat but for the delay of the windows
     assert matrices.shape == (484, 3, 2)

@@ -8,14 +8,13 @@ import pytest
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.wifi import FrameDetectors, Receiver, can_iterate
 from own_detectors import OwnPrior, OwnZf
-from wifi_air import FRAMES, air
+from wifi_air import FRAMES, air, frames_in
 
 SAMPLES, SENT = air(FRAMES, num_rx=2, gap=120)
 
 
 def frames_of(detector, **options):
-    receiver = Receiver(2, detector=detector, backend="cpu", **options)
-    return receiver.process(SAMPLES) + receiver.finish()
+    return frames_in(SAMPLES, detector=detector, backend="cpu", **options)
 
 
 def told(frames):

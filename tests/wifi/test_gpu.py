@@ -5,8 +5,8 @@
 import numpy as np
 import pytest
 from gnuradio import blocks, gr, mimopack
-from gnuradio.mimopack.wifi import HT, VHT, Receiver
-from wifi_air import air, data_mpdu
+from gnuradio.mimopack.wifi import HT, VHT
+from wifi_air import air, data_mpdu, frames_in
 
 pytestmark = pytest.mark.gpu
 
@@ -23,16 +23,11 @@ def rayleigh(num_rx, num_tx, rng):
             + 1j * rng.standard_normal((num_rx, num_tx))) / np.sqrt(2)
 
 
-def received(samples, **options):
-    receiver = Receiver(4, **options)
-    return receiver.process(samples) + receiver.finish()
-
-
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_the_same_frames(iterations):
     samples, sent = air(FRAMES * 4, 4, snr_db=27, channel=rayleigh)
-    cpu = received(samples, backend="cpu", iterations=iterations)
-    gpu = received(samples, backend="cuda", iterations=iterations)
+    cpu = frames_in(samples, backend="cpu", iterations=iterations)
+    gpu = frames_in(samples, backend="cuda", iterations=iterations)
     assert len(cpu) == len(gpu) == len(sent)
     assert sum(frame.fcs_ok for frame in cpu) > len(sent) / 2
     assert [frame.psdu for frame in cpu if frame.fcs_ok] == [

@@ -10,14 +10,13 @@ from gnuradio.mimopack.reference.wifi_he import Frame
 from gnuradio.mimopack.wifi import (
     HE,
     HEMU,
-    Receiver,
     Transmitter,
     he_signal_b,
     mac,
     training,
 )
 from gnuradio.mimopack.wifi.formats.he import TRAINING
-from wifi_air import data_mpdu
+from wifi_air import data_mpdu, frames_in, two_taps
 
 SU = TRAINING["he-su"]
 
@@ -27,14 +26,6 @@ def sent(f, num_tx, seed, rng, **settings):
     psdus = [rng.integers(0, 256, user.length, np.uint8).tobytes() for user in f.users]
     sender = Transmitter(num_tx, f.bandwidth_mhz * 1e6, **settings)
     return sender.frame(f, psdus[0] if isinstance(f, HE) else psdus, seed), psdus
-
-
-def through(samples, num_rx, rng):
-    """Send samples through a channel of two taps."""
-    taps = rng.standard_normal((2, num_rx, len(samples), 2)) @ [1, 1j]
-    received = taps[0] @ samples
-    received[:, 1:] += 0.3 * taps[1] @ samples[:, :-1]
-    return received
 
 
 def loop(f, num_tx=None, **settings):
@@ -47,7 +38,7 @@ def loop(f, num_tx=None, **settings):
     assert samples.shape == (num_tx, (f.num_samples + 1) * scale - 1)
     if f.name != "he-er-su":    # whose training fields have twice the power
         assert np.mean(np.abs(samples)**2) * num_tx == pytest.approx(1, abs=0.12)
-    found = Frame(through(samples, max(2, num_tx), rng), bandwidth_mhz=f.bandwidth_mhz)
+    found = Frame(two_taps(samples, max(2, num_tx), rng), bandwidth_mhz=f.bandwidth_mhz)
     assert found.format == f.name
     if isinstance(f, HE):
         assert found.psdus == psdus
@@ -213,7 +204,7 @@ def test_he_tb(parts, ltf, gi_us, masked_ltf):
                   coding=("ldpc", "bcc")[i % 2], packet_extension_us=8, **common)
                for i, (ru, first, count) in enumerate(parts)]
     frames = [sent(f, 2, 20 + i, rng) for i, f in enumerate(formats)]
-    received = sum(through(samples, 4, rng) for samples, _ in frames)
+    received = sum(two_taps(samples, 4, rng) for samples, _ in frames)
     trigger = [{"ru": f.ru, "mcs": f.mcs, "coding": f.coding, "dcm": f.dcm,
                 "num_streams": f.num_streams, "first_stream": f.first_stream} for f in formats]
     found = Frame(received, trigger, common | {"pe_disambiguity": formats[0].pe_disambiguity})
@@ -286,7 +277,7 @@ def test_wide_he_tb(bandwidth, rus, ltf, gi_us):
     frames = [sent(f, 1, 20 + i, rng) for i, f in enumerate(formats)]
     trigger = [{"ru": f.ru, "mcs": f.mcs, "coding": f.coding, "dcm": f.dcm, "num_streams": 1,
                 "first_stream": 0} for f in formats]
-    found = Frame(sum(through(samples, 2, rng) for samples, _ in frames), trigger,
+    found = Frame(sum(two_taps(samples, 2, rng) for samples, _ in frames), trigger,
                   common | {"pe_disambiguity": formats[0].pe_disambiguity},
                   bandwidth_mhz=bandwidth)
     assert found.occupied == sorted(set().union(
@@ -297,11 +288,9 @@ def test_wide_he_tb(bandwidth, rus, ltf, gi_us):
 def receive(f, samples, psdu, sample_rate=20e6):
     """Check that the receiver decodes a frame, and return its report."""
     rng = np.random.default_rng(6)
-    received = np.pad(through(samples, max(2, len(samples)), rng), [(0, 0), (700, 700)])
+    received = np.pad(two_taps(samples, max(2, len(samples)), rng), [(0, 0), (700, 700)])
     noise = rng.standard_normal((*received.shape, 2)) @ [1, 1j]
-    receiver = Receiver(len(received), sample_rate)
-    received = (0.1 * received + 1e-4 * noise).astype(np.complex64)
-    frame, = receiver.process(received) + receiver.finish()
+    frame, = frames_in(0.1 * received + 1e-4 * noise, sample_rate)
     assert (frame.problem, frame.format.name, frame.psdu) == ("", f.name, psdu)
     return frame
 

@@ -18,7 +18,7 @@ from gnuradio.mimopack.wifi.headers import announced
 from gnuradio.mimopack.wifi.interleaving import dual_carriers_of
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from gnuradio.mimopack.wifi.points import copies_combined
-from wifi_air import air, data_mpdu, flat_channel, multipath, through
+from wifi_air import air, data_mpdu, flat_channel, frames_in, multipath, through
 from wifi_frames import trigger_frame
 
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
@@ -34,8 +34,7 @@ def received(frames, num_rx=1, snr_db=45.0, detector="nway", sample_rate=20e6, *
     """Return (received frames, sent frames)."""
     samples, sent = air(frames, num_rx, snr_db=snr_db, cfo_hz=61e3, sample_rate=sample_rate,
                         **options)
-    receiver = Receiver(num_rx, sample_rate, detector=detector)
-    return receiver.process(samples) + receiver.finish(), sent
+    return frames_in(samples, sample_rate, detector=detector), sent
 
 
 def check(found, sent):
@@ -133,8 +132,7 @@ def test_iterations():
     samples, _ = air(frames, 3, snr_db=16.0, channel=multipath)
     good = []
     for iterations in (1, 4):
-        receiver = Receiver(3, passes=1, iterations=iterations)
-        found = receiver.process(samples) + receiver.finish()
+        found = frames_in(samples, passes=1, iterations=iterations)
         good.append(sum(frame.complete for frame in found))
     assert good[0] < good[1]
 
@@ -190,8 +188,7 @@ def test_second_pass_helps(mcs, size, fields):
     samples += 0.02 * np.exp(2j * np.pi * 41.3 / 256 * n).astype(np.complex64)
     good = []
     for passes in (1, 3):
-        receiver = Receiver(2, passes=passes)
-        good.append(sum(frame.complete for frame in receiver.process(samples) + receiver.finish()))
+        good.append(sum(frame.complete for frame in frames_in(samples, passes=passes)))
     assert good[0] < good[1]
 
 
@@ -366,8 +363,7 @@ def test_wide_he_mu(case, sig_b_mcs, sig_b_dcm, compressed, fields):
     samples, f, mpdus = users_in_air(
         WIDE_USERS[case], 1, sig_b_mcs, sig_b_dcm, sample_rate=bandwidth * 1e6,
         bandwidth_mhz=bandwidth, compressed=None if "160 whole" in case else compressed, **fields)
-    receiver = Receiver(2, bandwidth * 1e6)
-    got, = receiver.process(samples) + receiver.finish()
+    got, = frames_in(samples, bandwidth * 1e6)
     assert got.problem == ""
     assert {(user.format.sta_id, user.format.ru, user.format.mcs): [one.data for one in user.mpdus]
             for user in got.users} == {
@@ -393,8 +389,7 @@ def test_punctured_he_mu(bandwidth, punctured, rus, secondary, monkeypatch):
     spectrum = spectrum.reshape(len(samples), parts, 256)[:, :, 12:-12]
     power = np.mean(np.abs(spectrum)**2, axis=(0, 2))
     assert power[punctured] < 0.01 * np.median(power)
-    receiver = Receiver(2, rate)
-    got, = receiver.process(samples) + receiver.finish()
+    got, = frames_in(samples, rate)
     assert got.centre_hz == 0
     assert {user.format.ru: [one.data for one in user.mpdus] for user in got.users} == dict(
         zip(rus, mpdus, strict=True))
@@ -404,8 +399,7 @@ def test_punctured_he_mu(bandwidth, punctured, rus, secondary, monkeypatch):
 def test_he_mu_of_several_streams(streams):
     samples, f, mpdus = users_in_air([(106, 1), (106, 2)], streams, num_rx=streams + 1,
                                      snr_db=45.0, ltf=4, gi_us=3.2)
-    receiver = Receiver(streams + 1, threads=2)
-    got, = receiver.process(samples) + receiver.finish()
+    got, = frames_in(samples, threads=2)
     assert [[mpdu.data for mpdu in user.mpdus] for user in got.users] == mpdus
     assert [user.format.num_streams for user in got.users] == [streams, streams]
 
@@ -421,8 +415,7 @@ def test_he_mu_with_space_time_block_codes(bandwidth, rus):
     rng = np.random.default_rng(1)
     samples = np.pad(flat_channel(1, 2, rng) @ sent, ((0, 0), (2000, 2000)))
     samples = samples + 0.003 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
-    receiver = Receiver(1, 1e6 * bandwidth)
-    got, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    got, = frames_in(samples, 1e6 * bandwidth)
     assert [[mpdu.data for mpdu in user.mpdus] for user in got.users] == mpdus
     assert [user.format.stbc for user in got.users] == [1, 1]
 
@@ -437,8 +430,7 @@ def test_stations_with_reserved_numbers(sta_id, received):
     samples = np.pad(wifi.Transmitter().frame(f, psdus), ((0, 0), (400, 400)))
     samples = samples + 0.003 * (np.random.default_rng(1).standard_normal((*samples.shape, 2))
                                  @ [1, 1j])
-    receiver = Receiver(1)
-    got, = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    got, = frames_in(samples)
     assert got.problem == ""
     assert [(user.format.sta_id, [mpdu.data for mpdu in user.mpdus]) for user in got.users] == [
         (sta_id, mpdus[0]), (7, mpdus[1])][not received:]
@@ -449,8 +441,7 @@ def test_a_wrong_block_of_he_sig_b_loses_its_users_only():
     samples, f, mpdus = users_in_air([(52, 1), (52, 2), (52, 3), (52, 4)], ltf=4, gi_us=3.2)
     start = 400 + 640 + 80 * 1    # the second symbol of the HE-SIG-B
     samples[:, start:start + 70] = 0
-    receiver = Receiver(2)
-    got, = receiver.process(samples) + receiver.finish()
+    got, = frames_in(samples)
     assert 0 < len(got.users) < 4
     assert all(user.fcs_ok for user in got.users)
 
@@ -484,8 +475,7 @@ def test_he_tb(bandwidth, ru, fields):
                         "pre_fec_padding": f.pre_fec_padding, "ldpc_extra": int(f.extra_symbol)}
     for given, problem in ((None, True), (trigger, False),
                            (trigger | {"ul_length": f.legacy_length + 3}, True)):
-        receiver = Receiver(2, bandwidth * 1e6, he_trigger=given)
-        got, = receiver.process(samples) + receiver.finish()
+        got, = frames_in(samples, bandwidth * 1e6, he_trigger=given)
         assert bool(got.problem) == problem
         assert got.as_json()["format"] == "he-tb"
         assert [one.data for one in got.mpdus] == [mpdu] * (not problem)
@@ -519,8 +509,7 @@ def test_stations_answer_a_trigger_frame_in_wide_channels(bandwidth, asked):
                               np.zeros((1, 3200))], axis=1)
     rng = np.random.default_rng(2)
     samples = samples + 0.005 * (rng.standard_normal((*samples.shape, 2)) @ [1, 1j])
-    receiver = Receiver(1, rate)
-    first, got = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    first, got = frames_in(samples, rate)
     assert [mpdu.data for mpdu in first.mpdus] == [trigger]
     assert {(user.format.sta_id, user.format.ru): [mpdu.data for mpdu in user.mpdus]
             for user in got.users} == {
@@ -550,8 +539,7 @@ def test_stations_answer_a_trigger_frame(gap_us, answered):
     rng = np.random.default_rng(2)
     samples = samples + 0.005 * (rng.standard_normal(samples.shape)
                                  + 1j * rng.standard_normal(samples.shape))
-    receiver = Receiver(1)
-    first, got = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    first, got = frames_in(samples)
     assert [mpdu.data for mpdu in first.mpdus] == [trigger]
     if not answered:
         assert "no Trigger frame is known" in got.problem
@@ -596,9 +584,8 @@ def test_frames_of_others():
         reader = recording.Reader(path.with_name(path.name.replace(".he-truth.json",
                                                                    ".sigmf-meta")))
         trigger = facts[0].get("trigger")
-        receiver = Receiver(reader.num_channels, reader.sample_rate, reader.frequency,
-                            he_trigger=trigger and facts[0] | trigger | {"users": None})
-        found = receiver.process(reader.read()) + receiver.finish()
+        found = frames_in(reader.read(), reader.sample_rate, frequency=reader.frequency,
+                          he_trigger=trigger and facts[0] | trigger | {"users": None})
         for one in facts:
             near = [frame for frame in found if abs(frame.start - one["start"]) < 120]
             kind = one["format"].split("_MU (SU)")[0]

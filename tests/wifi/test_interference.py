@@ -4,8 +4,8 @@
 
 import numpy as np
 import pytest
-from gnuradio.mimopack.wifi import HT, NonHT, Receiver
-from wifi_air import air, data_mpdu, multipath
+from gnuradio.mimopack.wifi import HT, NonHT
+from wifi_air import air, data_mpdu, frames_in, multipath
 
 RATE, SPACING, LEVEL = 20e6, 312.5e3, 0.1
 
@@ -16,8 +16,7 @@ def gaussian(rng, *shape):
 
 def decoded(samples, sent, **options):
     """Return the number of sent frames that are decoded."""
-    receiver = Receiver(len(samples), **options)
-    frames = receiver.process(samples.astype(np.complex64)) + receiver.finish()
+    frames = frames_in(samples, **options)
     found = [mpdu.data for frame in frames for mpdu in frame.mpdus if mpdu.fcs_ok]
     return sum(one.mpdus[0] in found for one in sent)
 

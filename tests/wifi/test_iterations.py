@@ -7,10 +7,10 @@ import pytest
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors, wifi
 from gnuradio.mimopack.coding import ConvolutionalDecoder, ldpc
-from gnuradio.mimopack.wifi import HE, HT, VHT, Receiver, mac
+from gnuradio.mimopack.wifi import HE, HT, VHT, mac
 from gnuradio.mimopack.wifi.iterations import Iterations
 from gnuradio.mimopack.wifi.points import copies_combined, from_symbols, to_symbols
-from wifi_air import air, data_mpdu, multipath
+from wifi_air import air, data_mpdu, frames_in, multipath
 
 FORMATS = {"ht 4x4": lambda n: HT(26, n, coding="ldpc"),
            "ht 2x2": lambda n: HT(11, n, coding="ldpc"),
@@ -36,11 +36,6 @@ def simulate(name, snr_db, count=24, payload=400, seed=1):
                sample_rate=f.bandwidth_mhz * 1e6)
 
 
-def receive(samples, sample_rate=20e6, **options):
-    receiver = Receiver(len(samples), sample_rate, **options)
-    return receiver.process(samples) + receiver.finish()
-
-
 class TestGain:
     @pytest.mark.parametrize("name, detector, snr_db, payload", [
         ("ht 4x4", "nway", 6.7, 400), ("vht 3x3", "mmsepic", 11.5, 400),
@@ -52,7 +47,7 @@ class TestGain:
         """Frames decoded in one pass are kept, many others are saved, and no byte is wrong."""
         samples, sent = simulate(name, snr_db, 48, payload)
         rate = sent[0].format.bandwidth_mhz * 1e6
-        once, often = (receive(samples, rate, detector=detector, passes=1, iterations=count)
+        once, often = (frames_in(samples, rate, detector=detector, passes=1, iterations=count)
                        for count in (1, 4))
         assert len(once) == len(often) == len(sent)
         lost = np.zeros(2, int)
@@ -70,7 +65,7 @@ class TestGain:
                   (lambda n: HT(3, n, coding="ldpc"), [data_mpdu(300, 2)]),
                   (lambda n: HT(3, n, coding="ldpc", stbc=1), [data_mpdu(300, 3)])]
         samples, _ = air(frames * 6, 3, snr_db=1, channel=multipath, seed=2)
-        once, often = (receive(samples, detector="mmsepic", iterations=count) for count in (1, 4))
+        once, often = (frames_in(samples, detector="mmsepic", iterations=count) for count in (1, 4))
         assert any(not frame.fcs_ok for frame in once) and any(frame.fcs_ok for frame in once)
         assert [frame.psdu for frame in often] == [frame.psdu for frame in once]
 
@@ -85,7 +80,7 @@ class TestGain:
         both = lambda n: VHT.of_length(3, n, 2, coding=coding)    # noqa: E731
         samples, _ = air([(both, [bytes(broken), data_mpdu(200, 2)]), (both, [bytes(broken)]),
                           (both, [data_mpdu(200, 2)])], 2, snr_db=40)
-        first, second, third = receive(samples, detector="mmsepic", iterations=3, passes=1)
+        first, second, third = frames_in(samples, detector="mmsepic", iterations=3, passes=1)
         assert [mpdu.fcs_ok for mpdu in first.mpdus] == [False, True]
         assert [mpdu.fcs_ok for mpdu in second.mpdus] == [False]
         assert third.complete
@@ -142,7 +137,7 @@ class TestByHand:
 
         monkeypatch.setattr(Iterations, "decode", keep)
         samples, sent = simulate(name, snr_db, 8)
-        receive(samples, sent[0].format.bandwidth_mhz * 1e6, detector="mmsepic", iterations=2,
+        frames_in(samples, sent[0].format.bandwidth_mhz * 1e6, detector="mmsepic", iterations=2,
                 passes=1, threads=1)
         assert sum(len(found) for *_, found in seen) >= 2
         for batch in seen:
@@ -182,7 +177,7 @@ class TestByHand:
         rate = sent[0].format.bandwidth_mhz * 1e6
         begin = sent[1].start + 1000
         samples[:, begin:begin + 400] = np.nan
-        frames = receive(samples, rate, detector="mmsepic", iterations=3)
+        frames = frames_in(samples, rate, detector="mmsepic", iterations=3)
         good = [frame.fcs_ok for frame in frames if abs(frame.start - sent[1].start) > 100]
         assert good == [True, True]
 
@@ -224,7 +219,7 @@ def test_single_mpdus_and_ampdus_of_one_length_in_turns(coding):
               (lambda n: HT(11, n, coding=coding, aggregated=True), aggregated)] * 15
     samples, sent = air(frames, 2, snr_db=11, seed=3, channel=multipath)
     assert len({frame.format.length for frame in sent}) == 1
-    once, several = receive(samples, passes=1), receive(samples, passes=1, iterations=4)
+    once, several = frames_in(samples, passes=1), frames_in(samples, passes=1, iterations=4)
     for kind in (0, 1):
         good = [sum(any(mpdu.fcs_ok for mpdu in frame.mpdus) for frame in frames
                     if frame.format and frame.format.aggregated == bool(kind))

@@ -5,25 +5,15 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import detectors, wifi
-from gnuradio.mimopack.wifi import HE, HEMU, Receiver, carriers, he_users, mac
+from gnuradio.mimopack.wifi import HE, HEMU, carriers, he_users, mac
 from gnuradio.mimopack.wifi.he_tables import ltf_mapping
 from gnuradio.mimopack.wifi.he_trigger import triggers_in
-from wifi_air import data_mpdu, multipath, through
+from wifi_air import data_mpdu, faded, frame_in, frames_in, multipath, through
 from wifi_frames import trigger_frame
 
 
 def user(sta_id, mcs, num_streams=1, ru=(242, 1), **own):
     return {"sta_id": sta_id, "ru": ru, "mcs": mcs, "num_streams": num_streams, **own}
-
-
-def in_air(sent, num_rx, snr_db=45.0, seed=0, num_taps=3):
-    """Return received samples."""
-    rng = np.random.default_rng(seed)
-    samples = through(multipath(num_rx, len(sent), rng, num_taps, 0.7), sent)
-    samples = np.pad(samples, ((0, 0), (400, 400)))
-    noise = rng.standard_normal((2, *samples.shape))
-    samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (noise[0] + 1j * noise[1])
-    return samples.astype(np.complex64)
 
 
 def sent_to(users, mapping=None, size=60, num_tx=None, **fields):
@@ -33,12 +23,6 @@ def sent_to(users, mapping=None, size=60, num_tx=None, **fields):
     transmitter = wifi.Transmitter(num_tx or f.num_space_time_streams, 1e6 * f.bandwidth_mhz,
                                    mapping=mapping)
     return transmitter.frame(f, psdus), f, mpdus
-
-
-def received(samples, sample_rate=20e6, **options):
-    receiver = Receiver(len(samples), sample_rate, **options)
-    frame, = receiver.process(samples) + receiver.finish()
-    return frame
 
 
 def check(frame, f, mpdus):
@@ -58,7 +42,7 @@ def check(frame, f, mpdus):
 def test_two_users_with_constellations_of_their_own(detector, fields):
     sent, f, mpdus = sent_to([user(5, 5), user(6, 1, coding="ldpc")], **fields)
     assert f.compressed
-    frame = received(in_air(sent, 2), detector=detector)
+    frame = frame_in(faded(sent, 2), detector=detector)
     check(frame, f, mpdus)
     assert frame.detector.startswith(detector)
     facts = frame.as_json()
@@ -77,7 +61,7 @@ def test_counts_of_streams_and_training_fields(streams, num_rx):
              for i, count in enumerate(streams)]
     sent, f, mpdus = sent_to(users, ltf=2, gi_us=1.6)
     assert f.first.num_ltf == {4: 4, 3: 4, 5: 6, 6: 6, 7: 8, 8: 8}[sum(streams)]
-    check(received(in_air(sent, num_rx)), f, mpdus)
+    check(frame_in(faded(sent, num_rx)), f, mpdus)
 
 
 @pytest.mark.quick
@@ -88,7 +72,7 @@ def test_resource_units_by_allocation(rus):
     """Some RUs have several users, others one."""
     users = [user(20 + i, 2 + i, ru=ru) for i, ru in enumerate(rus)]
     sent, f, mpdus = sent_to(users, compressed=False, ltf=4, gi_us=0.8)
-    check(received(in_air(sent, 3)), f, mpdus)
+    check(frame_in(faded(sent, 3)), f, mpdus)
 
 
 @pytest.mark.quick
@@ -107,7 +91,7 @@ def test_wide_resource_units(bandwidth, compressed, parts, num_rx):
     users = [user(30 + i, (5, 2, 0, 4)[i % 4], count, ru, coding="ldpc")
              for i, (ru, count) in enumerate(owners)]
     sent, f, mpdus = sent_to(users, bandwidth_mhz=bandwidth, compressed=compressed)
-    frame = received(in_air(sent, num_rx), 1e6 * bandwidth)
+    frame = frame_in(faded(sent, num_rx), 1e6 * bandwidth)
     assert frame.problem == ""
     assert {(one.format.sta_id, one.format.ru, one.format.mcs, one.format.num_streams):
             [mpdu.data for mpdu in one.mpdus] for one in frame.users} == {
@@ -124,9 +108,9 @@ def test_midambles(every, num_rx):
     sent, f, mpdus = sent_to(users, size=200, midamble=every)
     assert f.num_symbols > 2 * every
     at = f.data_start + every * f.first.symbol
-    samples = np.concatenate([in_air(sent[:, :at], num_rx, seed=2)[:, :400 + at],
-                              in_air(sent, num_rx, seed=3)[:, 400 + at:]], axis=1)
-    frame = received(samples, keep_symbols=True)
+    samples = np.concatenate([faded(sent[:, :at], num_rx, seed=2)[:, :400 + at],
+                              faded(sent, num_rx, seed=3)[:, 400 + at:]], axis=1)
+    frame = frame_in(samples, keep_symbols=True)
     check(frame, f, mpdus)
     for one in frame.users:
         assert one.symbols.shape == (f.num_symbols, 102, 1)
@@ -141,14 +125,14 @@ def test_streams_of_users_mapped_to_the_same_antennas():
     random = np.exp(-2j * np.pi / 256 * delays * k[:, None, None]) * rng.standard_normal((3, 3))
     mapping = np.linalg.qr(random)[0]
     sent, f, mpdus = sent_to([user(1, 4, 2), user(2, 3)], mapping, num_tx=3, ltf=4, gi_us=0.8)
-    check(received(in_air(sent, 3)), f, mpdus)
+    check(frame_in(faded(sent, 3)), f, mpdus)
 
 
 def test_users_with_more_streams_than_antennas_are_named():
     """The user of the other RU is decoded."""
     users = [user(1, 1, ru=(106, 1)), user(2, 1, ru=(106, 1)), user(3, 1, ru=(106, 2))]
     sent, _, mpdus = sent_to(users)
-    frame = received(in_air(sent, 1))
+    frame = frame_in(faded(sent, 1))
     problem = "1 channel, but the frame has 2 streams"
     assert [one.problem for one in frame.users] == [problem, problem, ""]
     assert [mpdu.data for mpdu in frame.users[2].mpdus] == mpdus[2]
@@ -157,7 +141,7 @@ def test_users_with_more_streams_than_antennas_are_named():
 
 def test_a_detector_that_refuses_the_constellations_is_named():
     sent, _, _ = sent_to([user(1, 9, 4), user(2, 8, 4)])
-    frame = received(in_air(sent, 8), detector="mla")
+    frame = frame_in(faded(sent, 8), detector="mla")
     assert len(frame.users) == 2
     assert all("mla cannot detect 8 streams of 256-QAM" in one.problem for one in frame.users)
 
@@ -168,12 +152,12 @@ def test_second_pass_helps(midamble):
     good = []
     sent, f, _ = sent_to([user(1, 5), user(2, 3, coding="ldpc")], size=700, midamble=midamble)
     assert bool(f.first.num_midambles) == bool(midamble)
-    samples = [in_air(sent, 2, 25.0, seed) for seed in range(8)]
+    samples = [faded(sent, 2, 25.0, seed) for seed in range(8)]
     for one in samples:
         one += 0.06 * np.exp(2j * np.pi * 41.3 / 256 * np.arange(one.shape[1]))
     for passes in (1, 3):
         good.append(sum(part.complete for one in samples
-                        for part in received(one, passes=passes).users))
+                        for part in frame_in(one, passes=passes).users))
     assert good[0] < good[1]
 
 
@@ -186,9 +170,9 @@ def test_iterations_help(streams, snr_db, detector, midamble):
     assert bool(f.first.num_midambles) == bool(midamble)
     good = {1: 0, 4: 0}
     for seed in range(16):
-        samples = in_air(sent, 2 * streams, snr_db, seed)
+        samples = faded(sent, 2 * streams, snr_db, seed)
         for iterations in good:
-            frame = received(samples, detector=detector, passes=1, iterations=iterations)
+            frame = frame_in(samples, detector=detector, passes=1, iterations=iterations)
             for one, want in zip(frame.users, mpdus, strict=True):
                 good[iterations] += one.complete
                 assert not one.complete or [mpdu.data for mpdu in one.mpdus] == want
@@ -197,16 +181,16 @@ def test_iterations_help(streams, snr_db, detector, midamble):
 
 def test_near_maximum_likelihood_beats_mmse():
     sent, _, _ = sent_to([user(1, 5), user(2, 3)], size=300)
-    samples = [in_air(sent, 2, 24.0, seed, num_taps=4) for seed in range(16)]
+    samples = [faded(sent, 2, 24.0, seed, num_taps=4) for seed in range(16)]
     good = {detector: sum(part.complete for one in samples
-                          for part in received(one, detector=detector).users)
+                          for part in frame_in(one, detector=detector).users)
             for detector in ("mmse", "nway")}
     assert good["mmse"] < good["nway"]
 
 
 def test_points_of_each_user():
     sent, f, _ = sent_to([user(1, 5), user(2, 1)])
-    frame = received(in_air(sent, 3), keep_symbols=True)
+    frame = frame_in(faded(sent, 3), keep_symbols=True)
     for one in frame.users:
         assert one.symbols.shape == (f.num_symbols, 234, 1)
         assert one.evm_db[0] < -25
@@ -217,7 +201,7 @@ def test_callable_detector():
         return detectors.KBest(num_tx=num_tx, num_rx=num_rx, constellation=constellation, k=16)
 
     sent, f, mpdus = sent_to([user(1, 3), user(2, 1)])
-    check(received(in_air(sent, 2), detector=make), f, mpdus)
+    check(frame_in(faded(sent, 2), detector=make), f, mpdus)
 
 
 @pytest.mark.quick
@@ -232,7 +216,7 @@ def test_mapping_of_training_fields_is_orthogonal(count):
 def test_any_content_of_he_sig_b_is_bounded(monkeypatch):
     """Whatever an HE-SIG-B with good CRCs says, users have at most eight streams in an RU."""
     sent, f, _ = sent_to([user(i, 1, ru=(106, 1 + i // 2)) for i in range(4)], sig_b_mcs=5)
-    samples = in_air(sent, 1)
+    samples = faded(sent, 1)
     rng = np.random.default_rng(3)
     reasons = set()
 
@@ -242,7 +226,7 @@ def test_any_content_of_he_sig_b_is_bounded(monkeypatch):
 
     monkeypatch.setattr(he_users, "BlockReader", Hostile)
     for _ in range(300):
-        frame = received(samples)
+        frame = frame_in(samples)
         assert len(frame.parts) <= 17
         streams = {}
         for one in frame.users:
@@ -300,7 +284,7 @@ def test_stations_that_share_a_resource_unit(streams, num_rx, masked, training, 
                  "users": [{"mcs": f.mcs, "nss": count, "sta_id": f.sta_id}
                            for f, count in stations]}
         samples = np.concatenate([quiet, sent, quiet], axis=1)
-        got = received(noisy(samples), he_trigger=given)
+        got = frame_in(noisy(samples), he_trigger=given)
     else:
         trigger = trigger_frame(
             [(f.sta_id, 61, f.mcs, 0, f.first_stream, count) for f, count in stations],
@@ -311,8 +295,7 @@ def test_stations_that_share_a_resource_unit(streams, num_rx, masked, training, 
         asking = wifi.Transmitter(1).frame(asked, trigger)[:, :asked.num_samples]
         samples = np.concatenate([quiet, np.tile(asking, (num_rx, 1)), np.zeros((num_rx, 320)),
                                   sent, quiet], axis=1)
-        receiver = Receiver(num_rx)
-        _, got = receiver.process(noisy(samples)) + receiver.finish()
+        _, got = frames_in(noisy(samples))
     assert got.problem == ""
     assert [[mpdu.data for mpdu in one.mpdus] for one in got.users] == [[one] for one in mpdus]
     assert [(one.format.name, one.format.sta_id, one.format.first_stream) for one in got.users] == [
@@ -334,8 +317,7 @@ def test_stations_that_share_a_wide_resource_unit(bandwidth, ru, number):
     asking = wifi.Transmitter(1, rate).frame(wifi.NonHT(24, len(trigger), bandwidth), trigger)
     quiet = np.zeros((3, 16 * bandwidth))
     samples = np.concatenate([quiet, np.tile(asking, (3, 1)), quiet, sent, quiet], axis=1)
-    receiver = Receiver(3, rate)
-    _, got = receiver.process(noisy(samples)) + receiver.finish()
+    _, got = frames_in(noisy(samples), rate)
     assert got.problem == ""
     assert [(one.format.sta_id, one.format.ru, [mpdu.data for mpdu in one.mpdus])
             for one in got.users] == [
@@ -347,7 +329,7 @@ def test_a_station_that_does_not_answer_leaves_the_others():
     given = {"ul_length": longest.legacy_length, "ru": "106 index 2", "gi_us": 3.2, "ltf": 4,
              "pre_fec_padding": longest.pre_fec_padding, "pe": int(longest.pe_disambiguity),
              "coding": "bcc", "users": [{"mcs": f.mcs} for f, _ in stations]}
-    got = received(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
+    got = frame_in(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
     assert [[mpdu.data for mpdu in one.mpdus if mpdu.fcs_ok] for one in got.users] == [
         [mpdus[0]], []]
 
@@ -357,7 +339,7 @@ def test_stations_with_more_streams_than_antennas_are_named():
     given = {"ul_length": longest.legacy_length, "ru": "242", "gi_us": 3.2, "ltf": 4,
              "pre_fec_padding": longest.pre_fec_padding, "coding": "bcc",
              "pe": int(longest.pe_disambiguity), "users": [{"mcs": f.mcs} for f, _ in stations]}
-    got = received(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
+    got = frame_in(noisy(np.pad(sent, ((0, 0), (400, 400)))), he_trigger=given)
     assert [one.problem for one in got.users] == ["1 channel, but the frame has 2 streams"] * 2
 
 

@@ -7,14 +7,13 @@ from gnuradio import mimopack
 from gnuradio.mimopack import detectors
 from gnuradio.mimopack.wifi import Receiver, can_iterate
 from own_detectors import OwnPrior, OwnZf
-from wifi_air import FRAMES, air
+from wifi_air import FRAMES, air, frames_in
 
 SAMPLES, SENT = air(FRAMES, num_rx=2, gap=120)
 
 
 def received(detector, **options):
-    receiver = Receiver(2, detector=detector, **options)
-    return receiver.process(SAMPLES) + receiver.finish()
+    return frames_in(SAMPLES, detector=detector, **options)
 
 
 @pytest.fixture

@@ -8,19 +8,13 @@ from gnuradio.mimopack.channel import MIMOChannel
 from gnuradio.mimopack.wifi import EHT, HE, HT, VHT, NonHT, Receiver, Transmitter, mac
 from gnuradio.mimopack.wifi.frame import TRUNCATED
 from gnuradio.mimopack.wifi.synchroniser import Synchroniser
-from wifi_air import air, data_mpdu, flat_channel, multipath, through
+from wifi_air import air, data_mpdu, flat_channel, frames_in, multipath, through
 
 RATE = 20e6
 ROBUST = [(lambda n: NonHT(6, n), [data_mpdu(90, 1)]),
           (lambda n: NonHT(24, n), [data_mpdu(150, 2)]),
           (lambda n: HT(9, n), [data_mpdu(200, 3)])]
 MIXED = [*ROBUST, (lambda n: VHT.of_length(4, n, 2), [data_mpdu(300, 4), data_mpdu(70, 5)])]
-
-
-def receive(samples, **options):
-    """Return all frames of a finished stream."""
-    receiver = Receiver(len(samples), **options)
-    return receiver.process(np.asarray(samples, np.complex64)) + receiver.finish()
 
 
 def mpdus(frame):
@@ -49,14 +43,14 @@ class TestImpairments:
     def test_direct_current_or_a_tone_beside_frames(self, level_db, frequency):
         samples, sent = air(ROBUST * 3, 2, snr_db=30, cfo_hz=40e3, seed=2)
         tone = rotate(np.full((1, samples.shape[1]), 0.1 * 10 ** (level_db / 20)), frequency)
-        check(receive(samples + tone), sent)
+        check(frames_in(samples + tone), sent)
 
     @pytest.mark.parametrize("scale", [1e-9, 1e-6, 3e4, 1e7])
     def test_scale_does_not_matter(self, scale):
         samples, sent = air(MIXED, 2, snr_db=30, level=1.0)
-        frames = receive(samples * scale)
+        frames = frames_in(samples * scale)
         check(frames, sent)
-        for frame, one in zip(frames, receive(samples), strict=True):
+        for frame, one in zip(frames, frames_in(samples), strict=True):
             assert frame.start == one.start
             assert frame.snr_db == pytest.approx(one.snr_db, abs=0.05)
             assert np.subtract(frame.level_dbfs, one.level_dbfs) == pytest.approx(
@@ -68,7 +62,7 @@ class TestImpairments:
         rng = np.random.default_rng(6)
         gain = np.array([1.0, 0.01, 30.0, 0.0, 0.0])[:, None]
         floor = np.array([1e-3, 3e-5, 6e-2, 1e-2, 0.0])[:, None]
-        frames = receive(gain * samples + floor * noise(rng, 5, samples.shape[1]))
+        frames = frames_in(gain * samples + floor * noise(rng, 5, samples.shape[1]))
         check(frames, sent)
         for frame in frames:
             power = np.mean(np.abs(samples[:3, frame.start:frame.start + frame.num_samples])**2, 1)
@@ -85,7 +79,7 @@ class TestImpairments:
             found, sent = transmitter.mpdu(lambda n: HT(11, n), [data_mpdu(300)])
             received = through(multipath(4, 2, rng, num_taps, spread=4.0), sent)
             stream = np.pad(received, ((0, 0), (500, 700)))
-            frame, = receive(stream + noise(rng, 4, stream.shape[1], 1e-8))
+            frame, = frames_in(stream + noise(rng, 4, stream.shape[1], 1e-8))
             # The first strong path may happen to be weak; the start is then one path later.
             assert -8 <= frame.start - 500 <= num_taps and frame.fcs_ok
             assert max(frame.evm_db) < -38
@@ -108,7 +102,7 @@ class TestOffsets:
         sent = np.pad(Transmitter(f.num_streams).frame(f, psdu), ((0, 0), (600, 900)))
         link = MIMOChannel(f.num_streams, 3, "tdl_a", 50e-9, RATE, snr_db=28, cfo=ppm * 5.8e3,
                            sampling_offset=ppm, seed=9)
-        frame, = receive(link.process(sent))
+        frame, = frames_in(link.process(sent))
         assert frame.psdu == psdu
         assert frame.cfo_hz == pytest.approx(ppm * 5.8e3, abs=300)
         assert frame.sampling_offset_ppm == pytest.approx(ppm, abs=0.5)
@@ -116,7 +110,7 @@ class TestOffsets:
     @pytest.mark.parametrize("cfo", [-232e3, -100e3, 3e3, 155e3, 232e3])
     def test_carrier_offset(self, cfo):
         samples, sent = air(MIXED * 2, 2, snr_db=25, cfo_hz=cfo, seed=10)
-        frames = receive(samples)
+        frames = frames_in(samples)
         check(frames, sent)
         assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
 
@@ -125,8 +119,7 @@ class TestOffsets:
     def test_carrier_offset_of_narrow_channels(self, rate, cfo):
         """Three subcarriers at 5 MS/s, which exceeds the range of the short training field."""
         samples, sent = air(ROBUST, 2, snr_db=25, cfo_hz=cfo, sample_rate=rate, seed=10)
-        receiver = Receiver(2, rate)
-        frames = receiver.process(samples) + receiver.finish()
+        frames = frames_in(samples, rate)
         check(frames, sent)
         assert np.abs([frame.cfo_hz - cfo for frame in frames]).max() < 1e3
 
@@ -154,7 +147,7 @@ class TestOffsets:
     def test_low_snr(self):
         # The power of 1 is spread over four antennas: the SNR is 2 dB at each.
         samples, sent = air(ROBUST[:1] * 40, 4, snr_db=8, cfo_hz=-60e3, seed=11)
-        delivered = [mpdus(frame) for frame in receive(samples)]
+        delivered = [mpdus(frame) for frame in frames_in(samples)]
         assert sum(one == sent[0].mpdus for one in delivered) >= 38
 
 
@@ -163,12 +156,12 @@ class TestNeighbours:
     def test_back_to_back(self, gap):
         """2 us is the shortest gap of the standard (RIFS); 16 us is a short interframe space."""
         samples, sent = air(MIXED * 5, 2, snr_db=30, gap=gap, seed=12)
-        check(receive(samples), sent)
+        check(frames_in(samples), sent)
 
     def test_at_the_very_ends_of_the_stream(self):
         samples, sent = air(ROBUST, 2, snr_db=30, gap=30, seed=13)
         stream = samples[:, sent[0].start:sent[-1].start + sent[-1].format.num_samples]
-        assert [mpdus(frame) for frame in receive(stream)] == [one.mpdus for one in sent]
+        assert [mpdus(frame) for frame in frames_in(stream)] == [one.mpdus for one in sent]
 
     @pytest.mark.parametrize("power_db, delay", [(-20, 250), (15, 900), (15, 1700)])
     def test_overlapping_frames(self, power_db, delay):
@@ -181,7 +174,7 @@ class TestNeighbours:
         stream[:, :first.shape[1]] += first
         stream[:, delay:delay + second.shape[1]] += gain * second
         stream[:, -third.shape[1]:] += third
-        frames = receive(stream + noise(np.random.default_rng(1), 1, stream.shape[1], 1e-6))
+        frames = frames_in(stream + noise(np.random.default_rng(1), 1, stream.shape[1], 1e-6))
         delivered = [mpdu for frame in frames for mpdu in mpdus(frame)]
         stronger = other if power_db > 0 else one
         assert delivered == [stronger[0].mpdus[0], last[0].mpdus[0]]
@@ -191,7 +184,7 @@ class TestCuts:
     def test_cut_by_the_end(self, missing):
         samples, sent = air(MIXED, 2, snr_db=30, seed=20)
         end = sent[-1].start + sent[-1].format.num_samples - missing
-        frames = receive(samples[:, :end])
+        frames = frames_in(samples[:, :end])
         check(frames[:-1], sent[:-1])
         assert abs(frames[-1].start - sent[-1].start) <= 8
         assert (frames[-1].problem, frames[-1].format.num_streams) == (TRUNCATED, 2)
@@ -200,7 +193,7 @@ class TestCuts:
     @pytest.mark.parametrize("frame", [MIXED[0], *MIXED[2:]], ids=["non-HT", "HT", "VHT"])
     def test_an_l_sig_of_6_mbit_alone_does_not_tell_the_format(self, kept, frame):
         samples, sent = air([frame], 2, snr_db=30, seed=20)
-        only, = receive(samples[:, :sent[0].start + kept])
+        only, = frames_in(samples[:, :sent[0].start + kept])
         assert (only.format, only.problem) == (None, TRUNCATED)
 
     @pytest.mark.parametrize("kept", [60, 250, 420, 700, 1000])
@@ -209,7 +202,7 @@ class TestCuts:
         samples, sent = air(MIXED * 2, 2, snr_db=30, seed=21)
         jump = sent[4].start - 45
         samples = np.concatenate([samples[:, :sent[3].start + kept], samples[:, jump:]], axis=1)
-        delivered = [mpdus(frame) for frame in receive(samples)]
+        delivered = [mpdus(frame) for frame in frames_in(samples)]
         assert [one for one in delivered if one] == [
             one.mpdus for index, one in enumerate(sent) if index != 3]
 
@@ -217,7 +210,7 @@ class TestCuts:
     def test_begins_within_a_frame(self, left):
         samples, sent = air(ROBUST, 2, snr_db=30, seed=22)
         begin = sent[0].start + sent[0].format.num_samples - left
-        delivered = [mpdus(frame) for frame in receive(samples[:, begin:])]
+        delivered = [mpdus(frame) for frame in frames_in(samples[:, begin:])]
         assert [one for one in delivered if one] == [one.mpdus for one in sent[1:]]
 
 
@@ -229,7 +222,7 @@ class TestBrokenSamples:
             for position in range(sent[1].start - 20, sent[1].start + 900, 23):
                 bad = samples.copy()
                 bad[position % 2, position] = value
-                delivered = [mpdus(frame) for frame in receive(bad)]
+                delivered = [mpdus(frame) for frame in frames_in(bad)]
                 assert delivered[0] == sent[0].mpdus and delivered[-1] == sent[2].mpdus
                 assert all(one in ([], sent[1].mpdus) for one in delivered[1:-1])
 
@@ -268,7 +261,7 @@ class TestSilence:
         rng = np.random.default_rng([31, snr_db])
         for phase in (1, np.exp(2j)):
             signal = periodic(name, rng, 300_000) * np.array([[1], [phase]])
-            assert receive(signal + noise(rng, 2, 300_000, 10 ** (-snr_db / 10))) == []
+            assert frames_in(signal + noise(rng, 2, 300_000, 10 ** (-snr_db / 10))) == []
 
 @pytest.mark.parametrize("arguments, message", [
     ({"threshold": 1.5}, "threshold: got 1.5"), ({"num_rx": 0}, "num_rx: got 0"),

@@ -5,19 +5,9 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import wifi
-from gnuradio.mimopack.wifi import VHT, VHTMU, Receiver, signal_fields, vht_users
+from gnuradio.mimopack.wifi import VHT, VHTMU, signal_fields, vht_users
 from gnuradio.mimopack.wifi.signal_fields import LSig
-from wifi_air import data_mpdu, multipath, through
-
-
-def in_air(sent, num_rx, bandwidth=20, snr_db=45.0, seed=0, num_taps=3):
-    """Return received samples."""
-    rng = np.random.default_rng(seed)
-    samples = through(multipath(num_rx, len(sent), rng, num_taps, 0.7), sent)
-    samples = np.pad(samples, ((0, 0), (20 * bandwidth, 20 * bandwidth)))
-    noise = rng.standard_normal((2, *samples.shape))
-    samples = samples + 10**(-snr_db / 20) / np.sqrt(2) * (noise[0] + 1j * noise[1])
-    return samples.astype(np.complex64)
+from wifi_air import data_mpdu, faded, frame_in
 
 
 def sent_to(users, mapping=None, size=60, num_tx=None, bandwidth_mhz=20, **fields):
@@ -28,12 +18,6 @@ def sent_to(users, mapping=None, size=60, num_tx=None, bandwidth_mhz=20, **field
         mpdus)
     transmitter = wifi.Transmitter(num_tx or f.num_streams, 1e6 * bandwidth_mhz, mapping=mapping)
     return transmitter.frame(f, psdus), f, mpdus
-
-
-def received(samples, bandwidth=20, **options):
-    receiver = Receiver(len(samples), 1e6 * bandwidth, **options)
-    frame, = receiver.process(samples) + receiver.finish()
-    return frame
 
 
 def check(frame, f, mpdus):
@@ -51,7 +35,7 @@ def check(frame, f, mpdus):
 def test_two_users_with_constellations_of_their_own(detector, short_gi):
     sent, f, mpdus = sent_to([{"mcs": 5}, {"mcs": 1, "coding": "ldpc", "user_position": 2}],
                              short_gi=short_gi, group_id=9)
-    frame = received(in_air(sent, 2), detector=detector)
+    frame = frame_in(faded(sent, 2), detector=detector)
     check(frame, f, mpdus)
     assert frame.detector.startswith(detector)
     facts = frame.as_json()
@@ -68,7 +52,7 @@ def test_bandwidths(bandwidth, coding, streams, num_rx):
     users = [{"mcs": mcs, "num_streams": count, "coding": coding}
              for mcs, count in zip((3, 4), streams, strict=True)]
     sent, f, mpdus = sent_to(users, bandwidth_mhz=bandwidth, size=900)
-    check(received(in_air(sent, num_rx, bandwidth), bandwidth), f, mpdus)
+    check(frame_in(faded(sent, num_rx), 1e6 * bandwidth), f, mpdus)
 
 
 @pytest.mark.quick
@@ -81,7 +65,7 @@ def test_counts_of_streams_and_training_fields(streams, num_rx):
              for i, count in enumerate(streams)]
     sent, f, mpdus = sent_to(users)
     assert f.num_ltf == {2: 2, 3: 4, 4: 4, 5: 6, 6: 6, 7: 8, 8: 8}[sum(streams)]
-    check(received(in_air(sent, num_rx)), f, mpdus)
+    check(frame_in(faded(sent, num_rx)), f, mpdus)
 
 
 @pytest.mark.quick
@@ -91,7 +75,7 @@ def test_positions_in_the_group(positions, group_id):
     users = [{"mcs": 3, "user_position": positions[0], "coding": "ldpc"},
              {"mcs": 2, "user_position": positions[1]}]
     sent, f, mpdus = sent_to(users, group_id=group_id)
-    frame = received(in_air(sent, 2))
+    frame = frame_in(faded(sent, 2))
     check(frame, f, mpdus)
     assert tuple(one.format.user_position for one in frame.users) == positions
 
@@ -108,7 +92,7 @@ def test_extra_symbol_of_one_user_lengthens_the_frame_of_all():
         assert f.users[1].length == (f.num_symbols * f.users[1].data_bits_per_symbol - 22) // 8
         if f.extra_symbol not in seen:
             seen.add(f.extra_symbol)
-            check(received(in_air(sent, 3)), f, mpdus)
+            check(frame_in(faded(sent, 3)), f, mpdus)
     assert seen == {False, True}
 
 
@@ -119,13 +103,13 @@ def test_streams_of_users_mapped_to_the_same_antennas():
     random = np.exp(-2j * np.pi / 64 * rng.uniform(0, 4, (3, 3)) * k[:, None, None])
     mapping = np.linalg.qr(random * rng.standard_normal((3, 3)))[0]
     sent, f, mpdus = sent_to([{"mcs": 4, "num_streams": 2}, {"mcs": 3}], mapping, num_tx=3)
-    check(received(in_air(sent, 3)), f, mpdus)
+    check(frame_in(faded(sent, 3)), f, mpdus)
 
 
 @pytest.mark.quick
 def test_users_with_more_streams_than_antennas_are_named():
     sent, _, _ = sent_to([{"mcs": 1}, {"mcs": 1, "num_streams": 2}], group_id=17)
-    frame = received(in_air(sent, 2))
+    frame = frame_in(faded(sent, 2))
     assert frame.problem == "2 channels, but the frame has 3 streams"
     facts = frame.as_json()
     assert (facts["format"], facts["group_id"], facts["bandwidth_mhz"]) == ("vht-mu", 17, 20)
@@ -135,10 +119,10 @@ def test_users_with_more_streams_than_antennas_are_named():
 def test_second_pass_helps():
     """A tone on one subcarrier spoils the first pass."""
     sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3, "coding": "ldpc"}], size=500)
-    samples = [in_air(sent, 2, snr_db=25.0, seed=seed) for seed in range(8)]
+    samples = [faded(sent, 2, snr_db=25.0, seed=seed) for seed in range(8)]
     for one in samples:
         one += 0.06 * np.exp(2j * np.pi * 10.3 / 64 * np.arange(one.shape[1]))
-    good = [sum(part.complete for one in samples for part in received(one, passes=passes).users)
+    good = [sum(part.complete for one in samples for part in frame_in(one, passes=passes).users)
             for passes in (1, 3)]
     assert good[0] < good[1]
 
@@ -146,17 +130,17 @@ def test_second_pass_helps():
 def test_iterations_help():
     """The decoded bits of one user help to detect both users."""
     sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3, "coding": "ldpc"}], size=300)
-    samples = [in_air(sent, 2, snr_db=17.0, seed=seed) for seed in range(16)]
-    good = {iterations: sum(part.complete for one in samples for part in received(
+    samples = [faded(sent, 2, snr_db=17.0, seed=seed) for seed in range(16)]
+    good = {iterations: sum(part.complete for one in samples for part in frame_in(
         one, detector="nway", passes=1, iterations=iterations).users) for iterations in (1, 4)}
     assert good[1] + 4 <= good[4], good
 
 
 def test_near_maximum_likelihood_beats_mmse():
     sent, _, _ = sent_to([{"mcs": 5}, {"mcs": 3}], size=300)
-    samples = [in_air(sent, 2, snr_db=24.0, seed=seed, num_taps=4) for seed in range(16)]
+    samples = [faded(sent, 2, snr_db=24.0, seed=seed, num_taps=4) for seed in range(16)]
     good = {detector: sum(part.complete for one in samples
-                          for part in received(one, detector=detector).users)
+                          for part in frame_in(one, detector=detector).users)
             for detector in ("mmse", "nway")}
     assert good["mmse"] < good["nway"]
 
@@ -165,14 +149,14 @@ def test_near_maximum_likelihood_beats_mmse():
 def test_any_content_of_vht_sig_b_is_bounded(monkeypatch):
     """Whatever the VHT-SIG-B fields say, a frame has one report with its users, or names why."""
     sent, f, _ = sent_to([{"mcs": 1}, {"mcs": 2}, {"mcs": 0}])
-    samples = in_air(sent, 3)
+    samples = faded(sent, 3)
     rng = np.random.default_rng(3)
     monkeypatch.setattr(vht_users, "_joint_bits",
                         lambda vectors, field: rng.integers(0, 2, (3, 20), np.uint8)
                         & rng.integers(0, 2, (3, 1), np.uint8))
     reasons = set()
     for _ in range(200):
-        frame = received(samples)
+        frame = frame_in(samples)
         assert len(frame.users) in (0, 3)
         assert frame.num_samples == f.num_samples
         reasons.add(frame.problem)
