@@ -76,6 +76,7 @@ def test_merged_is_counted_together(limit):
 
 def test_erasures_invalid_llrs_and_few_bits():
     assert figures_of([], []).text() == "no LLRs yet"
+    assert "100 % saturated at 3, 0 % erased" in figures_of([3, -3], [1, 0]).text()
     figures = figures_of([0, 0, np.nan, np.inf, 3.0, -2.0], [0, 1, 1, 1, 1, 1])
     assert (figures.bits, figures.erased, figures.invalid) == (4, 0.5, 2)
     assert figures.wrong == pytest.approx(2 / 4)

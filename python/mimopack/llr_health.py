@@ -74,9 +74,9 @@ class LlrFigures:
         if not self.bits:
             return "no LLRs yet"
         scale = "" if np.isnan(self.scale) else f" (scale {self.scale:.2f})"
-        return (f"{self.bits} LLRs: {self.verdict}{scale}, {100 * self.saturated:.2g} % saturated "
-                f"at {self.limit:.4g}, {100 * self.erased:.2g} % erased, "
-                f"{100 * self.wrong:.2g} % wrong")
+        return (f"{self.bits} LLRs: {self.verdict}{scale}, {100 * self.saturated:.3g} % saturated "
+                f"at {self.limit:.4g}, {100 * self.erased:.3g} % erased, "
+                f"{100 * self.wrong:.3g} % wrong")
 
 
 class LlrHealth:

@@ -3,6 +3,7 @@
 """The recording of 5G NR slots: the command finds what examples/recordings/make_nr.py sent."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,50 @@ def test_the_number_of_the_first_slot_is_found(tmp_path):
         (slot, True) for slot in (4, 5, 6, 7) for _ in range(2)]
 
 
+@pytest.mark.parametrize("name", ["nr_2rx", "nr_2rx.sigmf-data"])
+def test_a_recording_has_several_names(tmp_path, name):
+    assert decoded(PATH.with_name(name), tmp_path) == decoded(PATH, tmp_path)
+
+
+def test_a_missing_recording_is_refused(tmp_path):
+    result = CliRunner().invoke(main, ["nr", str(tmp_path / "no"), "--config", str(CONFIG)])
+    assert (result.exit_code, "Error: no recording" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(("sent", "given"), [(3.5e9, None), (None, 3.5e9), (3.5e9, 2.6e9)])
+def test_the_phase_of_the_carrier_is_found(tmp_path, sent, given):
+    config = nr.PuschConfig(carrier=nr.Carrier(n_size_grid=12, carrier_frequency_hz=sent))
+    rng, transmitter = np.random.default_rng(1), nr.PuschTransmitter(config)
+    samples = transmitter.samples(rng.integers(0, 2, (2, transmitter.tb_size), np.uint8))
+    samples = samples + rng.normal(0, 0.05, (*samples.shape, 2)) @ [1, 1j]
+    recording.write(tmp_path / "nr", samples, nr.Ofdm(config.carrier).sample_rate, frequency=3.5e9)
+    config = replace(config, carrier=replace(config.carrier, carrier_frequency_hz=given))
+    (tmp_path / "nr.json").write_text(json.dumps(config.to_json()))
+    result = CliRunner().invoke(main, ["nr", str(tmp_path / "nr"), "--config", str(
+        tmp_path / "nr.json")])
+    assert result.exit_code == 0
+    assert (f"with the carrier_frequency_hz {json.dumps(given)}, but with {json.dumps(sent)}: "
+            in result.output)
+    assert "   0        2     2 " in result.output
+
+
+def test_users_that_are_lost_get_a_hint(tmp_path):
+    settings = json.loads(CONFIG.read_text())
+    settings["users"][1]["n_rnti"] = 1
+    (tmp_path / "nr.json").write_text(json.dumps(settings))
+    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(tmp_path / "nr.json")])
+    assert result.exit_code == 0
+    assert "No transport block of user 1 was decoded. Check n_rnti" in result.output
+
+
+@pytest.mark.parametrize(("options", "first"), [((), 4), (("--start", "900"), 7)])
+def test_a_wrong_slot_number_counts_only_with_a_start(tmp_path, options, first):
+    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(CONFIG), "--slot", "7",
+                                       *options])
+    assert result.output.startswith(f"slot    {first}  user 0")
+    assert result.exit_code == (first != 4)
+
+
 def test_a_linear_detector_loses_user_0(tmp_path):
     blocks, text = decoded(PATH, tmp_path, "--detector", "mmse", "--quiet")
     assert not any(block["crc_ok"] for block in blocks if block["user"] == 0)
@@ -69,7 +114,8 @@ def test_raw_samples_and_grids(tmp_path):
     samples.T.copy().tofile(raw)
     blocks, _ = decoded(PATH, tmp_path)
     message = CliRunner().invoke(main, ["nr", str(raw), "--config", str(CONFIG)]).output
-    assert "the sample rate is unknown, must be time_domain.sample_rate_hz" in message
+    assert "the sample rate is unknown: give --rate, or time_domain.sample_rate_hz" in message
+    assert decoded(raw, tmp_path, "--rate", "7.68M", "--channels", 2)[0] == blocks
     settings = json.loads(CONFIG.read_text())
     ofdm = nr.Ofdm(nr.load_users(settings)[0].carrier)
     settings["time_domain"] = {"sample_rate_hz": ofdm.sample_rate, "num_antennas": 2}
@@ -107,6 +153,7 @@ def test_a_wrong_sample_rate_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(path)])
     assert result.exit_code == 2
     assert "got 3.9e+06 samples per second, must be a multiple of 3.84e+06" in result.output
+    assert "resample first" in result.output
 
 
 @pytest.mark.parametrize(("numbers", "message"), [
@@ -156,8 +203,9 @@ def test_slots_of_zeros_are_lost(tmp_path):
     np.savez(path, grid=np.zeros((2, 1, 14, 612)))
     result = CliRunner().invoke(main, ["nr", str(path), "--config", str(tmp_path / "nr.json"),
                                        "--json", str(output)])
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert [block["snr_db"] for block in json.loads(output.read_text())] == [-100, -100]
+    assert "SNR -\n" in result.output
     assert "   0        0     2              -\nNo transport block was decoded." in result.output
 
 

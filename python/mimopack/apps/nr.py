@@ -3,6 +3,7 @@
 """``mimopack nr``: decode the transport blocks of recorded 5G NR slots."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -22,6 +23,7 @@ from .options import (
     ALLOW_OUTSIDE,
     BACKEND,
     DATATYPE,
+    NUMBER,
     SPEC,
     HeadedCommand,
     OutputFile,
@@ -32,6 +34,7 @@ from .options import (
 _input = heading("Input")
 _decoding = heading("Detection and decoding")
 _output = heading("Output")
+_LEAST_SNR_DB = -100    # of a block whose layers show no power
 _TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
 
 
@@ -46,16 +49,19 @@ def _check_detector(text):
 
 
 @click.command("nr", cls=HeadedCommand)
-@click.argument("path", metavar="RECORDING", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", metavar="RECORDING", type=click.Path(path_type=Path))
 @_input("--config", "config_path", required=True, metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="What was sent, a JSON object: docs/nr.md.")
 @_input("--slot", type=click.IntRange(0), metavar="N",
         help="Number of the first slot in its frame: 0 to 9 at 15 kHz, 0 to 19 at 30 kHz, and so "
              "on. Default: slot_numbers of FILE. Without either, it is found in samples, and 0 in "
-             "an array.")
+             "an array. Without --start, DMRS of samples that clearly show another number win.")
 @_input("--start", type=click.IntRange(0), metavar="SAMPLE",
         help="The sample at which the first slot begins. Default: it is found.")
+@_input("--rate", type=NUMBER,
+        help="Sample rate, such as 30.72e6 or 30.72M. Default: from the metadata, or "
+             "time_domain.sample_rate_hz of FILE.")
 @_input("--channels", "--antennas", "channels", type=click.IntRange(1, 256), metavar="N",
         help="Number of receive antennas in raw samples, which have one sample of each antenna in "
              "turn. Default: time_domain.num_antennas of FILE, or 1.")
@@ -78,8 +84,9 @@ def _check_detector(text):
 @_output("--json", "json_path", type=OutputFile(), metavar="FILE",
          help="Write the transport blocks as a list of JSON objects.")
 @_output("-q", "--quiet", is_flag=True, help="Print no line per transport block.")
-def nr_command(path, config_path, slot, start, channels, datatype, allow_outside, json_path, quiet,
-               **options):
+@click.pass_context
+def nr_command(context, path, config_path, slot, start, rate, channels, datatype, allow_outside,
+               json_path, quiet, **options):
     """Decode the shared channel in slots of RECORDING: the uplink's (PUSCH), or a downlink's.
 
     RECORDING is a SigMF recording, a file of raw samples with the antennas interleaved, or a NumPy
@@ -101,6 +108,9 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
     (the transport block in hex, first bit first, filled up with zeros to whole bytes), snr_db and
     detector. A PDSCH on more than four layers has two codewords, each with an object of its own,
     which also has the key codeword.
+
+    Exit status: 0 if at least one transport block was decoded, 1 if none was, 2 if the recording,
+    FILE or an option was refused.
     """
     try:
         settings = json.loads(config_path.read_text(encoding="utf-8"))
@@ -108,28 +118,38 @@ def nr_command(path, config_path, slot, start, channels, datatype, allow_outside
     except (OSError, ValueError, TypeError) as error:
         raise _Refusal(f"--config: {config_path}: {error}") from None
     try:
-        blocks = _decode(path, settings, users, slot, start, channels, datatype, allow_outside,
-                         options)
+        blocks = _decode(path, settings, users, slot, start, rate, channels, datatype,
+                         allow_outside, options)
     except (OSError, ValueError, ImportError) as error:
-        raise _Refusal(printable(str(error))) from None
+        raise _Refusal(printable(str(error).removeprefix("path: "))) from None
     two = any(block.codeword for block in blocks)
     if not quiet:
         for block in blocks:
+            snr = f"{block.snr_db:.1f} dB" if block.snr_db > _LEAST_SNR_DB else "-"
             click.echo(f"slot {block.slot:4d}  user {block.user}  "
                        + f"codeword {block.codeword}  " * two
                        + f"{'CRC ok' if block.crc_ok else 'lost  '}  {len(block.bits)} bits  "
-                         f"SNR {block.snr_db:.1f} dB")
+                         f"SNR {snr}")
     _table(blocks)
-    if not any(block.crc_ok for block in blocks):
-        click.echo("No transport block was decoded. Check n_cell_id, n_rnti, dmrs and mcs in the "
-                   "file of --config, the number of antennas, and the sample rate.", err=True)
+    decoded = {block.user for block in blocks if block.crc_ok}
+    lost = {block.user for block in blocks} - decoded
+    if not decoded:
+        click.echo("No transport block was decoded. Check in the file of --config: n_rnti, mcs, "
+                   "dmrs; n_cell_id, n_size_grid, subcarrier_spacing_khz and carrier_frequency_hz "
+                   "of carrier; prb_start, num_prb, symbol_allocation and num_layers of pusch or "
+                   "pdsch. Check also the number of antennas, and the sample rate.", err=True)
+    elif lost:
+        click.echo(f"No transport block of user {', '.join(map(str, sorted(lost)))} was decoded. "
+                   "Check n_rnti, n_id, mcs, dmrs_ports and num_layers of this user, or try "
+                   "another --detector.", err=True)
     if json_path is not None:
         with replace_file(json_path) as file:
             json.dump([_as_json(block, two) for block in blocks], file, indent=0, allow_nan=False)
             file.write("\n")
+    context.exit(not decoded)
 
 
-def _decode(path, settings, users, slot, start, channels, datatype, allow_outside, options):
+def _decode(path, settings, users, slot, start, rate, channels, datatype, allow_outside, options):
     """Decode a recording; return its :class:`nr.TransportBlock` objects."""
     numbers = settings.get("slot_numbers")
     if numbers is not None:
@@ -144,17 +164,18 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
         return _receiver(users, grid.shape[1], options).process(grid, numbers)
     domain, carrier = _time_domain(settings), users[0].carrier
     reader = recording.open_recording(
-        path, datatype, channels or domain.get("num_antennas"), domain.get("sample_rate_hz"),
-        None, allow_outside)
+        path, datatype, channels or domain.get("num_antennas"),
+        rate or domain.get("sample_rate_hz"), None, allow_outside)
     step = SMALLEST_FFT * 1e3 * carrier.subcarrier_spacing_khz
     if reader.sample_rate is None:
-        raise ValueError(f"{path}: the sample rate is unknown, must be time_domain.sample_rate_hz "
-                         f"in the file of --config")
+        raise ValueError(f"{path}: the sample rate is unknown: give --rate, or "
+                         "time_domain.sample_rate_hz in the file of --config")
     count = round(reader.sample_rate / step)
     if abs(count * step / reader.sample_rate - 1) > _TOLERANCE:
         raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be a "
                          f"multiple of {step:g}, which is {SMALLEST_FFT} times the subcarrier "
-                         "spacing (TS 38.211 §5.3.1)")
+                         "spacing (TS 38.211 §5.3.1): resample first (docs/recordings.md, Other "
+                         "sample rates)")
     least = -(-carrier.num_subcarriers // SMALLEST_FFT)
     if count < least:
         raise ValueError(f"{path}: got {reader.sample_rate:g} samples per second, must be "
@@ -164,8 +185,24 @@ def _decode(path, settings, users, slot, start, channels, datatype, allow_outsid
         slot = integer("slot_numbers", numbers[0], 0, last)
     elif slot is not None:
         integer("--slot", slot, 0, last)
-    receiver = _receiver(users, reader.num_channels, options)
-    return receiver.process_samples(reader.read(), slot, start, count * SMALLEST_FFT)
+    return _decode_samples(reader, users, slot, start, count * SMALLEST_FFT, options)
+
+
+def _decode_samples(reader, users, slot, start, fft_size, options):
+    """Decode samples; if nothing decodes, try other phases of the carrier (TS 38.211 §5.4)."""
+    samples, given, attempts = reader.read(), users[0].carrier.carrier_frequency_hz, []
+    for frequency in dict.fromkeys((given, reader.frequency, None)):
+        carrier = replace(users[0].carrier, carrier_frequency_hz=frequency)
+        receiver = _receiver([replace(user, carrier=carrier) for user in users],
+                             reader.num_channels, options)
+        attempts.append(receiver.process_samples(samples, slot, start, fft_size))
+        if any(block.crc_ok for block in attempts[-1]):
+            if frequency != given:
+                click.echo("note: no block is decoded with the carrier_frequency_hz "
+                           f"{json.dumps(given)}, but with {json.dumps(frequency)}: set this value "
+                           "in carrier, in the file of --config")
+            return attempts[-1]
+    return attempts[0]
 
 
 def _read_grid(path):

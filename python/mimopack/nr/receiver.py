@@ -789,7 +789,8 @@ class _Receiver:
         slots = stream.process(samples) + stream.finish()
         if not slots:
             raise ValueError(f"samples: got {stream.samples} without a slot that shows its DMRS, "
-                             "must be at least a slot; check n_cell_id, sample rate and antennas")
+                             "must be at least a slot; check n_cell_id, n_size_grid, "
+                             "subcarrier_spacing_khz, num_prb, dmrs, sample rate and antennas")
         self._tracker.forget()
         return self.process(np.stack([one.grid for one in slots]), [one.number for one in slots])
 

@@ -99,7 +99,8 @@ class GridStream:
         carrier: :class:`Carrier`.
         num_rx: number of receive antennas.
         slot: number of the first slot in its frame; None to find it from its DMRS. If all slots
-            have the same DMRS (transform precoding without hopping), this finds slot 0.
+            have the same DMRS (transform precoding without hopping), this finds slot 0. Without
+            ``start``, DMRS that clearly show another number overrule a given one.
         start: the sample at which this slot begins; None to find it.
         fft_size: see :class:`Ofdm`.
 

@@ -363,7 +363,8 @@ def test_antennas_that_do_not_fit_are_named_and_aligned(tmp_path, spoil, said):
     (["--rate", "2.4e6"], "--rate: got 2.4 MS/s, the receiver supports 5, 10, 20, 40, 80 or 160 "
                           "MS/s. No channel fits into these samples, so no resampling helps."),
     (["--rate", "fast"], "'--rate': got 'fast', must be a positive number of Hz"),
-    ([], "the sample rate of {path} is unknown: give --rate"),
+    ([], "the sample rate of {path} is unknown: give --rate, 5, 10, 20, 40, 80 or 160 MS/s, or "
+         "another one above 20 MS/s"),
     (["--rate", "20e6", "--format", "q15"], "'--format': got 'q15', allowed are cf32_le, ci16_le"),
     (["--rate", "20e6", "--detector", "best"], "got 'best', allowed are auto, zf, mmse"),
     (["--rate", "20e6", "-d", "kbest:k=0"], "got 'kbest:k=0': k: got 0, allowed are 1 to 256"),

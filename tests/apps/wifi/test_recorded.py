@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi.recorded import RecordedFrames
-from wifi_air import FRAMES, air, record
+from gnuradio.mimopack.wifi import HT
+from wifi_air import FRAMES, air, data_mpdu, record
 
 
 def _wifi(*arguments):
@@ -53,3 +54,10 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
         f"{tmp_path}, must be in the same folder; allow_outside permits others")
     allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
     assert allowed.exit_code == 0, allowed.output
+
+
+def test_half_clocked_ht_frames_are_doubted(tmp_path):
+    path, _ = record(tmp_path / "r", [(lambda n: HT(9, n), [data_mpdu(40)])])
+    doubt = "is the sample rate (--rate) right?"
+    assert doubt in _wifi(path, "--rate", "10e6").output
+    assert doubt not in _wifi(path).output

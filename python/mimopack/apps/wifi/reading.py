@@ -95,7 +95,8 @@ def open_reader(path, rate, datatype, channels, frequency, allow_outside=False, 
                f"{MAX_RX}")
     given = reader.sample_rate
     if given is None:
-        refuse(f"the sample rate of {reader.path} is unknown: give --rate, one of {RATES}")
+        refuse(f"the sample rate of {reader.path} is unknown: give --rate, {RATES}"
+               + ", or another one above 20 MS/s" * resample)
     source = "--rate: got " if rate else f"{reader.path} has "
     try:
         nominal, equal = nearest_rate(given)

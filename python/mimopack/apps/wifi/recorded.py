@@ -189,6 +189,9 @@ class RecordedFrames(FrameSource):
         lines = [*antennas]
         if total.mpdus_ok and self.summary.losses:
             lines += self._levels.remarks()[1:]
+        if self.sample_rate < 20e6 and any(" MCS " in name for name in self.summary.rows):
+            lines.append("channels of 5 and 10 MHz have only non-HT frames in the standard, others "
+                         "were found: is the sample rate (--rate) right?")
         lines = [f"note: {line}" for line in lines]
         if self.complete and not total.mpdus_ok:
             lines += map(recording.printable, self._hints(progress, explained=bool(antennas)))
