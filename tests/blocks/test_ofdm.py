@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from detector_blocks import Sink, Source, make
 from gnuradio import gr, mimopack
-from gnuradio.mimopack import constellation, detectors
+from gnuradio.mimopack import constellation, detectors, nr
 
 NR, NT, FFT, T, NOISE = 3, 2, 16, 4, 0.01
 CARRIERS = [3, 1, 2, 14, 15]
@@ -74,7 +74,80 @@ def test_a_tag_of_the_estimates_moves_to_h():
     assert [sink.tags for sink in sinks] == [[], [(FFT, "frame", 7)]]
 
 
+PILOTS = np.zeros((NT, 7, FFT - 1), complex)    # of a slot of 7 symbols, without the highest bin
+PILOTS[0, 1::4, 0::2], PILOTS[1, 1::4, 1::2] = 1, 1j
+KNOWN = PILOTS.any(axis=0)
+BINS = np.fft.fftshift(np.arange(FFT))[:-1]
+
+
+def slots(number, noise_var=0.001):
+    """Return bits (number, data, bits) and FFT outputs (NR, symbols, FFT) of slots."""
+    rng = np.random.default_rng(4)
+    bits = rng.integers(0, 2, (number, (~KNOWN).sum(), BITS))
+    sent = np.tile(PILOTS[:, None], (1, number, 1, 1))
+    sent[..., ~KNOWN] = np.moveaxis(POINTS.modulate(bits), 2, 0)
+    taps = rng.normal(size=(2, number, 3, NR, NT, 2)) @ [0.4, 0.4j]
+    turns = np.exp(-2j * np.pi * np.outer(BINS, np.arange(3)) / FFT)
+    h = np.einsum("kd,sdrt->skrt", turns, taps[0])
+    received = np.zeros((NR, number, 7, FFT), np.complex64)
+    received[..., BINS] = np.einsum("skrt,tslk->rslk", h, sent)
+    noise = rng.normal(size=(*received.shape, 2)) @ [1, 1j]
+    received += np.sqrt(noise_var / 2) * noise
+    return bits, received.reshape(NR, -1, FFT)
+
+
+def estimate(received, detect=True, tags=(), **arguments):
+    """Return the items at the end of the flowgraph with ofdm_channel_estimator, and the block."""
+    block = mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, **arguments)
+    top, sources = gr.top_block(), [Source(row, tags) for row in received]
+    for port, source in enumerate(sources):
+        top.connect(source, (block, port))
+    sinks = [Sink(np.complex64, NR), Sink(np.complex64, NR * NT), Sink(np.float32, BITS)]
+    detector = make("nway", num_tx=NT, num_rx=NR)    # reads the tag noise_var
+    for port in range(2):
+        top.connect((block, port), sinks[port])
+        top.connect((block, port), (detector, port))
+    top.connect(detector, sinks[2])
+    top.run()
+    return sinks, block
+
+
+@pytest.mark.quick
+def test_pilots_give_the_channel():
+    bits, received = slots(6)
+    received[:, 14:21] = np.nan
+    (y, h, llr), block = estimate(np.concatenate([received, received[:, :6]], axis=1),
+                                  tags=[(30, "rx_time", 1.5)])
+    size = bits.shape[1]
+    wrong = (llr.items().reshape(bits.shape) > 0) != bits
+    assert np.mean(wrong[[0, 1, 3, 4, 5]]) < 0.001
+    assert not llr.items().reshape(bits.shape)[2].any()    # erased
+    assert [tag for tag in y.tags if tag[1] == "noise_var"] == [
+        (slot * size, "noise_var", 1.0) for slot in range(6)]
+    assert (4 * size, "rx_time", 1.5) in y.tags
+    found = nr.estimate_channel(received[:, :7, BINS], PILOTS, KNOWN.astype(float), prefix=0.25)
+    scale = 1 / np.sqrt(found.noise_var + found.error_var[~KNOWN])[:, None]
+    np.testing.assert_allclose(y.items()[:size], received[:, :7, BINS][:, ~KNOWN].T * scale,
+                               rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(h.items()[:size], found.h[~KNOWN].reshape(size, -1) * scale,
+                               rtol=1e-4, atol=1e-3)
+
+
+def test_only_the_elements_with_data_leave():
+    bits, received = slots(2)
+    data = ~KNOWN
+    data[:, 3] = False
+    (y, *_), _ = estimate(received, data=data)
+    (whole, *_), _ = estimate(received)
+    np.testing.assert_array_equal(y.items().reshape(2, -1, NR), whole.items().reshape(
+        2, -1, NR)[:, data[~KNOWN]])
+
+
 @pytest.mark.parametrize("make_block, said", [
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS), r"pilots: got shape \(2, 7, 15\), must be"),
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, data=[1]), "data: got shape"),
+    (lambda: mimopack.ofdm_channel_estimator(0 * PILOTS, NR, FFT, BINS), "one with a pilot"),
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS + 9), "carriers: got"),
     (lambda: mimopack.ofdm_vectors(carriers=[64]), "carriers: got 64, allowed are 0 to 63"),
     (lambda: mimopack.ofdm_vectors(carriers=52), "carriers: got 52, must be a list of indices"),
     (lambda: mimopack.ofdm_vectors(carriers=[]), r"carriers: got \[\], must be a list"),

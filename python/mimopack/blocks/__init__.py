@@ -32,7 +32,7 @@ from .mimo_channel import mimo_channel
 from .nr_chain import nr_channel_estimator, nr_llr_decoder, nr_ofdm_demodulator
 from .nr_receiver import nr_pusch_receiver
 from .nr_transmitter import nr_pusch_transmitter
-from .ofdm import ofdm_grid, ofdm_vectors
+from .ofdm import ofdm_channel_estimator, ofdm_grid, ofdm_vectors
 from .radio_source import radio_source
 from .rayleigh_channel import rayleigh_channel
 from .sigmf_multichannel_sink import sigmf_multichannel_sink
