@@ -56,6 +56,8 @@ case ${1:-} in
 esac
 unset PYTHONPATH PYTHONHOME
 export PYTHONNOUSERSITE=1
+# The processes share the cores: idle threads of OpenMP and OpenBLAS would keep others waiting.
+export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 
 if .venv/bin/python -c 'import cupy; cupy.zeros(1).sum().get()' 2> /dev/null; then
     options=()
