@@ -8,8 +8,13 @@ from gnuradio.mimopack import nr
 from gnuradio.mimopack.cuda import estimation, source
 from gnuradio.mimopack.nr.estimation import estimate_channel
 from gnuradio.mimopack.nr.noise import noise_covariance
-from gnuradio.mimopack.nr.receiver import layer_powers
-from gnuradio.mimopack.nr.tracking import LAST_SLOT, LEAST_SLOTS, ProfileFilter, Tracker
+from gnuradio.mimopack.nr.tracking import (
+    LAST_SLOT,
+    LEAST_SLOTS,
+    ProfileFilter,
+    Tracker,
+    layer_powers,
+)
 from nvrtc import Program
 from without_gpu import compiled, run
 

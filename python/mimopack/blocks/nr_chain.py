@@ -11,7 +11,8 @@ from gnuradio import gr
 from .. import nr
 from .._runtime import to_pmt_dict
 from ..checks import integer
-from ..nr.receiver import LEAST_POWER, receiver_for
+from ..nr.decoding import LEAST_POWER
+from ..nr.receiver import receiver_for
 from .llr_units import unit_decoder
 from .message_stream import message_outlet
 from .nr_receiver import PORTS, BlockMessages

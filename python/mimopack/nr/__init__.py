@@ -18,20 +18,11 @@ from .estimation import ChannelEstimate, estimate_channel
 from .noise import noise_covariance, whiten
 from .ofdm import Ofdm
 from .parts import Carrier, Dmrs, Mcs, Ptrs
-from .precoding import (
-    equalise_spread,
-    precoding_matrix,
-    transform_deprecode,
-    transform_precode,
-)
-from .receiver import (
-    ITERATIONS,
-    PdschReceiver,
-    PuschReceiver,
-    ReceivedSlot,
-    TransportBlock,
-)
+from .precoding import precoding_matrix, transform_deprecode, transform_precode
+from .receiver import ITERATIONS, PdschReceiver, PuschReceiver
 from .resources import Resources, dmrs_positions, resources
+from .slot import ReceivedSlot, TransportBlock
+from .spreading import equalise_spread
 from .stream import GridStream, SlotGrid
 from .synchronisation import Synchronisation, synchronise
 from .tracking import Channels

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import positive
+
 # The delays of the model, as parts of the cyclic prefix: the slot may begin a little later than the
 # receiver believes, or earlier.
 FIRST_DELAY, LAST_DELAY = -0.3, 1.3
@@ -377,3 +379,11 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
     return ChannelEstimate(
         h.astype(np.complex64), error.astype(np.float32), float(noise), np.asarray(cfo), doppler,
         (received[:, used] - fitted).astype(np.complex64), float(degrees.sum()), gamma)
+
+
+def true_channel(h, noise_var):
+    """Return the :class:`ChannelEstimate` of a channel that is known: (symbols, K, nr, ports)."""
+    return ChannelEstimate(
+        np.asarray(h, np.complex64), np.zeros(h.shape[:2], np.float32),
+        positive("noise_var", noise_var), np.zeros(h.shape[-1]), 0.0,
+        np.zeros((h.shape[2], 0), np.complex64), 0.0, np.zeros(0))

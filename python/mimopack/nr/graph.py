@@ -6,16 +6,87 @@ import warnings
 
 import numpy as np
 
-from ..arrays import is_device_array
+from ..arrays import Constant, is_device_array
 from ..backends import is_gpu_error
 from ..cuda.device import Recording, address, cupy, current, pinned_empty
 from ..cuda.transfer import upload
+from .slot import ReceivedSlot
+from .tracking import Channels, layer_powers
 
 # Most slots of a batch that is recorded. For more, the GPU needs longer than the host takes to
 # queue the work, and a recording takes tens of MB for each slot.
 MOST_SLOTS = 32
 # Number of recordings kept, for batches of different sizes
 KEPT = 8
+
+
+class FirstPass:
+    """The first pass of a receiver on a GPU, replayed as a CUDA graph.
+
+    Args:
+        layout: :class:`SlotLayout`.
+        tracker: :class:`Tracker`.
+        decoders: list of the :class:`BlockDecoder` of each codeword.
+        detect: function of (y, h, noise power) that returns LLRs, and whether they are in the order
+            of subcarriers.
+        threads: number of CPU threads.
+    """
+
+    def __init__(self, layout, tracker, decoders, detect, threads):
+        self._layout, self._tracker, self._decoders = layout, tracker, decoders
+        self._detect, self._sequences = detect, None
+        self._graphs = Graphs(self._queue, threads)
+
+    def run(self, grid, slots, rv, *settings):
+        """Return a list of :class:`ReceivedSlot` with their blocks; None if no graph holds for them.
+
+        There is no graph before the profile is learned, nor when it has to be learned again, nor if
+        ports that share resource elements have different sequences. If the noise of a slot jumps,
+        the graph's result does not count.
+
+        Args:
+            grid: (slots, nr, symbols, subcarriers) complex.
+            slots: (slots,) their numbers.
+            rv: redundancy version, see :class:`TransportCoder`.
+            settings: the detector's, on which the result depends.
+        """
+        profile = self._tracker.profile
+        if profile is None or self._frame_sequences() is None:
+            return None
+        if not is_device_array(grid):
+            grid = np.ascontiguousarray(grid, np.complex64)
+        found = self._graphs.run(grid, self._layout.in_frame(slots), rv, profile, *settings)
+        if found is None or not self._tracker.accepts(found[0][0]):
+            return None
+        (_, powers, *decoded), soft = found
+        work = [ReceivedSlot(number, own) for number, own in zip(
+            slots.tolist(), powers, strict=True)]
+        for index, decoder in enumerate(self._decoders):
+            bits, *checks = decoded[3 * index:3 * index + 3]
+            crc_ok = decoder.coder.checks(*checks)[0].tolist()
+            decoder.keep(work, bits, crc_ok, soft[index], 1)
+        return work
+
+    def _frame_sequences(self):
+        """Return the sequences of the DMRS of a frame's slots as a Constant; None without."""
+        if self._sequences is None:
+            found = self._tracker.sequences(self._layout.configs[0].carrier.slots_per_frame)
+            self._sequences = found if found is None else Constant(found)
+        return self._sequences
+
+    def _queue(self, grid, slots, rv):
+        """Queue the pass on a GPU, see :class:`Graphs`."""
+        h, error, noise, received = self._tracker.queue(
+            grid[..., self._layout.band], slots, self._frame_sequences().beside(grid))
+        llr, by_subcarrier = self._detect(*self._layout.vectors(
+            Channels(received, h, error, noise, [])))
+        read, kept = [noise, layer_powers(h) / noise[:, None]], []
+        for decoder in self._decoders:
+            *decoded, soft = decoder.coder.queue(llr.reshape(len(llr), -1), rv,
+                                                 decoder.word.orders[by_subcarrier])
+            read += decoded
+            kept.append(soft)
+        return read, kept
 
 
 class Graphs:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transform precoding, with its equaliser, and codebook precoding of PUSCH: TS 38.211 §6.3.1."""
+"""Transform precoding, pi/2-BPSK and codebook precoding of PUSCH: TS 38.211 §6.3.1, §5.1.1."""
 
 from functools import lru_cache
 
@@ -25,8 +25,6 @@ _CODEBOOK = {
 # Table 6.3.1.5-2: one layer on four ports with transform precoding
 _DFT_CODEBOOK = (f"{_ONE_LAYER_4} +++- ++jj ++-+ ++ii +j+j +jj+ +j-i +ji- +-++ +-ji +--- +-ij "
                  "+i+i +ij- +i-j +ii+")
-LEAST_ERROR = 1e-6    # of equalised values of power 1, in single precision
-LEAST_GAIN = 1e-30
 _VALUES = {"0": 0, "+": 1, "-": -1, "j": 1j, "i": -1j}
 
 
@@ -87,40 +85,3 @@ def transform_precode(values):
 def transform_deprecode(values):
     """Undo :func:`transform_precode`."""
     return np.fft.ifft(values, norm="ortho").astype(np.complex64)
-
-
-def equalise_spread(y, h, noise_var, mean, variance):
-    """Equalise layers with transform precoding linearly (MMSE); take what is known of their values.
-
-    Model of subcarrier k of an OFDM symbol: y_k = sum over layers of h_k X_k + n, with X the
-    unitary DFT of the layer's M_sc values.
-
-    Source: M. Tüchler, A. C. Singer, R. Koetter: Minimum Mean Squared Error Equalization Using A
-    Priori Information, IEEE Transactions on Signal Processing 50 (3), 2002; in the frequency
-    domain, with the mean variance v of an OFDM symbol's values.
-
-    Args:
-        y: (symbols, M_sc, nr) complex.
-        h: (symbols, M_sc, nr, layers) complex.
-        noise_var: (symbols, M_sc) noise power.
-        mean: (layers, symbols, M_sc) complex a-priori mean of the values, 0 if nothing is known.
-        variance: (layers, symbols, 1) their mean variance v, 1 if nothing is known.
-
-    Returns:
-        (values (layers, symbols, M_sc), variance of their error (layers, symbols, 1)). The
-        estimate of a value is unbiased, and does not use its own mean.
-    """
-    v = variance[..., 0].T[:, None].astype(np.float32)    # (symbols, 1, layers)
-    error = y - np.einsum("lkru,lku->lkr", h, np.moveaxis(transform_precode(mean), 0, -1))
-    matched, gram = (np.einsum(form, h.conj(), other) for form, other in (
-        ("lkru,lkr->lku", error), ("lkru,lkrw->lkuw", h)))
-    # H^H (H V H^H + N)^-1 = (H^H H V + N)^-1 H^H
-    noise = noise_var[..., None, None] * np.eye(h.shape[-1], dtype=np.float32)
-    system, right = gram * v[..., None, :] + noise, np.concatenate(
-        [matched[..., None], gram], axis=-1)
-    solved = right / system if h.shape[-1] == 1 else np.linalg.solve(system, right)
-    filtered = np.moveaxis(solved[..., 0], -1, 0)
-    own = solved[..., 1:].diagonal(axis1=-2, axis2=-1)    # of the layer itself: mu
-    mu = np.moveaxis(own.real.mean(axis=1, keepdims=True), -1, 0)
-    mu = np.maximum(mu, LEAST_GAIN)    # of a channel of zeros
-    return transform_deprecode(filtered) / mu + mean, np.maximum(1 / mu - variance, LEAST_ERROR)

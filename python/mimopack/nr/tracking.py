@@ -15,8 +15,14 @@ import numpy as np
 from .. import _core
 from ..arrays import Constant, array_module, is_device_array
 from ..cuda import estimation
-from .estimation import ChannelEstimate, SlotModel, estimate_motion, time_basis
-from .noise import noise_forms
+from .estimation import (
+    ChannelEstimate,
+    SlotModel,
+    estimate_channel,
+    estimate_motion,
+    time_basis,
+)
+from .noise import noise_covariance, noise_forms, whiten
 
 # A profile is learned from up to so many slots, and from no fewer than LEAST_SLOTS.
 MOST_SLOTS, LEAST_SLOTS = 8, 5
@@ -254,6 +260,36 @@ class Channels:
                    np.array([one.noise_var for one in estimates]), estimates)
 
 
+def layer_powers(h):
+    """Return the mean power of each layer: (slots, layers), from h of slots."""
+    if is_device_array(h):
+        return estimation.powers(h)
+    layers = h.shape[-1]
+    parts = h.reshape(len(h), -1, layers).view(np.float32)    # real and imaginary ones in turns
+    powers = np.einsum("snp,snp->sp", parts, parts).reshape(len(h), layers, 2).sum(axis=2)
+    return powers / parts.shape[1]
+
+
+def estimate_alone(received, known, users, prefix):
+    """Estimate the channel of a slot without others, and whiten it if there is interference.
+
+    Args:
+        received: (nr, symbols, subcarriers).
+        known: its DMRS (ports, symbols, subcarriers).
+        users, prefix: see :func:`estimate_channel`.
+
+    Returns:
+        (received symbols, whitened; :class:`ChannelEstimate`).
+    """
+    weight = np.abs(known).max(axis=0) > 0
+    found = estimate_channel(received, known, weight, users, prefix)
+    covariance = noise_covariance(found.residual, found.degrees)
+    if not np.allclose(covariance, covariance[0, 0] * np.eye(len(received))):
+        received = whiten(received, covariance)
+        found = estimate_channel(received, known, weight, users, prefix)
+    return received, found
+
+
 class Tracker:
     """Estimates the channel of consecutive slots, with the same profile as long as it holds.
 
@@ -264,8 +300,7 @@ class Tracker:
     Args:
         known_symbols: function that returns the DMRS (ports, symbols, subcarriers) of the slot with
             a number.
-        alone: function of (received, known) on the host that returns a slot's (received symbols,
-            whitened; :class:`ChannelEstimate`).
+        alone: function of (received, known) on the host, see :func:`estimate_alone`.
         users, prefix, threads: see :class:`ProfileFilter`.
     """
 
