@@ -60,6 +60,10 @@ class ReferenceSymbols:
     subcarriers: np.ndarray
     values: np.ndarray
 
+    def write(self, grid):
+        """Write them into the grid (symbols_per_slot, subcarriers) of a layer."""
+        grid[self.symbols[:, None], self.subcarriers] = self.values
+
 
 def dmrs_subcarriers(config, port):
     """Return the subcarriers of the grid with DMRS of a port: int (K,).

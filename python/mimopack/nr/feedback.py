@@ -18,11 +18,7 @@ FEEDBACK_SCALE = 0.7    # of the decoder's extrinsic LLRs; from 0.5 to 1 all are
 def feed_back(decoder, slots, llr, rv):
     """Set ``posterior`` and ``prior`` of slots that are not decoded, for the bits of a codeword.
 
-    Args:
-        decoder: the :class:`BlockDecoder` of the codeword.
-        slots: list of :class:`ReceivedSlot`.
-        llr: (slots, vectors, bits) the detector's LLRs.
-        rv: redundancy version, see :class:`TransportCoder`.
+    The arguments are those of :meth:`BlockDecoder.decode`.
     """
     word = decoder.word
     rows = [row for row, slot in enumerate(slots) if not slot.is_decoded]
@@ -44,12 +40,7 @@ def feed_back(decoder, slots, llr, rv):
 
 
 def estimate_again(layout, slot):
-    """Estimate the channel of a slot again, with the symbols that ``posterior`` tells.
-
-    Args:
-        layout: :class:`SlotLayout`.
-        slot: :class:`ReceivedSlot`.
-    """
+    """Estimate the channel of a :class:`ReceivedSlot` again, with the decoder's symbols."""
     known = layout.known(layout.in_frame(slot.number))
     estimate = slot.estimate
     # Noise, and what the symbols' variance adds to it

@@ -21,7 +21,10 @@ KEPT = 8
 
 
 class FirstPass:
-    """The first pass of a receiver on a GPU, replayed as a CUDA graph.
+    """The first pass of a receiver on a GPU, replayed as a CUDA graph for each number of slots.
+
+    A number of slots is recorded when it comes for the second time, and again with each new
+    profile.
 
     Args:
         layout: :class:`SlotLayout`.
@@ -29,23 +32,23 @@ class FirstPass:
         decoders: list of the :class:`BlockDecoder` of each codeword.
         detect: function of (y, h, noise power) that returns LLRs, and whether they are in the order
             of subcarriers.
-        threads: number of CPU threads.
+        threads: number of CPU threads that copy grids from pageable memory.
     """
 
     def __init__(self, layout, tracker, decoders, detect, threads):
         self._layout, self._tracker, self._decoders = layout, tracker, decoders
-        self._detect, self._sequences = detect, None
-        self._graphs = Graphs(self._queue, threads)
+        self._detect, self._threads, self._sequences = detect, threads, None
+        self._recorded, self._seen, self._profile, self._refused = {}, set(), None, False
 
     def run(self, grid, slots, rv, *settings):
-        """Return a list of :class:`ReceivedSlot` with their blocks; None if no graph holds for them.
+        """Return a list of :class:`ReceivedSlot` with blocks; None if no graph holds for the slots.
 
         There is no graph before the profile is learned, nor when it has to be learned again, nor if
         ports that share resource elements have different sequences. If the noise of a slot jumps,
         the graph's result does not count.
 
         Args:
-            grid: (slots, nr, symbols, subcarriers) complex.
+            grid: (slots, nr, symbols, subcarriers) complex, on the host or on a GPU.
             slots: (slots,) their numbers.
             rv: redundancy version, see :class:`TransportCoder`.
             settings: the detector's, on which the result depends.
@@ -55,7 +58,7 @@ class FirstPass:
             return None
         if not is_device_array(grid):
             grid = np.ascontiguousarray(grid, np.complex64)
-        found = self._graphs.run(grid, self._layout.in_frame(slots), rv, profile, *settings)
+        found = self._replay(grid, self._layout.in_frame(slots), rv, profile, *settings)
         if found is None or not self._tracker.accepts(found[0][0]):
             return None
         (_, powers, *decoded), soft = found
@@ -75,7 +78,11 @@ class FirstPass:
         return self._sequences
 
     def _queue(self, grid, slots, rv):
-        """Queue the pass on a GPU, see :class:`Graphs`."""
+        """Queue the pass of slots, whose numbers in the frame are given, without waiting.
+
+        Returns:
+            Two lists of CuPy arrays: those that the host reads, and those that stay on the GPU.
+        """
         h, error, noise, received = self._tracker.queue(
             grid[..., self._layout.band], slots, self._frame_sequences().beside(grid))
         llr, by_subcarrier = self._detect(*self._layout.vectors(
@@ -88,38 +95,8 @@ class FirstPass:
             kept.append(soft)
         return read, kept
 
-
-class Graphs:
-    """CUDA graphs that replay a receiver's first pass, one for each number of slots.
-
-    A number of slots is recorded when it comes for the second time, and again with each new
-    ``profile``.
-
-    Args:
-        queue: function of (grids (slots, nr, symbols, subcarriers), their numbers in the frame
-            (slots,) int32, rv), the first two on the GPU. It queues the pass without waiting, and
-            returns two lists of CuPy arrays: those that the host reads, and those that stay on the
-            GPU.
-        threads: number of CPU threads that copy grids from pageable memory.
-    """
-
-    def __init__(self, queue, threads=0):
-        self._queue, self._threads = queue, threads
-        self._recorded, self._seen, self._profile, self._refused = {}, set(), None, False
-
-    def run(self, grid, slots, rv, profile, *settings):
-        """Replay the pass for slots.
-
-        Args:
-            grid: (slots, nr, symbols, subcarriers) complex64, on the host or on a GPU.
-            slots: (slots,) their numbers in the frame.
-            rv: see ``queue``.
-            profile: the profile that the pass reads.
-            settings: all else on which the result depends.
-
-        Returns:
-            The two lists: NumPy arrays, and copies on the GPU. None if there is no recording.
-        """
+    def _replay(self, grid, slots, rv, profile, *settings):
+        """Return the lists of :meth:`_queue`: NumPy arrays, and copies; None without a graph."""
         if self._refused or not 0 < len(grid) <= MOST_SLOTS:
             return None
         if profile is not self._profile:

@@ -16,13 +16,8 @@ from .resources import resources
 from .transport import LlrOrder, codewords
 
 
-def checked_users(config, kind):
-    """Return the list of configurations of users that can be received together.
-
-    Args:
-        config: any form that :func:`read_users` takes.
-        kind: their class.
-    """
+def users_together(config, kind):
+    """Do what :func:`read_users` does, for users that can be received together."""
     configs = read_users(config, kind)
     first = configs[0]
     for index, each in enumerate(configs[1:], 1):
@@ -85,9 +80,8 @@ class SlotLayout:
     """The plan of a slot of all users.
 
     Args:
-        configs: list with the configuration of each user, as from :func:`checked_users`.
-        num_rx: number of receive antennas.
-        threads: number of CPU threads; 0 takes all cores.
+        configs: list with the configuration of each user, as from :func:`users_together`.
+        num_rx, threads: see :class:`PuschReceiver`.
 
     Attributes:
         configs, num_rx: see above.
@@ -159,9 +153,8 @@ class SlotLayout:
         """Return the DMRS of all layers in a slot: (layers, symbols, subcarriers) complex64."""
         known = np.zeros((self.num_layers, *self.resources.data_mask.shape), np.complex64)
         ports = [(config, port) for config in self.configs for port in config.dmrs_ports]
-        for row, (config, port) in zip(known, ports, strict=True):
-            reference = dmrs_symbols(config, slot, port)
-            row[reference.symbols[:, None], reference.subcarriers] = reference.values
+        for layer, (config, port) in zip(known, ports, strict=True):
+            dmrs_symbols(config, slot, port).write(layer)
         return known
 
     def known(self, slot):
@@ -169,13 +162,7 @@ class SlotLayout:
         return self.known_symbols(slot)[..., self.band]
 
     def vectors(self, channels):
-        """Return y, h and noise power of the vectors of slots, see :meth:`PuschReceiver.vectors`.
-
-        They are the received symbols as they are, with PT-RS and without despreading.
-
-        Args:
-            channels: :class:`Channels`.
-        """
+        """Return what :meth:`PuschReceiver.vectors` does, with PT-RS and without despreading."""
         xp, received = array_module(channels.received), channels.received
         noise_var = xp.asarray(channels.noise_var, np.float32)[:, None, None]
         h, variance = channels.h, channels.error_var + noise_var

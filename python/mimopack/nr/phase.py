@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Phase-tracking reference signals (PT-RS): the phase of each symbol, and vectors without them."""
+"""Phase-tracking reference signals (PT-RS): the phase of each symbol, and vectors without them.
+
+``layout`` is the receiver's :class:`SlotLayout`, ``slot`` a :class:`ReceivedSlot`.
+"""
 
 import numpy as np
 
@@ -13,13 +16,9 @@ UNUSED_LAYER = 0.01
 
 
 def follow_phases(layout, slot):
-    """Correct the phases of a slot's symbols: of a single user in the received symbols.
+    """Correct the phases of a slot's symbols: a single user's in the received symbols.
 
     Those of several users are corrected in their channels.
-
-    Args:
-        layout: :class:`SlotLayout`.
-        slot: :class:`ReceivedSlot`.
     """
     phases = np.stack([_phases(layout, slot, user) for user in range(len(layout.configs))])
     if len(phases) == 1:
@@ -52,13 +51,7 @@ def _phases(layout, slot, user):
 
 
 def without_ptrs(layout, slots, y, h):
-    """Take the PT-RS out of vectors; return them and their channels without unused layers.
-
-    Args:
-        layout: :class:`SlotLayout`, with gaps.
-        slots: list of :class:`ReceivedSlot`.
-        y, h: as from :meth:`SlotLayout.vectors`.
-    """
+    """Take the PT-RS out of vectors; return them and their channels without unused layers."""
     sent = np.stack([ptrs_of_layers(layout, slot)[:, layout.data[0], layout.data[1]].T
                      for slot in slots])
     amplitudes = np.full((layout.num_vectors, layout.num_layers), UNUSED_LAYER, np.float32)
@@ -72,9 +65,8 @@ def ptrs_of_layers(layout, slot):
     sent = np.zeros((layout.num_layers, *layout.resources.data_mask.shape), np.complex64)
     for user, config in enumerate(layout.configs):
         if config.ptrs is not None:
-            reference = ptrs_symbols(config, layout.in_frame(slot.number))
-            sent[_ptrs_layer(layout, user), reference.symbols[:, None],
-                 reference.subcarriers] = reference.values
+            ptrs_symbols(config, layout.in_frame(slot.number)).write(
+                sent[_ptrs_layer(layout, user)])
     return sent[..., layout.band]
 
 

@@ -19,7 +19,7 @@ from .decoding import BlockDecoder
 from .estimation import true_channel
 from .feedback import estimate_again, feed_back
 from .graph import FirstPass
-from .layout import SlotLayout, checked_users
+from .layout import SlotLayout, users_together
 from .phase import follow_phases, without_ptrs
 from .slot import ReceivedSlot
 from .spreading import despread
@@ -45,7 +45,7 @@ class _Receiver:
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
                  threads=0, versions=None):
         self.num_rx = integer("num_rx", num_rx, 1, 256)
-        self._layout = layout = SlotLayout(checked_users(config, self.kind), num_rx, threads)
+        self._layout = layout = SlotLayout(users_together(config, self.kind), num_rx, threads)
         self.configs, self.num_layers = layout.configs, layout.num_layers
         self.num_vectors, self.vector_size = layout.num_vectors, layout.vector_size
         self.bits_per_vector = layout.bits_per_vector
@@ -115,13 +115,14 @@ class _Receiver:
             if work is None and not is_device_array(grid):
                 grid = cupy().asarray(grid)
         if work is None:
-            return self._blocks(self._in_passes(begin, grid, slots, channel, noise_var, rv, earlier))
-        begin = self._spent("graph", begin)
-        wrong = [row for row, slot in enumerate(work) if not slot.is_decoded]
-        if self.iterations > 1 and wrong:
-            again = self._in_passes(begin, grid[wrong], slots[wrong], rv=rv)
-            for row, slot in zip(wrong, again, strict=True):
-                work[row] = slot
+            work = self._in_passes(begin, grid, slots, channel, noise_var, rv, earlier)
+        else:
+            begin = self._spent("graph", begin)
+            wrong = [row for row, slot in enumerate(work) if not slot.is_decoded]
+            if self.iterations > 1 and wrong:
+                again = self._in_passes(begin, grid[wrong], slots[wrong], rv=rv)
+                for row, slot in zip(wrong, again, strict=True):
+                    work[row] = slot
         return self._blocks(work)
 
     def _stays_on_gpu(self, grid):

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Layers with transform precoding: their equaliser, and the vectors that it leaves."""
+"""Layers with transform precoding: their equaliser, and the vectors that it leaves.
+
+``layout`` is the receiver's :class:`SlotLayout`, ``slot`` a :class:`ReceivedSlot`.
+"""
 
 import numpy as np
 
@@ -51,11 +54,7 @@ def equalise_spread(y, h, noise_var, mean, variance):
 def despread(layout, slots):
     """Return y, h and noise power of slots, see :meth:`PuschReceiver.vectors`.
 
-    The equaliser has separated the layers, so h is diagonal; it is divided by the noise.
-
-    Args:
-        layout: :class:`SlotLayout`.
-        slots: list of :class:`ReceivedSlot`.
+    The equaliser has separated the layers, so h is diagonal. The noise power is 1.
     """
     y, h = [], []
     for slot in slots:
@@ -80,16 +79,11 @@ def equalised(layout, slot):
 
 
 def spread_symbols(layout, word, slot, llr):
-    """Return what is known of the values that transform precoding spreads.
-
-    Args:
-        layout: :class:`SlotLayout`.
-        word: :class:`Word`.
-        slot: :class:`ReceivedSlot`.
-        llr: (vectors, bits) LLRs; None if nothing is known.
+    """Return what LLRs (vectors, bits) tell of the values of a :class:`Word` before spreading.
 
     Returns:
-        (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)).
+        (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)):
+        0 and 1 if llr is None.
     """
     means, variances = np.zeros(len(word.vectors)), np.ones(len(word.vectors))
     if llr is not None:

@@ -271,12 +271,7 @@ def layer_powers(h):
 
 
 def estimate_alone(received, known, users, prefix):
-    """Estimate the channel of a slot without others, and whiten it if there is interference.
-
-    Args:
-        received: (nr, symbols, subcarriers).
-        known: its DMRS (ports, symbols, subcarriers).
-        users, prefix: see :func:`estimate_channel`.
+    """Do what :func:`estimate_channel` does with DMRS, and whiten a slot if there is interference.
 
     Returns:
         (received symbols, whitened; :class:`ChannelEstimate`).

@@ -48,9 +48,10 @@ class _Transmitter:
         layers[:, :, places.data_symbols, places.data_subcarriers] = self._data(bits, slots)
         for grid, slot in zip(layers, map(int, slots), strict=True):
             for layer, port in enumerate(config.dmrs_ports):
-                _place(grid[layer], dmrs_symbols(config, slot, port))
+                dmrs_symbols(config, slot, port).write(grid[layer])
             if config.ptrs is not None and not config.transform_precoding:
-                _place(grid[config.dmrs_ports.index(ptrs_port(config))], ptrs_symbols(config, slot))
+                layer = config.dmrs_ports.index(ptrs_port(config))
+                ptrs_symbols(config, slot).write(grid[layer])
         # z = W y
         return np.einsum("pl,nlsk->npsk", self._precoding, layers)
 
@@ -102,11 +103,6 @@ def _single(config, kind):
     if len(users) > 1:
         raise ValueError(f"config: got {len(users)} users, must be one")
     return users[0]
-
-
-def _place(grid, reference):
-    """Write reference symbols into the grid of a layer."""
-    grid[reference.symbols[:, None], reference.subcarriers] = reference.values
 
 
 class PuschTransmitter(_Transmitter):
