@@ -3,10 +3,10 @@
 """mimopack sim campaign and mimopack sim status."""
 
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
-from gnuradio.mimopack.apps.cli import main
+from commands import output_of
 from gnuradio.mimopack.files import in_use, locked
 
 TEXT = """
@@ -37,10 +37,7 @@ def path(tmp_path):
     return tmp_path / "figure.toml"
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["sim", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
+run = partial(output_of, "sim")
 
 
 def test_a_figure_is_one_command(path):

@@ -10,17 +10,9 @@ import sys
 import click
 import generate_man
 import pytest
+from commands import output_of, run
 from gnuradio.mimopack.apps.cli import main
 from source_tree import PACKAGES
-
-
-def run(*arguments, path=(), **environment):
-    """Run ``mimopack`` with folders at the start of Python's path."""
-    folders = os.pathsep.join(str(folder) for folder in [*path, PACKAGES])
-    return subprocess.run(
-        [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()", *arguments],
-        env={**os.environ, "PYTHONPATH": folders, **environment},
-        capture_output=True, text=True, timeout=120)
 
 
 def test_help_lists_the_commands_without_loading_gnuradio_or_numpy():
@@ -37,9 +29,7 @@ def test_help_lists_the_commands_without_loading_gnuradio_or_numpy():
 
 @pytest.mark.parametrize("command", ["bench", "doctor", "nr", "play", "sim", "wifi"])
 def test_every_command_has_help(command):
-    done = run(command, "--help")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Usage:")
+    assert output_of(command, "--help").startswith("Usage:")
 
 
 def test_each_command_has_a_manual_page():

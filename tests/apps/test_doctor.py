@@ -10,17 +10,9 @@ import subprocess
 import sys
 
 import pytest
+from commands import run
 from gnuradio.mimopack.apps import doctor
 from source_tree import PACKAGES, ROOT
-
-
-def run(*arguments, path=(), **environment):
-    """Run ``mimopack`` with folders at the start of Python's path."""
-    folders = os.pathsep.join(str(folder) for folder in [*path, PACKAGES])
-    return subprocess.run(
-        [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()", *arguments],
-        env={**os.environ, "PYTHONPATH": folders, **environment},
-        capture_output=True, text=True, timeout=120)
 
 
 def findings(**settings):
@@ -99,14 +91,20 @@ def test_sigmf_missing(tmp_path):
     assert "pip install sigmf" in found["SigMF"]["mend"]
 
 
-def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, tmp_path):
-    prefix = tmp_path / "my checkout/.venv"
-    blocks = prefix / "share/gnuradio/grc/blocks"
+@pytest.fixture
+def blocks(monkeypatch, tmp_path):
+    """The only folder with blocks: Companion finds none, not even a copy in /usr/local."""
+    blocks = tmp_path / "my checkout/.venv/share/gnuradio/grc/blocks"
     blocks.mkdir(parents=True)
     (blocks / "mimopack_x.block.yml").touch()
     monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
     monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv("GRC_BLOCKS_PATH", "")
+    return blocks
+
+
+def test_advice_for_companion_names_a_python_that_finds_the_module(monkeypatch, blocks):
+    prefix = blocks.parents[3]
     # The system's Python starts Companion by default; another Python must be given.
     monkeypatch.setattr(doctor.sys, "prefix", sys.base_prefix)
     finding, = doctor.check_companion()
@@ -174,16 +172,9 @@ def test_fewer_threads_than_cores(monkeypatch):
     assert "1 of 8" in found["threads"].text
 
 
-def test_companion_blocks(monkeypatch, tmp_path):
-    blocks = tmp_path / "prefix/share/gnuradio/grc/blocks"
-    blocks.mkdir(parents=True)
-    (blocks / "mimopack_x.block.yml").touch()
-    monkeypatch.setattr(doctor, "installed_grc_folder", lambda: blocks)
-    # Ignore a copy installed in /usr/local.
-    monkeypatch.setenv("GR_CONF_GRC_GLOBAL_BLOCKS_PATH", str(tmp_path / "none"))
-    monkeypatch.setenv("GRC_BLOCKS_PATH", "")
+def test_companion_blocks(monkeypatch, tmp_path, blocks):
     finding, = doctor.check_companion()
-    assert finding.status == "warning" and f"GRC_BLOCKS_PATH={blocks}" in finding.mend
+    assert finding.status == "warning" and f"GRC_BLOCKS_PATH='{blocks}'" in finding.mend
     monkeypatch.setenv("GRC_BLOCKS_PATH", str(blocks))
     finding, = doctor.check_companion()
     assert finding.status == "ok" and ": 1" in finding.text

@@ -3,13 +3,11 @@
 """Commands with detectors that an installed package declares."""
 
 import json
-import os
-import subprocess
-import sys
 
+import commands
 import pytest
 from own_detectors import install
-from source_tree import PACKAGES, ROOT
+from source_tree import ROOT
 
 DEMO = ROOT / "examples/recordings/wifi_4x4_ht"
 
@@ -23,11 +21,7 @@ def mimopack(tmp_path):
         "bad_plugin": "raise RuntimeError('no licence')\n"})
 
     def run(*arguments, code=0):
-        path = os.pathsep.join(map(str, (packages, ROOT / "tests/support", PACKAGES)))
-        done = subprocess.run(
-            [sys.executable, "-c", "from gnuradio.mimopack.apps.cli import main; main()",
-             *map(str, arguments)], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path,
-            capture_output=True, text=True, timeout=300)
+        done = commands.run(*arguments, path=[packages, ROOT / "tests/support"], cwd=tmp_path)
         assert done.returncode == code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout + done.stderr

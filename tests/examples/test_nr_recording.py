@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from gnuradio.mimopack import nr, recording, schemas
-from gnuradio.mimopack.apps.cli import main
 from jsonschema import Draft202012Validator
 from source_tree import ROOT
 
@@ -20,8 +19,7 @@ SENT = json.loads(CONFIG.read_text())["tb_sent"]
 
 def decoded(path, tmp_path, *options):
     output = tmp_path / "blocks.json"
-    result = CliRunner().invoke(main, ["nr", str(path), "--config", str(CONFIG), "--json",
-                                       str(output), *map(str, options)])
+    result = invoke("nr", path, "--config", CONFIG, "--json", output, *options)
     assert result.exit_code == 0, result.output
     blocks = json.loads(output.read_text())
     assert not list(Draft202012Validator(schemas.load("nr")).iter_errors(blocks))
@@ -50,8 +48,7 @@ def test_the_number_of_the_first_slot_is_found(tmp_path):
     del settings["slot_numbers"]
     other, output = tmp_path / "nr.json", tmp_path / "out.json"
     other.write_text(json.dumps(settings))
-    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(other), "--json",
-                                       str(output)])
+    result = invoke("nr", PATH, "--config", other, "--json", output)
     assert result.exit_code == 0, result.output
     assert [(block["slot"], block["crc_ok"]) for block in json.loads(output.read_text())] == [
         (slot, True) for slot in (4, 5, 6, 7) for _ in range(2)]
@@ -63,7 +60,7 @@ def test_a_recording_has_several_names(tmp_path, name):
 
 
 def test_a_missing_recording_is_refused(tmp_path):
-    result = CliRunner().invoke(main, ["nr", str(tmp_path / "no"), "--config", str(CONFIG)])
+    result = invoke("nr", tmp_path / "no", "--config", CONFIG)
     assert (result.exit_code, "Error: no recording" in result.output) == (2, True)
 
 
@@ -76,8 +73,7 @@ def test_the_phase_of_the_carrier_is_found(tmp_path, sent, given):
     recording.write(tmp_path / "nr", samples, nr.Ofdm(config.carrier).sample_rate, frequency=3.5e9)
     config = replace(config, carrier=replace(config.carrier, carrier_frequency_hz=given))
     (tmp_path / "nr.json").write_text(json.dumps(config.to_json()))
-    result = CliRunner().invoke(main, ["nr", str(tmp_path / "nr"), "--config", str(
-        tmp_path / "nr.json")])
+    result = invoke("nr", tmp_path / "nr", "--config", tmp_path / "nr.json")
     assert result.exit_code == 0
     assert (f"with the carrier_frequency_hz {json.dumps(given)}, but with {json.dumps(sent)}: "
             in result.output)
@@ -88,15 +84,14 @@ def test_users_that_are_lost_get_a_hint(tmp_path):
     settings = json.loads(CONFIG.read_text())
     settings["users"][1]["n_rnti"] = 1
     (tmp_path / "nr.json").write_text(json.dumps(settings))
-    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(tmp_path / "nr.json")])
+    result = invoke("nr", PATH, "--config", tmp_path / "nr.json")
     assert result.exit_code == 0
     assert "No transport block of user 1 was decoded. Check n_rnti" in result.output
 
 
 @pytest.mark.parametrize(("options", "first"), [((), 4), (("--start", "900"), 7)])
 def test_a_wrong_slot_number_counts_only_with_a_start(tmp_path, options, first):
-    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(CONFIG), "--slot", "7",
-                                       *options])
+    result = invoke("nr", PATH, "--config", CONFIG, "--slot", "7", *options)
     assert result.output.startswith(f"slot    {first}  user 0")
     assert result.exit_code == (first != 4)
 
@@ -113,7 +108,7 @@ def test_raw_samples_and_grids(tmp_path):
     raw = tmp_path / "nr.cf32"
     samples.T.copy().tofile(raw)
     blocks, _ = decoded(PATH, tmp_path)
-    message = CliRunner().invoke(main, ["nr", str(raw), "--config", str(CONFIG)]).output
+    message = invoke("nr", raw, "--config", CONFIG).output
     assert "the sample rate is unknown: give --rate, or time_domain.sample_rate_hz" in message
     assert decoded(raw, tmp_path, "--rate", "7.68M", "--channels", 2)[0] == blocks
     settings = json.loads(CONFIG.read_text())
@@ -122,8 +117,7 @@ def test_raw_samples_and_grids(tmp_path):
     other = tmp_path / "nr.json"
     other.write_text(json.dumps(settings))
     output = tmp_path / "out.json"
-    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(other), "--json",
-                                       str(output)])
+    result = invoke("nr", raw, "--config", other, "--json", output)
     assert result.exit_code == 0, result.output
     assert [block["tb"] for block in json.loads(output.read_text())] == [
         block["tb"] for block in blocks]
@@ -139,7 +133,7 @@ def test_raw_samples_and_grids(tmp_path):
 def test_a_wrong_configuration_is_refused(tmp_path, text, message):
     path = tmp_path / "wrong.json"
     path.write_text(text)
-    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
+    result = invoke("nr", PATH, "--config", path)
     assert result.exit_code == 2
     assert message in result.output
 
@@ -150,7 +144,7 @@ def test_a_wrong_sample_rate_is_refused(tmp_path):
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {
         "time_domain": {"num_antennas": 2, "sample_rate_hz": 130 * 30e3}}))
-    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(path)])
+    result = invoke("nr", raw, "--config", path)
     assert result.exit_code == 2
     assert "got 3.9e+06 samples per second, must be a multiple of 3.84e+06" in result.output
     assert "resample first" in result.output
@@ -162,7 +156,7 @@ def test_a_wrong_sample_rate_is_refused(tmp_path):
 def test_wrong_slot_numbers_are_refused(tmp_path, numbers, message):
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {"slot_numbers": numbers}))
-    result = CliRunner().invoke(main, ["nr", str(PATH), "--config", str(path)])
+    result = invoke("nr", PATH, "--config", path)
     assert result.exit_code == 2
     assert message in result.output
 
@@ -178,7 +172,7 @@ def test_a_wrong_description_of_samples_is_refused(tmp_path, domain, message):
     raw, path = tmp_path / "nr.cf32", tmp_path / "wrong.json"
     np.zeros(5000, np.complex64).tofile(raw)
     path.write_text(json.dumps(json.loads(CONFIG.read_text()) | {"time_domain": domain}))
-    result = CliRunner().invoke(main, ["nr", str(raw), "--config", str(path), "-d", "mmse"])
+    result = invoke("nr", raw, "--config", path, "-d", "mmse")
     assert result.exit_code == 2
     assert message in result.output
 
@@ -193,7 +187,7 @@ def test_wrong_grids_are_refused(tmp_path):
             (lambda: np.savez(path, grid=np.zeros((4, 1, 14, 612))),
              "slot_numbers: got 2, must be 4, one for each slot of")):
         content()
-        result = CliRunner().invoke(main, ["nr", str(path), "--config", str(config)])
+        result = invoke("nr", path, "--config", config)
         assert (result.exit_code, message in result.output) == (2, True), result.output
 
 
@@ -201,8 +195,7 @@ def test_slots_of_zeros_are_lost(tmp_path):
     path, output = tmp_path / "nr.npz", tmp_path / "out.json"
     (tmp_path / "nr.json").write_text("{}")
     np.savez(path, grid=np.zeros((2, 1, 14, 612)))
-    result = CliRunner().invoke(main, ["nr", str(path), "--config", str(tmp_path / "nr.json"),
-                                       "--json", str(output)])
+    result = invoke("nr", path, "--config", tmp_path / "nr.json", "--json", output)
     assert result.exit_code == 1
     assert [block["snr_db"] for block in json.loads(output.read_text())] == [-100, -100]
     assert "SNR -\n" in result.output
@@ -220,8 +213,8 @@ def test_a_downlink_slot_is_decoded(tmp_path, num_layers):
     grid = transmitter.grids(bits[0] if num_layers == 2 else bits, [3])
     np.savez(tmp_path / "slot.npz", grid=grid + rng.normal(0, 0.03, (*grid.shape, 2)) @ [1, 1j])
     (tmp_path / "slot.json").write_text(json.dumps(config.to_json() | {"slot_numbers": [3]}))
-    result = CliRunner().invoke(main, ["nr", str(tmp_path / "slot.npz"), "--config", str(
-        tmp_path / "slot.json"), "--json", str(tmp_path / "blocks.json")])
+    result = invoke("nr", tmp_path / "slot.npz", "--config", tmp_path / "slot.json", "--json",
+                    tmp_path / "blocks.json")
     assert result.exit_code == 0, result.output
     blocks = json.loads((tmp_path / "blocks.json").read_text())
     assert not list(Draft202012Validator(schemas.load("nr")).iter_errors(blocks))

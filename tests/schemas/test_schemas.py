@@ -7,9 +7,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
+from commands import output_of
 from gnuradio.mimopack import schemas
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi.formats import EHT, VHTMU
 from jsonschema import Draft202012Validator
 from source_tree import ROOT
@@ -18,12 +17,6 @@ from wifi_frames import received
 DEMO = ROOT / "examples/recordings/wifi_4x4_ht"
 RESULTS = {path.name: json.loads(path.read_text(encoding="utf-8"))
            for path in sorted((ROOT / "bench/results").glob("*.json"))}
-
-
-def run(*arguments):
-    result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output[-1000:]
-    return result.output
 
 
 def errors(name, content):
@@ -40,7 +33,7 @@ def written(path):
 def test_it_is_a_schema_and_printed(name):
     schema = schemas.load(name)
     Draft202012Validator.check_schema(schema)
-    assert json.loads(run("schema", name)) == schema
+    assert json.loads(output_of("schema", name)) == schema
 
 
 @pytest.mark.parametrize("options", [
@@ -48,8 +41,8 @@ def test_it_is_a_schema_and_printed(name):
     ("--snr", "4,9", "--code", "wifi:648:1/2", "-d", "mmsepic:iterations=2")])
 def test_sim(tmp_path, options):
     path = tmp_path / "out.json"
-    run("sim", "-d", "mmse", "--num-tx", 2, "--num-rx", 2, "--max-frames", 16, "-q", "-o", path,
-        *options)
+    output_of("sim", "-d", "mmse", "--num-tx", 2, "--num-rx", 2, "--max-frames", 16, "-q", "-o",
+              path, *options)
     content = written(path)
     assert errors("sim", content) == []
     content["results"][0]["fer"] = [2]
@@ -63,7 +56,7 @@ def test_wifi(tmp_path, sky):
             (DEMO, {"ht"}), (sky.path, {"non-ht", "ht", "vht"}),
             (DEMO.with_name("wifi_2rx_he"), {"he-su", "he-er-su", "he-mu", "he-tb"})):
         path = tmp_path / "out.json"
-        run("wifi", recording, "-q", "--json", path)
+        output_of("wifi", recording, "-q", "--json", path)
         content = written(path)
         assert formats <= {frame["format"] for frame in content}
         assert errors("wifi", content) == []
@@ -79,7 +72,7 @@ def test_wifi_frames_of_other_formats():
 
 
 def test_play(tmp_path):
-    run("play", DEMO, "-d", "zf", "-q", "--no-pictures", "-o", tmp_path)
+    output_of("play", DEMO, "-d", "zf", "-q", "--no-pictures", "-o", tmp_path)
     content = written(tmp_path / "summary.json")
     assert content["frames"]["zf"] and "real_time_factor" in content["detectors"][0]
     assert errors("play", content) == []
@@ -87,8 +80,8 @@ def test_play(tmp_path):
 
 def test_bench(tmp_path):
     path = tmp_path / "out.json"
-    run("bench", "--detector", "zf", "--seconds", 0.01, "--rounds", 1, "--vectors", 100, "--output",
-        path)
+    output_of("bench", "--detector", "zf", "--seconds", 0.01, "--rounds", 1, "--vectors", 100,
+              "--output", path)
     content = written(path)
     assert errors("bench", content) == []
     wrong = copy.deepcopy(content)

@@ -6,9 +6,8 @@ import json
 import time
 
 import pytest
-from click.testing import CliRunner
+from commands import output_of
 from gnuradio.mimopack import cluster, detectors, identity, sim
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.sim import plan
 from missing_packages import hide
 from own_detectors import OwnLoud, OwnPrior, OwnZf
@@ -47,12 +46,6 @@ def client():
 def short_tasks(monkeypatch):
     """Let tasks be short, so that there are many."""
     monkeypatch.setattr(plan, "_TASK_SECONDS", 0.05)
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def test_workers_count_as_threads_do(client, expected):
@@ -137,8 +130,8 @@ def test_what_is_no_client_is_refused():
 class TestCommand:
     def test_a_local_worker_gives_the_same_file(self, tmp_path):
         here, there = tmp_path / "here.json", tmp_path / "there.json"
-        text = run(*COMMAND, "-o", here)
-        first, _, rest = run(*COMMAND, "-o", there, "--scheduler", "local:1").partition("\n")
+        text = output_of(*COMMAND, "-o", here)
+        first, _, rest = output_of(*COMMAND, "-o", there, "--scheduler", "local:1").partition("\n")
         assert ": 1 worker, dashboard at http" in first
         assert rest.replace("there.json", "here.json") == text
         here, there = json.loads(here.read_text()), json.loads(there.read_text())
@@ -151,9 +144,9 @@ class TestCommand:
         (("--scheduler", "tls://127.0.0.1:1", "--tls-ca", __file__),
          "scheduler: tls://127.0.0.1:1 cannot be used: ")])
     def test_refusals(self, more, message):
-        assert message in run(*COMMAND, *more, code=2).splitlines()[-1]
+        assert message in output_of(*COMMAND, *more, code=2).splitlines()[-1]
 
     def test_without_dask(self, monkeypatch):
         hide(monkeypatch, "distributed")
-        assert run(*COMMAND, "--scheduler", "local:2", code=2).splitlines()[-1] == (
+        assert output_of(*COMMAND, "--scheduler", "local:2", code=2).splitlines()[-1] == (
             "Error: clusters need Dask: python3 -m pip install distributed")

@@ -3,15 +3,12 @@
 """A recording that the driver of soapy/ plays as a radio, and ``mimopack wifi`` over it."""
 
 import json
-import os
 import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
-from click.testing import CliRunner
+from commands import invoke, start
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.apps.cli import main
 from wifi_air import FRAMES, record
 
 RATE, FREQUENCY = 20e6, 5.18e9
@@ -27,25 +24,15 @@ def make_sky(folder):
     return SimpleNamespace(path=path, sent=sent, samples=recording.Reader(path).num_samples)
 
 
-def invoke(*arguments):
-    """The result of ``mimopack wifi``."""
-    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
-
-
 def on_air(sky, *arguments, faults=""):
-    """The same over a radio that plays the recording, with faults."""
-    return invoke("--radio", f"driver=mimopack,recording={sky.path}{faults}", "--frequency",
-                  FREQUENCY, "--antennas", 2, *arguments)
+    """The result of ``mimopack wifi`` over a radio that plays the recording, with faults."""
+    return invoke("wifi", "--radio", f"driver=mimopack,recording={sky.path}{faults}",
+                  "--frequency", FREQUENCY, "--antennas", 2, *arguments)
 
 
 def spawn(*arguments, **options):
     """The command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
+    return start("wifi", *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
 
 
 def frames_of(path):

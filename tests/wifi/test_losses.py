@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from gnuradio.mimopack import detectors, recording
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi import (
     EHT,
     HE,
@@ -105,7 +104,7 @@ class TestComplete:
         assert good(part) == set(MPDUS[1:]) and part.as_json()["complete"] is False
         samples = np.concatenate([stream(f, one, 2) for one in (psdu, broken(psdu, 1))], axis=1)
         path = recording.write(tmp_path / "r", samples, 20e6)
-        result = CliRunner().invoke(main, ["wifi", str(path)])
+        result = invoke("wifi", path)
         assert result.exit_code == 0, result.output
         assert "FCS 3/3 ok  Data" in result.output
         assert "FCS 2/2 ok, others missing  Data" in result.output
@@ -221,7 +220,7 @@ class TestDetectorsLimits:
     def test_the_command_says_what_to_do(self, tmp_path):
         samples, _ = air([self.LARGE], 4)
         path = recording.write(tmp_path / "r", samples, 20e6)
-        result = CliRunner().invoke(main, ["wifi", str(path), "-d", "omap", "--backend", "cpu"])
+        result = invoke("wifi", path, "-d", "omap", "--backend", "cpu")
         assert result.exit_code == 1
         assert self.PROBLEM in result.output and "Another detector (--detector)" in result.output
 

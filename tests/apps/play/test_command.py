@@ -7,14 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke, start
 from gnuradio.mimopack import detectors, recording
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.play import play
 from gnuradio.mimopack.apps.play.playback import Playback
 from gnuradio.mimopack.apps.wifi.reading import Refusal
@@ -22,9 +21,7 @@ from gnuradio.mimopack.wifi import HT
 from own_detectors import OwnLoud, OwnZf
 from wifi_air import FRAMES, air, data_mpdu, multipath, record
 
-
-def _play(*arguments):
-    return CliRunner().invoke(main, ["play", *map(str, arguments)])
+_play = partial(invoke, "play")
 
 
 class TestCommand:
@@ -192,13 +189,9 @@ def lengthy(tmp_path_factory):
 class TestInterrupt:
     def test_it_ends_with_what_was_decoded_so_far(self, lengthy, tmp_path):
         """The first detector ends within the recording, and the second one does not begin."""
-        child = subprocess.Popen(
-            [sys.executable, "-c",
-             "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')", "play",
-             str(lengthy), "-d", "mmse", "-d", "nway", "--show", "mmse", "-o",
-             str(tmp_path / "out"), "--pcap", str(tmp_path / "f.pcap")], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        child = start(
+            "play", lengthy, "-d", "mmse", "-d", "nway", "--show", "mmse", "-o", tmp_path / "out",
+            "--pcap", tmp_path / "f.pcap", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
         try:
             said = ""

@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from gnuradio.mimopack.apps.cli import main
+from commands import output_of
 
 CAPTURES = os.environ.get("MIMOPACK_CAPTURES")
 
@@ -31,9 +30,7 @@ def test_recordings_of_others_decode(truth_file, tmp_path):
     """
     truth = json.loads(truth_file.read_text())
     meta = truth_file.with_name(truth_file.name.replace(".truth.json", ".sigmf-meta"))
-    result = CliRunner().invoke(main, [
-        "wifi", str(meta), "-q", "--json", str(tmp_path / "f.json")])
-    assert result.exit_code == 0, result.output
+    output_of("wifi", meta, "-q", "--json", tmp_path / "f.json")
 
     def mpdus(frame):
         data = bytes.fromhex(frame["psdu"])

@@ -5,12 +5,12 @@
 import json
 import re
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from gnuradio.mimopack import recording, wifi
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.wifi import mac
 from gnuradio.mimopack.wifi.csi import read_csi
 from recordings import stored
@@ -18,9 +18,7 @@ from source_tree import ROOT
 from tshark import tshark
 from wifi_air import FRAMES, air, data_mpdu, flat_channel, record
 
-
-def _wifi(*arguments):
-    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+_wifi = partial(invoke, "wifi")
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +296,7 @@ def test_other_rates_are_resampled(tmp_path):
     assert _wifi(path, "--rate", "20e6", "-q").output.count("read at 25 MS/s (--rate 25e6)") == 1
     right = recording.write(tmp_path / "right", samples, 25e6)
     assert "read at 20 MS/s (--rate 20e6)" in _wifi(right, "-q").output
-    assert CliRunner().invoke(main, ["play", str(right)]).output.endswith(
+    assert invoke("play", right).output.endswith(
         "right.sigmf-meta has 25 MS/s, this command supports 5, 10, 20, 40, 80 or 160 MS/s: "
         "resample the recording first (docs/recordings.md, Other sample rates)\n")
 
@@ -436,7 +434,7 @@ def test_backend_cuda_without_cupy_is_refused_in_one_line(simulated, tmp_path, m
                                                           command):
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, [command, str(simulated[0]), "--backend", "cuda"])
+    result = invoke(command, simulated[0], "--backend", "cuda")
     assert result.exit_code == 2
     line, = result.output.splitlines()
     assert line.startswith("Error: --backend: cuda needs CuPy, ")

@@ -5,20 +5,17 @@
 import json
 import os
 import shutil
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
-from gnuradio.mimopack.apps.cli import main
+from commands import output_of
 from gnuradio.mimopack.files import locked
 from wifi_air import FRAMES, record
 
 distributed = pytest.importorskip("distributed")
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, ["wifi", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    return result.output
+run = partial(output_of, "wifi")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import time
 
 import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
+from commands import invoke
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
@@ -21,7 +22,6 @@ from wifi_sky import (
     LOST,
     RATE,
     frames_of,
-    invoke,
     middle_of,
     on_air,
     pcap_times,
@@ -46,7 +46,7 @@ def test_a_radio_gives_what_its_recording_gives(sky, tmp_path):
     assert result.exit_code == 0, result.output
     assert "2 antennas, 20 MS/s, 5180 MHz" in result.output.splitlines()[0]
     assert result.output.count("FCS") >= len(sky.sent)
-    invoke(sky.path, "--json", tmp_path / "file.json", "--csi", tmp_path / "file.npz")
+    invoke("wifi", sky.path, "--json", tmp_path / "file.json", "--csi", tmp_path / "file.npz")
     live, file = frames_of(tmp_path / "live.json"), frames_of(tmp_path / "file.json")
     assert len(file) == len(sky.sent) and _timeless(live) == file
     assert (tmp_path / "live.npz").stat().st_size > 1000
@@ -78,7 +78,7 @@ def test_what_is_recorded_is_received_again(sky, tmp_path):
     first = live[0]
     assert between(reader.segments[0].time, first["rx_time"]) == pytest.approx(
         first["start"] / RATE, abs=1e-9)
-    invoke("-q", tmp_path / "r", "--json", tmp_path / "again.json")
+    invoke("wifi", "-q", tmp_path / "r", "--json", tmp_path / "again.json")
     again = frames_of(tmp_path / "again.json")
     assert len(again) == len(sky.sent) and _timeless(again) == _timeless(live)
     assert sum(not one["complete"] for one in again) == 1

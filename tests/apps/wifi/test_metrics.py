@@ -6,6 +6,7 @@ import urllib.request
 
 import pytest
 from click.testing import CliRunner
+from commands import invoke
 from gnuradio.mimopack.apps.cli import main
 from missing_packages import hide
 from wifi_air import FRAMES, record
@@ -26,7 +27,7 @@ def test_metrics_need_a_package_and_a_free_port(simulated, tmp_path, monkeypatch
     assert result.exit_code == 2 and not any(tmp_path.iterdir())
     assert f"--metrics: 127.0.0.1, port {port}: Address already in use" in result.output
     hide(monkeypatch, "prometheus_client")
-    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--metrics", "0"])
+    result = invoke("wifi", simulated[0], "--metrics", 0)
     assert result.exit_code == 2
     assert "--metrics needs prometheus_client: install python3-prometheus-client" \
         in result.output
@@ -34,7 +35,7 @@ def test_metrics_need_a_package_and_a_free_port(simulated, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("address", ["x", "70000", ":9100", "a:b", "::1:9100", "-1"])
 def test_wrong_addresses_are_refused(simulated, address):
-    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), f"--metrics={address}"])
+    result = invoke("wifi", simulated[0], f"--metrics={address}")
     assert result.exit_code == 2 and f"got {address!r}, must be [HOST:]PORT" in result.output
 
 

@@ -11,27 +11,19 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
-from gnuradio.mimopack.apps.cli import main
+from commands import invoke, start
 from gnuradio.mimopack.wifi.csi import read_csi
 from recordings import stored
 from source_tree import ROOT
 from wifi_air import FRAMES, air, record
 
-
-def _wifi(*arguments):
-    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+_wifi = partial(invoke, "wifi")
 
 
-def _process(*arguments, **options):
-    """Start the command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')",
-         "wifi", *map(str, arguments)], text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
+_process = partial(start, "wifi")
 
 
 @pytest.fixture(scope="module")

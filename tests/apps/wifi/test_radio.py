@@ -5,9 +5,10 @@
 import time
 
 import pytest
+from commands import invoke
 from gnuradio.mimopack.recording.timeline import between
 from usrp import Usrp
-from wifi_sky import FREQUENCY, LOST, RATE, frames_of, invoke, on_air
+from wifi_sky import FREQUENCY, LOST, RATE, frames_of, on_air
 
 
 def test_a_clock_is_set_at_a_pulse(sky, tmp_path):
@@ -60,7 +61,7 @@ def test_a_wrong_setting_is_refused_in_a_sentence(sky, arguments, said):
     (["a.sigmf-meta", "--gain", "3"], "--gain is an option of --radio"),
     (["a.sigmf-meta", "--no-correction"], "--correction is an option of --radio")])
 def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
-    result = invoke(*arguments)
+    result = invoke("wifi", *arguments)
     assert result.exit_code == 2 and said in result.output, result.output
     assert "Traceback" not in result.output
 
@@ -68,8 +69,8 @@ def test_what_is_no_radio_is_refused_in_a_sentence(arguments, said):
 @pytest.mark.parametrize("device", ["driver=uhd,serial=F5", "uhd,serial=F5"])
 def test_a_usrp(sky, tmp_path, usrp, device):
     before = time.time()
-    result = invoke("--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain", "30,40",
-                    "--antenna-names", "RX2", "--clock-source", "external", "--json",
+    result = invoke("wifi", "--radio", device, "--frequency", FREQUENCY, "--antennas", 2, "--gain",
+                    "30,40", "--antenna-names", "RX2", "--clock-source", "external", "--json",
                     tmp_path / "f.json")
     assert result.exit_code == 0, result.output
     source = Usrp.made
@@ -95,7 +96,7 @@ def test_a_usrp(sky, tmp_path, usrp, device):
     ("external", False, True), ("external", True, False), ("internal", False, False)])
 def test_a_reference_clock_that_is_missing_is_noted(usrp, monkeypatch, clock, locked, noted):
     monkeypatch.setattr(Usrp, "locked", locked)
-    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, "--clock-source", clock)
+    result = invoke("wifi", "--radio", "uhd", "--frequency", FREQUENCY, "--clock-source", clock)
     assert ("note: board 0 is not locked to its reference clock, 'external'"
             in result.output) == noted
 
@@ -108,5 +109,5 @@ def test_a_reference_clock_that_is_missing_is_noted(usrp, monkeypatch, clock, lo
     (["--frequency", "2.4e9"], "--frequency: got 2400 MHz, the device is at 5180 MHz instead"),
     (["--antenna-names", "RX1"], "--antenna-names: possible values are: [TX/RX, RX2].")])
 def test_a_usrp_refuses_in_a_sentence(usrp, arguments, said):
-    result = invoke("--radio", "uhd", "--frequency", FREQUENCY, *arguments)
+    result = invoke("wifi", "--radio", "uhd", "--frequency", FREQUENCY, *arguments)
     assert result.exit_code == 2 and said in result.output, result.output

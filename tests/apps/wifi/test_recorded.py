@@ -5,19 +5,17 @@
 import json
 import os
 import re
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.apps.cli import main
 from gnuradio.mimopack.apps.wifi.recorded import RecordedFrames
 from gnuradio.mimopack.wifi import HT
 from wifi_air import FRAMES, air, data_mpdu, record
 
-
-def _wifi(*arguments):
-    return CliRunner().invoke(main, ["wifi", *map(str, arguments)])
+_wifi = partial(invoke, "wifi")
 
 
 def test_a_recording_that_is_cut_while_it_is_decoded_keeps_its_frames(tmp_path, monkeypatch):
@@ -47,12 +45,12 @@ def test_files_in_other_folders_need_an_option(tmp_path, command):
     metadata["collection"]["core:streams"][1]["name"] = "../outside"
     path.write_text(json.dumps(metadata))
     options = [command, str(path), "-q", "-d", "mmse", "--no-pictures", "-o", str(tmp_path / "o")]
-    refused = CliRunner().invoke(main, options)
+    refused = invoke(*options)
     assert refused.exit_code == 2
     assert refused.output.splitlines()[-1] == (
         f"Error: {path}: collection.core:streams[1]: outside.sigmf-meta leads to the folder "
         f"{tmp_path}, must be in the same folder; allow_outside permits others")
-    allowed = CliRunner().invoke(main, [*options, "--allow-outside"])
+    allowed = invoke(*options, "--allow-outside")
     assert allowed.exit_code == 0, allowed.output
 
 

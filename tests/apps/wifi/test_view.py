@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from gnuradio.mimopack.apps.cli import main
+from commands import invoke
 from gnuradio.mimopack.wifi.linear_loss import LinearLoss
 from missing_packages import hide
 from terminal import in_terminal
@@ -52,11 +51,11 @@ def test_the_view_fits_the_terminal_and_shows_all(simulated, width, height):
 
 
 def test_a_view_needs_a_terminal_and_rich(simulated, monkeypatch):
-    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
+    result = invoke("wifi", simulated[0], "--view")
     assert result.exit_code == 2 and "--view: standard output is not a terminal" in result.output
     monkeypatch.setattr(sys.modules["gnuradio.mimopack.apps.wifi.watch"], "_is_terminal",
                         lambda: True)
     hide(monkeypatch, "rich")
-    result = CliRunner().invoke(main, ["wifi", str(simulated[0]), "--view"])
+    result = invoke("wifi", simulated[0], "--view")
     assert result.exit_code == 2
     assert "--view needs rich: install python3-rich with apt" in result.output

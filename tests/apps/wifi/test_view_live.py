@@ -5,14 +5,13 @@
 The driver of soapy/ plays a recording of simulated traffic.
 """
 
-import os
 import re
 import subprocess
-import sys
 import urllib.request
 
 import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
+from commands import start
 from terminal import in_terminal
 
 
@@ -41,13 +40,10 @@ def test_ctrl_c_gives_the_terminal_back(traffic):
 
 def test_prometheus_reads_a_running_radio(traffic):
     pytest.importorskip("prometheus_client")
-    process = subprocess.Popen(
-        [sys.executable, "-uc",
-         "from gnuradio.mimopack.apps.cli import main; main(prog_name='mimopack')", "wifi",
-         "--radio", f"driver=mimopack,recording={traffic},repeat=1,speed=0.05", "--frequency",
-         "5.18e9", "--antennas", "2", "--metrics", "127.0.0.1:0"], text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+    process = start(
+        "wifi", "--radio", f"driver=mimopack,recording={traffic},repeat=1,speed=0.05",
+        "--frequency", "5.18e9", "--antennas", 2, "--metrics", "127.0.0.1:0",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         url, frames = None, 0
         for line in process.stdout:
