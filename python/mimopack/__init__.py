@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """MIMO receivers for GNU Radio: soft detectors, a Wi-Fi receiver and transmitter, codes.
 
-The modules ``wifi``, ``nr``, ``detectors``, ``constellation``, ``channel``, ``coding``,
+The modules ``wifi``, ``nr``, ``ofdm``, ``detectors``, ``constellation``, ``channel``, ``coding``,
 ``iterative``, ``sim`` and ``recording`` work on arrays and need no flowgraph. The GNU Radio blocks
 are attributes of this package: ``mimopack.wifi_receiver(...)``. They are imported on first use,
 which keeps ``import gnuradio.mimopack`` fast.
@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name):
     if name in {"apps", "blocks", "channel", "coding", "constellation", "detectors", "iterative",
-                "nr", "recording", "reference", "sim", "sionna", "wifi"}:
+                "nr", "ofdm", "recording", "reference", "sim", "sionna", "wifi"}:
         return import_module(f"{__name__}.{name}")
     unknown = f"module {__name__!r} has no attribute {name!r}"
     if not name.startswith("_"):
@@ -36,4 +36,4 @@ def __dir__():
     except ImportError:
         blocks = ()
     return sorted({*globals(), "channel", "coding", "constellation", "detectors", "iterative",
-                   "nr", "recording", "reference", "sim", "wifi", *blocks})
+                   "nr", "ofdm", "recording", "reference", "sim", "wifi", *blocks})

@@ -29,6 +29,7 @@ API = {
     "iterative": ("Iterative receiver", ("iterative",)),
     "wifi": ("Wi-Fi", ("wifi",)),
     "nr": ("5G NR", ("nr",)),
+    "ofdm": ("OFDM with pilots of your own", ("ofdm",)),
     "recording": ("Recordings", ("recording",)),
     "sim": ("Simulation", ("sim", "channel", "constellation")),
     "blocks": ("Blocks", ()),

@@ -12,7 +12,7 @@ import pmt
 from detector_blocks import Sink, Source
 from gnuradio import blocks, gr, mimopack
 from gnuradio.mimopack import coding, recording
-from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, ofdm, wifi_pdus
+from gnuradio.mimopack.blocks import DETECTOR_BLOCKS, wifi_pdus
 from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from simulated import problem
 from wifi_air import data_mpdu
@@ -285,8 +285,9 @@ STREAMS = {
     "nr_ofdm_demodulator": lambda: _nr_samples("nr_ofdm_demodulator"),
     "nr_pusch_receiver": lambda: _nr_samples("nr_pusch_receiver"),
     "ofdm_channel_estimator": lambda: Case(
-        lambda folder: mimopack.ofdm_channel_estimator([[[1] * 8, [0] * 8]], 2, 8),
-        (_samples(300, 8), _samples(300, 8)), inner=lambda block: (ofdm, "estimate_channel")),
+        lambda folder: mimopack.ofdm_channel_estimator([[[1] * 8, [0] * 8] * 25], 2, 8),
+        (1 + 0.1 * _samples(200, 8), 1 - 0.1 * _samples(200, 8)),
+        inner=lambda block: (block._estimator, "vectors")),
     "ofdm_grid": lambda: Case(
         lambda folder: mimopack.ofdm_grid(2, "qpsk", 3, 2), (_reals(3000, 8),)),
     "ofdm_vectors": lambda: Case(

@@ -7,8 +7,8 @@ import pmt
 from gnuradio import gr
 
 from .. import constellation as constellations
-from ..checks import choice, integer, positive, shown
-from ..nr import estimate_channel
+from ..checks import choice, integer, shown
+from ..ofdm import ChannelEstimator
 from .fec_decoder import LLR_TYPES
 from .settings import NOISE_VAR
 from .streams import BlockLog, vector
@@ -119,8 +119,8 @@ class ofdm_vectors(_reordering_block):
 class ofdm_channel_estimator(_reordering_block):
     """Estimate the channel of an OFDM system from its pilots, and make ``y`` and ``h`` of the data.
 
-    A slot is a block of consecutive OFDM symbols with the same pilots. The channel of a layer is a
-    sum of paths within ``prefix``; see ``nr.estimate_channel``, which estimates it.
+    A slot is a block of consecutive OFDM symbols; all slots have the same pilots. See
+    ``ofdm.ChannelEstimator``, which does the work.
 
     Ports:
         in 0 to num_rx - 1: complex, vlen fft_len: the FFT output of each antenna, an item per
@@ -130,50 +130,39 @@ class ofdm_channel_estimator(_reordering_block):
         out 1 ``h``: complex, vlen num_rx*num_tx: the channel matrix of each vector, row-major.
 
     y and h are divided by the standard deviation of noise, and the first item of a slot has the tag
-    ``noise_var`` 1. Noise includes the expected error of the estimate. Tags of the first antenna
-    move to the first vector of their slot.
+    ``noise_var`` 1. Tags of the first antenna move to the first vector of their slot.
 
-    If a slot cannot be estimated, its y and h are 0, which a detector takes for erasures; the block
-    counts and logs it. At the end of a stream, symbols that are no whole slot are left over.
+    NaN and infinity count as 0. If slots cannot be estimated, their y and h are 0, which a detector
+    takes for erasures; the block counts and logs it. At the end of a stream, symbols that are no
+    whole slot are left over.
 
     Args:
-        pilots: (num_tx, symbols, K): what each layer sends in a slot where the receiver knows it; 0
-            elsewhere. Where one layer has a pilot, the others must send their pilots or nothing.
+        pilots, data, prefix: see ``ofdm.ChannelEstimator``.
         num_rx: number of receive antennas, 1..256.
         fft_len: number of values per OFDM symbol, 1..65536.
         carriers: indices of the K values that the pilots are for, neighbours in frequency beside
             each other; None for all values, from the lowest frequency at fft_len/2.
-        data: (symbols, K), true for the elements with data; None for all without a pilot.
-        prefix: longest delay of a path, in OFDM symbols without their prefix, in general the length
-            of the cyclic prefix.
 
     Raises:
         ValueError: an argument is invalid.
     """
 
     def __init__(self, pilots, num_rx=4, fft_len=64, carriers=None, data=None, prefix=0.25):
-        self._pilots, self._prefix = np.asarray(pilots, complex), positive("prefix", prefix)
+        self._estimator = ChannelEstimator(pilots, data, prefix)
         self._fft_len = integer("fft_len", fft_len, 1, 65536)
         self._carriers = _indices(carriers, np.fft.fftshift(np.arange(fft_len)))
-        if self._pilots.ndim != 3 or self._pilots.shape[2] != len(self._carriers):
-            raise ValueError(f"pilots: got shape {self._pilots.shape}, must be (layers, symbols, "
-                             f"{len(self._carriers)}), the last is the number of carriers")
-        known = self._pilots.any(axis=0)
-        self._weight = known.astype(float)
-        self._data = ~known if data is None else np.asarray(data, bool)
-        if self._data.shape != known.shape or not self._data.any() or not known.any():
-            raise ValueError(f"data: got shape {self._data.shape}, must be {known.shape}, with at "
-                             "least one element with data and one with a pilot")
+        symbols, width = self._estimator.data.shape
+        if width != len(self._carriers):
+            raise ValueError(f"pilots: got {width} carriers, must be {len(self._carriers)}")
         self._log = BlockLog(self)
-        self._width = integer("num_rx", num_rx, 1, 256) * integer(
-            "num_tx", len(self._pilots), 1, 64)
+        self._width = integer("num_rx", num_rx, 1, 256) * self._estimator.num_tx
         _reordering_block.__init__(
             self, "ofdm_channel_estimator", [vector(np.complex64, fft_len)] * num_rx,
             [vector(np.complex64, num_rx), vector(np.complex64, self._width)],
-            [len(known)] * num_rx, int(self._data.sum()))
+            [symbols] * num_rx, int(self._estimator.data.sum()))
 
     def failures(self):
-        """Return the number of slots that could not be estimated."""
+        """Return the number of exceptions, each of which lost the slots of a call."""
         return self._log.failures
 
     def stop(self):
@@ -183,16 +172,13 @@ class ofdm_channel_estimator(_reordering_block):
     def _reorder(self, inputs):
         grids = np.stack([values.reshape(len(values), -1, self._fft_len)[..., self._carriers]
                           for values in inputs], axis=1)    # (slots, antennas, symbols, carriers)
+        grids = np.where(np.isfinite(grids), grids, 0)
         y, h = (np.zeros((len(grids), self._made, width), np.complex64)
                 for width in (len(inputs), self._width))
+        with self._log.guard("slots"), np.errstate(all="ignore"):
+            y, h = self._estimator.vectors(grids)
         first = self.nitems_written(0)
-        for slot, grid in enumerate(grids):
-            with self._log.guard("a slot"), np.errstate(all="ignore"):
-                found = estimate_channel(grid, self._pilots, self._weight, prefix=self._prefix)
-                noise_var = found.noise_var + found.error_var[self._data]
-                scale = 1 / np.sqrt(noise_var)[:, None]
-                y[slot] = grid[:, self._data].T * scale
-                h[slot] = found.h[self._data].reshape(self._made, -1) * scale
+        for slot in range(len(grids)):
             self.add_item_tag(0, first + slot * self._made, NOISE_VAR, pmt.from_double(1.0))
         return y, h
 

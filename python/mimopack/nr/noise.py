@@ -40,9 +40,12 @@ def noise_forms(full, free):
     """
     antennas = full.shape[1]
     powers = np.diagonal(full, axis1=1, axis2=2).real
+    # Antennas that receive the same have no inverse to whiten with.
+    is_singular = np.linalg.eigvalsh(full)[:, 0] <= 1e-6 * powers.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         determinants = np.stack([antennas * np.log(powers.mean(axis=1)),
-                                 np.log(powers).sum(axis=1), np.linalg.slogdet(full)[1]])
+                                 np.log(powers).sum(axis=1),
+                                 np.where(is_singular, np.inf, np.linalg.slogdet(full)[1])])
     parameters = np.array([1, antennas, antennas**2])[:, None]
     lengths = free * determinants + 0.5 * parameters * np.log(free)
     choices = np.where((free <= antennas) | ~(powers.min(axis=1) > 0), 0,
