@@ -86,9 +86,8 @@ def slots(number, noise_var=0.001):
     bits = rng.integers(0, 2, (number, (~KNOWN).sum(), BITS))
     sent = np.tile(PILOTS[:, None], (1, number, 1, 1))
     sent[..., ~KNOWN] = np.moveaxis(POINTS.modulate(bits), 2, 0)
-    taps = rng.normal(size=(2, number, 3, NR, NT, 2)) @ [0.4, 0.4j]
-    turns = np.exp(-2j * np.pi * np.outer(BINS, np.arange(3)) / FFT)
-    h = np.einsum("kd,sdrt->skrt", turns, taps[0])
+    taps = rng.normal(size=(number, 3, NR, NT, 2)) @ [0.4, 0.4j]
+    h = np.einsum("kd,sdrt->skrt", np.exp(-2j * np.pi * np.outer(BINS, range(3)) / FFT), taps)
     received = np.zeros((NR, number, 7, FFT), np.complex64)
     received[..., BINS] = np.einsum("skrt,tslk->rslk", h, sent)
     noise = rng.normal(size=(*received.shape, 2)) @ [1, 1j]
@@ -96,7 +95,7 @@ def slots(number, noise_var=0.001):
     return bits, received.reshape(NR, -1, FFT)
 
 
-def estimate(received, detect=True, tags=(), **arguments):
+def estimate(received, tags=(), **arguments):
     """Return the items at the end of the flowgraph with ofdm_channel_estimator, and the block."""
     block = mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, **arguments)
     top, sources = gr.top_block(), [Source(row, tags) for row in received]
@@ -116,21 +115,23 @@ def estimate(received, detect=True, tags=(), **arguments):
 def test_pilots_give_the_channel():
     bits, received = slots(40)
     received[0, 8] = np.nan
-    (y, h, llr), block = estimate(np.concatenate([received, received[:, :6]], axis=1),
-                                  tags=[(30, "rx_time", 1.5)])
+    (y, _, llr), block = estimate(np.concatenate([received, received[:, :6]], axis=1),
+                                  [(30, "rx_time", 1.5)])
     size = bits.shape[1]
     wrong = (llr.items().reshape(bits.shape) > 0) != bits
     assert np.mean(np.delete(wrong, 1, axis=0)) < 0.001 and block.failures() == 0
     assert [tag for tag in y.tags if tag[1] == "noise_var"] == [
         (slot * size, "noise_var", 1.0) for slot in range(40)]
     assert (4 * size, "rx_time", 1.5) in y.tags
-    # The same from arrays
-    received[0, 8] = 0
-    grids = received.reshape(NR, 40, 7, FFT).swapaxes(0, 1)[..., BINS]
-    found = ofdm.ChannelEstimator(PILOTS).vectors(grids)
-    for sink, values in zip((y, h), found, strict=True):
-        error = sink.items() - values.reshape(sink.items().shape)
-        assert np.linalg.norm(error) < 0.1 * np.linalg.norm(values)    # other calls
+
+
+def test_arrays_give_the_same():
+    """Four slots are too few to learn from, which depends on the slots of a call."""
+    _, received = slots(4)
+    sinks, _ = estimate(received)
+    grids = received.reshape(NR, 4, 7, FFT).swapaxes(0, 1)[..., BINS]
+    for sink, values in zip(sinks, ofdm.ChannelEstimator(PILOTS).vectors(grids), strict=False):
+        np.testing.assert_allclose(sink.items(), values.reshape(sink.items().shape), rtol=1e-4)
 
 
 def test_only_the_elements_with_data_leave():
