@@ -16,6 +16,7 @@ from ..checks import MOST_THREADS, integer, integers, positive, shown
 from ..detectors.parameters import BACKENDS
 from ..files import replace_file
 from ..nr.config import check_spelling
+from ..nr.decoding import LEAST_SNR
 from ..nr.ofdm import SMALLEST_FFT
 from ..nr.receiver import AUTO, receiver_for
 from ..text import printable
@@ -34,7 +35,7 @@ from .options import (
 _input = heading("Input")
 _decoding = heading("Detection and decoding")
 _output = heading("Output")
-_LEAST_SNR_DB = -100    # of a block whose layers show no power
+_LEAST_SNR_DB = 10 * np.log10(LEAST_SNR)    # of a block whose layers show no power
 _TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
 
 

@@ -11,7 +11,7 @@ from gnuradio import gr
 from .. import nr
 from .._runtime import to_pmt_dict
 from ..checks import integer
-from ..nr.decoding import LEAST_POWER
+from ..nr.decoding import LEAST_SNR
 from ..nr.receiver import receiver_for
 from .llr_units import unit_decoder
 from .message_stream import message_outlet
@@ -227,7 +227,7 @@ class nr_channel_estimator(gr.basic_block):
             y, h = (received * scale).reshape(y.shape), channel.reshape(h.shape)
             powers = np.stack([slot.powers for slot in slots])
         self._counts["slots"] += count
-        snr_db = 10 * np.log10(np.maximum(powers, LEAST_POWER))
+        snr_db = 10 * np.log10(np.maximum(powers, LEAST_SNR))
         for slot, rx_time in enumerate(rx_times):
             facts = {"slot": numbers[slot], "num_vectors": self._vectors,
                      "layer_snr_db": tuple(snr_db[slot])}

@@ -11,14 +11,14 @@ from .transport import TransportCoder
 # After 20 iterations of the LDPC decoder, up to 8 % more blocks are wrong; it ends when a block is
 # found.
 DECODER_ITERATIONS = 40
-LEAST_POWER = 1e-10    # over that of noise, in an SNR
+LEAST_SNR = 1e-10    # of a block, a linear ratio
 
 
 class BlockDecoder:
     """Decoder of the transport blocks of a codeword in many slots.
 
     Args:
-        word: :class:`Word`.
+        word: :class:`PlacedCodeword`.
         detector_name: what the blocks tell of their detector.
         versions, backend, threads: see :class:`TransportCoder`.
 
@@ -63,7 +63,7 @@ class BlockDecoder:
         word = self.word
         for slot, *own in zip(slots, bits, crc_ok, soft, strict=True):
             # In this order, the maximum is no NaN.
-            snr = 10 * math.log10(max(LEAST_POWER, slot.powers[word.layers].sum()))
+            snr = 10 * math.log10(max(LEAST_SNR, slot.powers[word.layers].sum()))
             slot.blocks[word] = TransportBlock(
                 slot.number, word.user, word.number, *own[:2], snr, self._detector_name, iteration,
                 own[2])

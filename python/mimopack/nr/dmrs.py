@@ -98,9 +98,7 @@ def dmrs_sequence(config, slot, symbol):
     per_prb = {1: 6, 2: 4}[config.dmrs.config_type]
     if config.transform_precoding:
         return pusch_low_papr_sequence(config, slot, symbol)
-    identity, choice = config.dmrs_n_id, config.dmrs.n_scid
-    count = config.carrier.symbols_per_slot * slot + symbol + 1
-    c_init = (2**17 * count * (2 * identity + 1) + 2 * identity + choice) % 2**31
+    c_init = config.carrier.c_init(slot, symbol, config.dmrs_n_id, config.dmrs.n_scid)
     crbs = config.carrier.n_start_grid + resources(config).prbs
     values = qpsk(gold_sequence(c_init, 2 * per_prb * (int(crbs[-1]) + 1)))
     values = values.reshape(-1, per_prb)[crbs].ravel()
@@ -173,8 +171,7 @@ def ptrs_sequence(config, slot):
     samples, size = config.ptrs.samples(config.num_subcarriers), config.ptrs.samples_per_group
     first = resources(config).ptrs_symbols[0]
     identity = config.carrier.n_cell_id if config.dmrs.n_id is None else config.dmrs.n_id[0]
-    count = config.carrier.symbols_per_slot * slot + int(first) + 1
-    c_init = (2**17 * count * (2 * identity + 1) + 2 * identity) % 2**31
+    c_init = config.carrier.c_init(slot, int(first), identity)
     # w(k'), table 6.4.1.2.1.2-1: Walsh sequences
     row, k = config.n_rnti % size, np.arange(len(samples)) % size
     cover = (-1.0) ** (row % 2 * (k % 2) + row // 2 * (k // 2))

@@ -40,6 +40,7 @@ _LEAST_EIGENVALUE = 1e-3    # of the correlation in time, relative to the sum of
 _LEAST_HEARD = 1.3
 _LEAST_GAMMA = 1e-3    # of a user's strongest delay, relative to LEAST_POWER
 _TINY = 1e-12
+LEAST_NOISE = 1e-30    # power, of a slot of zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +378,8 @@ def estimate_channel(received, known, weight, users=None, prefix=0.07, *, noise=
     used = weight > 0
     fitted = np.einsum("erp,pe->re", h[used], known[:, used])
     return ChannelEstimate(
-        h.astype(np.complex64), error.astype(np.float32), float(noise), np.asarray(cfo), doppler,
+        h.astype(np.complex64), error.astype(np.float32), max(float(noise), LEAST_NOISE),
+        np.asarray(cfo), doppler,
         (received[:, used] - fitted).astype(np.complex64), float(degrees.sum()), gamma)
 
 

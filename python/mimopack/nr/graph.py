@@ -15,7 +15,7 @@ from .tracking import Channels, layer_powers
 
 # Most slots of a batch that is recorded. For more, the GPU needs longer than the host takes to
 # queue the work, and a recording takes tens of MB for each slot.
-MOST_SLOTS = 32
+MOST_RECORDED = 32
 # Number of recordings kept, for batches of different sizes
 KEPT = 8
 
@@ -97,7 +97,7 @@ class FirstPass:
 
     def _replay(self, grid, slots, rv, profile, *settings):
         """Return the lists of :meth:`_queue`: NumPy arrays, and copies; None without a graph."""
-        if self._refused or not 0 < len(grid) <= MOST_SLOTS:
+        if self._refused or not 0 < len(grid) <= MOST_RECORDED:
             return None
         if profile is not self._profile:
             self._recorded, self._profile = {}, profile

@@ -37,7 +37,7 @@ def users_together(config, kind):
     return configs
 
 
-class Word:
+class PlacedCodeword:
     """A codeword of a user, as a part of the vectors.
 
     Attributes:
@@ -94,7 +94,7 @@ class SlotLayout:
         data: symbol and subcarrier, counted in the band, of each vector: two int arrays.
         owners: (layers,) index of each layer's user.
         prefix: length of the cyclic prefix, in OFDM symbols without prefix.
-        words: list of each :class:`Word`, by user.
+        words: list of each :class:`PlacedCodeword`, by user.
         num_layers, num_vectors, bits_per_vector, vector_size: see :class:`PuschReceiver`.
     """
 
@@ -112,7 +112,7 @@ class SlotLayout:
         self.words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
             for number, codeword in enumerate(codewords(config)):
-                word = Word(user, number, codeword, layer, bit, self._vectors_of(config))
+                word = PlacedCodeword(user, number, codeword, layer, bit, self._vectors_of(config))
                 self.words.append(word)
                 layer, bit = word.layers.stop, word.bits.stop
         self.num_layers, self.num_vectors, self.bits_per_vector = layer, places.num_data, bit

@@ -95,8 +95,7 @@ def pusch_low_papr_sequence(config, slot, symbol):
     dmrs, length = config.dmrs, config.num_subcarriers // 2
     count = config.carrier.symbols_per_slot * slot + symbol
     if dmrs.uplink_transform_precoding and config.modulation_order == 1:
-        identity = config.dmrs_n_id
-        c_init = (2**17 * (count + 1) * (2 * identity + 1) + 2 * identity + dmrs.n_scid) % 2**31
+        c_init = config.carrier.c_init(slot, symbol, config.dmrs_n_id, dmrs.n_scid)
         sequence = np.fft.fft(pi2_bpsk(gold_sequence(c_init, length)), norm="ortho")
         sequence.setflags(write=False)
         return sequence

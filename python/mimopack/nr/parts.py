@@ -66,6 +66,11 @@ class Carrier:
         """Number of subcarriers in the grid."""
         return SUBCARRIERS_PER_PRB * self.n_size_grid
 
+    def c_init(self, slot, symbol, identity, n_scid=0):
+        """Return c_init of the reference signals in a symbol: TS 38.211 §6.4.1.1.1.1."""
+        count = self.symbols_per_slot * slot + symbol + 1
+        return (2**17 * count * (2 * identity + 1) + 2 * identity + n_scid) % 2**31
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dmrs:

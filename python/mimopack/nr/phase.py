@@ -78,17 +78,11 @@ def _ptrs_layer(layout, user):
 
 
 def combine(received, h, noise_var, layer, interferers):
-    """Combine antennas by linear MMSE: the part of one layer, except for its positive power.
+    """Combine antennas by linear MMSE: h_l^H (H_i H_i^H + noise_var I)^-1 y, complex (...).
 
     Args:
-        received: (..., nr) complex.
-        h: (..., nr, layers) complex.
-        noise_var: noise power.
-        layer: index of the layer.
-        interferers: indices of the layers that send something else.
-
-    Returns:
-        (...) complex: h_l^H (H_i H_i^H + noise_var I)^-1 y.
+        received, h: (..., nr) and (..., nr, layers) complex.
+        layer, interferers: indices of layer l, and of the layers i that send something else.
     """
     others, own = h[..., interferers], h[..., layer]
     covariance = others @ others.conj().swapaxes(-1, -2) + noise_var * np.eye(h.shape[-2])
@@ -96,16 +90,14 @@ def combine(received, h, noise_var, layer, interferers):
 
 
 def symbol_phases(seen, sent, symbols, dmrs_symbols, count):
-    """Return the phase of each symbol of a slot, relative to the channel estimate: (count,).
+    """Return the phase of each of ``count`` symbols, relative to the channel estimate.
 
     The channel estimate has the phase of the DMRS symbols. Phases between symbols with PT-RS or
     DMRS are interpolated.
 
     Args:
         seen, sent: (P, Q) complex, received and sent signals of each symbol with PT-RS.
-        symbols: (P,) the symbols with PT-RS.
-        dmrs_symbols: (D,) the symbols with DMRS.
-        count: number of symbols in the slot.
+        symbols, dmrs_symbols: the symbols with PT-RS, and with DMRS.
     """
     known = np.concatenate([symbols, dmrs_symbols])
     phases = np.zeros(len(known))

@@ -5,7 +5,6 @@
 import math
 import time
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,7 +28,6 @@ from .tracking import Channels, Tracker, estimate_alone, layer_powers, on_host
 AUTO = "auto"
 MOST_CANDIDATES = 256    # that "auto" enumerates: 4 layers of QPSK, 2 of 16-QAM, 1 of 256-QAM
 ITERATIONS = 4
-LEAST_NOISE = 1e-30    # power
 
 
 class _Receiver:
@@ -235,11 +233,6 @@ class _Receiver:
         received = grid[..., self._layout.band].astype(np.complex64, copy=False)
         if channel is None:
             channels = self._tracker.estimate(received, self._layout.in_frame(slots))
-            if not channels.noise_var.all():    # slots of zeros
-                channels = replace(
-                    channels, noise_var=np.maximum(channels.noise_var, LEAST_NOISE),
-                    estimates=[replace(found, noise_var=max(found.noise_var, LEAST_NOISE))
-                               for found in channels.estimates])
         else:
             channels = Channels.of(list(received), [
                 true_channel(h[:, self._layout.band], noise_var) for h in channel])

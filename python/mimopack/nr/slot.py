@@ -55,8 +55,8 @@ class ReceivedSlot:
 
     Attributes:
         number, powers, received, estimate: see above.
-        blocks: {codeword: its :class:`TransportBlock`}.
-        earlier: {codeword: ``soft`` of its earlier transmissions}; empty if there were none.
+        blocks: {:class:`PlacedCodeword`: its :class:`TransportBlock`}.
+        earlier: {the same: ``soft`` of its earlier transmissions}; empty if there were none.
         turn: (layers, symbols) what the channel's phase changes by, None if it stays.
         posterior: (vectors, bits) the decoder's a-posteriori LLRs, None before the first pass.
         prior: (vectors, bits) the decoder's extrinsic LLRs.
@@ -79,9 +79,9 @@ class ReceivedSlot:
             self.estimate = replace(
                 self.estimate, h=self.estimate.h * self.turn.T[:, None, None])
 
-    def lacks(self, codeword):
+    def lacks(self, word):
         """Return whether the transport block of a codeword is not yet decoded."""
-        return codeword not in self.blocks or not self.blocks[codeword].crc_ok
+        return word not in self.blocks or not self.blocks[word].crc_ok
 
     @property
     def is_decoded(self):

@@ -79,11 +79,11 @@ def equalised(layout, slot):
 
 
 def spread_symbols(layout, word, slot, llr):
-    """Return what LLRs (vectors, bits) tell of the values of a :class:`Word` before spreading.
+    """Return what LLRs (vectors, bits) tell of a codeword's values before spreading.
 
     Returns:
-        (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)):
-        0 and 1 if llr is None.
+        (their mean (OFDM symbols, M_sc), mean variance of each OFDM symbol (OFDM symbols, 1)); 0
+        and 1 if llr is None.
     """
     means, variances = np.zeros(len(word.vectors)), np.ones(len(word.vectors))
     if llr is not None:

@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slot timing and carrier offset of samples, from cyclic prefixes and DMRS."""
+"""Slot timing and carrier offset of samples, from cyclic prefixes and DMRS.
+
+``samples`` are (nr, n) complex, ``ofdm`` is an :class:`Ofdm`, ``pairs`` :class:`DmrsPairs`,
+``found`` a :class:`Synchronisation`.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -122,13 +126,7 @@ def shows_prefixes(samples, ofdm):
 
 
 def prefix_correlation(samples, ofdm, slot, num_slots):
-    """Correlate the prefix of each symbol with the end of the symbol.
-
-    Args:
-        samples: (nr, n) complex.
-        ofdm: :class:`Ofdm`.
-        slot: number of the first slot.
-        num_slots: number of consecutive slots whose correlations are added.
+    """Correlate the prefix of each symbol of consecutive slots with the end of the symbol.
 
     Returns:
         (correlation, noise): complex128 (starts,), the sum if the first slot begins at sample 0, 1,
@@ -181,14 +179,7 @@ def synchronise(samples, ofdm, known, slot=None, start=None):
 
 
 def find(samples, ofdm, pairs, slot=None, start=None, expected=0):
-    """Return the :class:`Synchronisation` of the first slot, or None if samples have no signal.
-
-    Args:
-        pairs: :class:`DmrsPairs`.
-        expected: see :func:`find_slot`.
-
-    The others are those of :func:`synchronise`.
-    """
+    """Do what :func:`synchronise` does, or return None if samples have no signal."""
     if slot is None:
         slot = find_slot(samples, ofdm, pairs, start, expected)
     candidates = _candidates(samples, ofdm, slot, start)
@@ -208,13 +199,7 @@ def find(samples, ofdm, pairs, slot=None, start=None, expected=0):
 
 
 def slot_grids(samples, ofdm, found):
-    """Return the grids (slots, nr, symbols, subcarriers) of the first ``CP_SLOTS`` slots.
-
-    Args:
-        samples: (nr, n) complex.
-        ofdm: :class:`Ofdm`.
-        found: the :class:`Synchronisation` of the first slot.
-    """
+    """Return the grids (slots, nr, symbols, subcarriers) of the first ``CP_SLOTS`` slots."""
     length = sum(ofdm.slot_length(found.slot + n) for n in range(CP_SLOTS))
     return ofdm.demodulate(samples[:, found.start:found.start + length], found.slot,
                            int(EARLY * ofdm.prefix_lengths(1)[0]), found.cfo)
@@ -240,10 +225,7 @@ def _candidates(samples, ofdm, slot, start):
 def find_slot(samples, ofdm, pairs, start=None, expected=0):
     """Find the number of the first slot in its frame from its DMRS, which differ between slots.
 
-    Args:
-        samples, ofdm, start: see :func:`synchronise`.
-        pairs: :class:`DmrsPairs`.
-        expected: the number that is returned if all slots have the same DMRS.
+    It is ``expected`` if all slots have the same DMRS.
     """
     carrier = ofdm.carrier
     frame = carrier.slots_per_frame
@@ -278,17 +260,8 @@ def _maxima(values, apart):
 def delay_powers(samples, ofdm, pairs, found):
     """Return the power of DMRS by delay, over all layers and antennas, relative to all power.
 
-    The slots are those that show their DMRS best.
-
-    Args:
-        samples: (nr, n) complex.
-        ofdm: :class:`Ofdm`.
-        pairs: :class:`DmrsPairs`.
-        found: the assumed :class:`Synchronisation`.
-
-    Returns:
-        (delays,) from -1/16 to 1/16 of a symbol without prefix. Farther on, the ports and
-        subcarriers of DMRS are ambiguous.
+    The slots are those that show their DMRS best. Delays are from -1/16 to 1/16 of a symbol without
+    prefix. Farther on, the ports and subcarriers of DMRS are ambiguous.
     """
     grids = slot_grids(samples, ofdm, found)
     shown = [abs(pairs.correlation(grid, found.slot + index)) for index, grid in enumerate(grids)]

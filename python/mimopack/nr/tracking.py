@@ -16,6 +16,7 @@ from .. import _core
 from ..arrays import Constant, array_module, is_device_array
 from ..cuda import estimation
 from .estimation import (
+    LEAST_NOISE,
     ChannelEstimate,
     SlotModel,
     estimate_channel,
@@ -32,7 +33,7 @@ LAST_SLOT, NOISE_RISE, AVERAGED = 1000, 1.1, 100
 # A slot with this multiple of the noise before it is estimated alone: its profile may have changed.
 NOISE_JUMP = 2.0
 NOISE_STEPS = 4    # of the noise power of a slot
-_LEAST_NOISE = 3e-7    # relative to the received power: single precision
+_PRECISION = 3e-7    # least noise relative to the received power, in single precision
 _LEAST_MODE = 0.01    # power of a mode that is kept, relative to the noise
 
 
@@ -111,9 +112,9 @@ class ProfileFilter:
         self._spread = Constant(np.concatenate(spread).astype(np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32))
         self._count = len(place)
-        self._products = list(self._on_host(pilots.shape[1]))
+        self._products = list(self._host_products(pilots.shape[1]))
 
-    def _on_host(self, antennas):
+    def _host_products(self, antennas):
         """Yield the matrices of each part as products for the host, whose results are in order."""
         places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
         first = 0
@@ -165,7 +166,7 @@ class ProfileFilter:
         values, (components, subcarriers, layers) = self._values.beside(pilots), self._shape
         mean = estimation.project(pilots, list(zip(elements, analysis, strict=True)), len(values))
         noise, share, factors = estimation.gains(
-            mean, estimation.energies(pilots), values, self._count, NOISE_STEPS, _LEAST_NOISE,
+            mean, estimation.energies(pilots), values, self._count, NOISE_STEPS, _PRECISION,
             self.noise)
         waves = estimation.synthesise(mean, list(zip(ports, synthesis, strict=True)),
                                       components * subcarriers, layers)
@@ -201,7 +202,7 @@ class ProfileFilter:
         """Return the factors that whiten the residuals, whose products are given; or None."""
         slots, antennas = left.shape[:2]
         free = np.maximum(self._count - self.degrees(noise), 1)[:, None, None]
-        least = _LEAST_NOISE * np.trace(energy, axis1=1, axis2=2).real[:, None, None]
+        least = _PRECISION * np.trace(energy, axis1=1, axis2=2).real[:, None, None]
         forms = noise_forms((left + least * np.eye(antennas)) / free, free[:, 0, 0])
         if all(form is None for form in forms):
             return None
@@ -223,7 +224,7 @@ class ProfileFilter:
             weight = 1 / (values + noise[:, None])
             rest = total - np.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
             freedom = self._count - np.sum(values * weight, axis=1)
-            noise = np.maximum(rest / (antennas * freedom), _LEAST_NOISE * total / self._count)
+            noise = np.maximum(rest / (antennas * freedom), _PRECISION * total / self._count)
         return noise, seen * (1 / (values + noise[:, None]))[:, None]
 
 
@@ -359,26 +360,21 @@ class Tracker:
         self._least = min(self._least, self._mean)
 
     def queue(self, received, slots, sequences):
-        """Queue the estimate of slots on a GPU, with the profile that was learned.
+        """Queue the estimate of slots with the learned profile; all arrays are on a GPU.
 
         Args:
-            received: (slots, nr, symbols, subcarriers) CuPy array.
-            slots: (slots,) CuPy array of their numbers in the frame.
-            sequences: ``sequences`` of the frame, on the GPU.
+            received, slots: see :meth:`estimate`.
+            sequences: :meth:`sequences` of the frame.
 
         Returns:
-            (h, error_var, noise_var, received symbols, whitened), all on the GPU.
+            (h, error_var, noise_var, received symbols, whitened).
         """
         pilots = self._pilots(received, sequences.take(slots, axis=0))
         *found, factors = self._filter.estimate(pilots)
         return *found, _multiplied(factors, received)
 
     def accepts(self, noise):
-        """Return whether estimates of :meth:`queue` hold, and count their slots if they do.
-
-        Args:
-            noise: (slots,) their noise power, on the host.
-        """
+        """Return whether estimates of :meth:`queue` with such noise hold; if so, count them."""
         if noise.max() > NOISE_JUMP * self._noise:
             return False
         self._recent = None
@@ -388,8 +384,7 @@ class Tracker:
     def sequences(self, count):
         """Return the conjugate sequences of the DMRS of slots 0 ... count - 1: (count, elements).
 
-        Returns:
-            None if ports that share resource elements have different sequences.
+        They are None if ports that share resource elements have different ones.
         """
         sequences = [self._sequence(slot) for slot in range(count)]
         if any(sequence is None for sequence in sequences):
@@ -421,7 +416,8 @@ class Tracker:
         """Return a list of :class:`Channels`, until the profile is another one."""
         of = self._filter
         h, error, noise, factors = of.estimate(pilots)
-        given, received, noise = received, _multiplied(factors, received), on_host(noise)
+        given, received = received, _multiplied(factors, received)
+        noise = np.maximum(on_host(noise), LEAST_NOISE)
         degrees = of.degrees(noise)
         xp, symbols = array_module(received), received.shape[2]
         nothing = np.zeros((received.shape[1], 0), np.complex64)
