@@ -51,7 +51,7 @@ def compare(det, launch, period, n=70, snrs_db=(15,), known=0, ties=0):
     ("bit_hypotheses", "softsphere", (4, 4), {}, False),
     ("bit_hypotheses", "softsphere", (5, 5), {}, True)])
 def test_budget(form, name, size, own, known, tmp_path):
-    n = 70
+    n = 40
     y, h, noise_var, bits = problem(n, *size, "qam16", 8)
     prior = (np.random.default_rng(1).normal(0, 2, bits.shape).astype(np.float32)
              if known else None)
@@ -85,7 +85,7 @@ class TestTeamsSearchForTheNearestCandidates:
     @pytest.mark.parametrize("noise_var", [1e-37, 1e-9, 1e9])
     def test_whatever_the_first_radius(self, noise_var, sphere):
         det, launch = sphere
-        y, h, _, _ = problem(16, 5, 5, "qam64", 20)
+        y, h, _, _ = problem(6, 5, 5, "qam64", 20)
         llr, erased = detect(det, launch, y, h, noise_var)
         assert_close(llr, det.detect(y, h, noise_var))
         assert not erased
@@ -93,7 +93,7 @@ class TestTeamsSearchForTheNearestCandidates:
     @pytest.mark.parametrize("share", [1e-1, 1e-3, 1e-5])
     def test_nearly_dependent_columns(self, share, sphere):
         det, launch = sphere
-        y, h, noise_var, _ = problem(64, 5, 5, "qam64", 25)
+        y, h, noise_var, _ = problem(24, 5, 5, "qam64", 25)
         h[:, :, 3] = h[:, :, 1] + share * h[:, :, 3]
         llr, erased = detect(det, launch, y, h, noise_var)
         expected = det.detect(y, h, noise_var)
