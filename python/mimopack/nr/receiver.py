@@ -23,7 +23,7 @@ from .phase import follow_phases, without_ptrs
 from .slot import ReceivedSlot
 from .spreading import despread
 from .stream import GridStream
-from .tracking import Channels, Tracker, estimate_alone, layer_powers, on_host
+from .tracking import Channels, Tracker, layer_powers, on_host
 
 AUTO = "auto"
 MOST_CANDIDATES = 256    # that "auto" enumerates: 4 layers of QPSK, 2 of 16-QAM, 1 of 256-QAM
@@ -52,8 +52,7 @@ class _Receiver:
         self.detector, self.detector_name, self._feeds_back = None, "", False
         if detector is not None:
             self._make_detector(detector, backend, threads)
-        alone = partial(estimate_alone, users=layout.owners, prefix=layout.prefix)
-        self._tracker = Tracker(layout.known, alone, layout.owners, layout.prefix, threads)
+        self._tracker = Tracker(layout.known, layout.owners, layout.prefix, threads)
         self._decoders = [BlockDecoder(word, self.detector_name, versions, backend, threads)
                           for word in layout.words]
         self._first_pass = FirstPass(layout, self._tracker, self._decoders, self._detect, threads)

@@ -296,12 +296,11 @@ class Tracker:
     Args:
         known_symbols: function that returns the DMRS (ports, symbols, subcarriers) of the slot with
             a number.
-        alone: function of (received, known) on the host, see :func:`estimate_alone`.
         users, prefix, threads: see :class:`ProfileFilter`.
     """
 
-    def __init__(self, known_symbols, alone, users, prefix, threads=1):
-        self._known_symbols, self._alone, self._threads = known_symbols, alone, threads
+    def __init__(self, known_symbols, users, prefix, threads=1):
+        self._known_symbols, self._threads = known_symbols, threads
         self._users, self._prefix = users, prefix
         self._known = self._places = self._filter = self._recent = None
         self._sequences, self._age, self._noise, self._mean, self._least = {}, 0, 0.0, 0.0, 0.0
@@ -440,7 +439,8 @@ class Tracker:
 
     def _single(self, received, slot):
         xp = array_module(received)
-        whitened, estimate = self._alone(on_host(received), self._known_symbols(int(slot)))
+        whitened, estimate = estimate_alone(on_host(received), self._known_symbols(int(slot)),
+                                            self._users, self._prefix)
         return Channels.of([xp.asarray(whitened)], [estimate])
 
     def _sequence(self, slot):
