@@ -38,6 +38,11 @@ def array_module(value):
     return numpy
 
 
+def on_host(array):
+    """Return a NumPy array, copied from a GPU if need be."""
+    return array.get() if is_device_array(array) else array
+
+
 def _library(value):
     """Return the name of the library of an array, also if its type extends the library's."""
     return _library_of(type(value))

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from .. import reference
-from ..arrays import is_device_array
+from ..arrays import is_device_array, on_host
 from ..cuda.device import cupy
 from .base import Detector
 from .parameters import MAX_NODES, SOFT, Parameter
@@ -81,9 +81,8 @@ class _Sphere(Detector):
         batch = self._batch(y, h, noise_var, prior, None)
         if is_device_array(y):
             with y.device:
-                return cupy().asarray(self._count(*(
-                    values.get() if is_device_array(values) else values
-                    for values in (y, h, noise_var, prior)), width))
+                return cupy().asarray(self._count(
+                    *map(on_host, (y, h, noise_var, prior)), width))
         nodes = np.zeros((batch.n, width), np.uint32)
         self._erased = self._on_cpu(batch._replace(nodes=nodes))
         return nodes

@@ -4,11 +4,11 @@
 
 import numpy as np
 
+from ..arrays import on_host
 from .estimation import estimate_channel
 from .phase import ptrs_of_layers
 from .precoding import transform_precode
 from .spreading import spread_symbols
-from .tracking import on_host
 
 # A-priori LLR of a bit that is known, and the limit for LLRs from the decoder
 CERTAIN = 100.0

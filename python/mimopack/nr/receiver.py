@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from .. import detectors
-from ..arrays import is_device_array
+from ..arrays import is_device_array, on_host
 from ..checks import integer, integers, shown
 from ..cuda.device import cupy
 from .config import PdschConfig, PuschConfig, read_users
@@ -23,7 +23,7 @@ from .phase import follow_phases, without_ptrs
 from .slot import ReceivedSlot
 from .spreading import despread
 from .stream import GridStream
-from .tracking import Channels, Tracker, layer_powers, on_host
+from .tracking import Channels, Tracker, layer_powers
 
 AUTO = "auto"
 MOST_CANDIDATES = 256    # that "auto" enumerates: 4 layers of QPSK, 2 of 16-QAM, 1 of 256-QAM

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..arrays import is_device_array
+from ..arrays import on_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,8 @@ class ReceivedSlot:
 
     def move_to_host(self):
         """Copy arrays from a GPU for the next pass."""
-        if is_device_array(self.received):
-            self.received, found = self.received.get(), self.estimate
-            self.estimate = replace(found, h=found.h.get(), error_var=found.error_var.get())
+        self.received, found = on_host(self.received), self.estimate
+        self.estimate = replace(found, h=on_host(found.h), error_var=on_host(found.error_var))
 
     def turn_channel(self):
         """Apply ``turn`` to a new channel estimate."""

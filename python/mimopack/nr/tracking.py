@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
-from ..arrays import Constant, array_module, is_device_array
+from ..arrays import Constant, array_module, is_device_array, on_host
 from ..cuda import estimation
 from .estimation import (
     LEAST_NOISE,
@@ -226,11 +226,6 @@ class ProfileFilter:
             freedom = self._count - np.sum(values * weight, axis=1)
             noise = np.maximum(rest / (antennas * freedom), _PRECISION * total / self._count)
         return noise, seen * (1 / (values + noise[:, None]))[:, None]
-
-
-def on_host(array):
-    """Return a NumPy array, copied from a GPU if need be."""
-    return array.get() if is_device_array(array) else array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from ..arrays import array_module, is_device_array
+from ..arrays import array_module, on_host
 from ..checks import choice
 from ..coding import ListDecoder
 from ..cuda.device import cupy
@@ -100,14 +100,10 @@ class Receiver:
         decided = received.bits[None] if received.history is None else received.history
         before = (received.detected > 0) != to_device(frames.words)
         xp = array_module(before)
-        return Counts(*map(_to_host, (
+        return Counts(*map(on_host, (
             xp.count_nonzero(decided != to_device(frames.bits), axis=2),
             xp.count_nonzero(before, axis=1), received.found, received.iterations,
             received.decoder_iterations)))
-
-
-def _to_host(values):
-    return values.get() if is_device_array(values) else values
 
 
 class Receivers:
