@@ -5,7 +5,7 @@
 import numpy as np
 
 from .checks import array, integer, positive
-from .nr.tracking import Tracker, estimate_alone
+from .nr.tracking import Tracker
 
 
 class ChannelEstimator:
@@ -46,11 +46,8 @@ class ChannelEstimator:
             raise ValueError(f"data: got shape {self.data.shape}, must be {known.shape}, with at "
                              "least one element with data")
         self.num_tx = integer("num_tx", len(pilots), 1, 64)
-        users, prefix = np.zeros(self.num_tx, int), positive("prefix", prefix)
-        self._tracker = Tracker(
-            lambda slot: pilots,
-            lambda received, known: estimate_alone(received, known, users, prefix),
-            users, prefix, integer("threads", threads, 0, 1024))
+        self._tracker = Tracker(lambda slot: pilots, np.zeros(self.num_tx, int),
+                                positive("prefix", prefix), integer("threads", threads, 0, 1024))
 
     def vectors(self, grids):
         """Estimate the channel of consecutive slots.
