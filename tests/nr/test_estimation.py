@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from gnuradio.mimopack import nr
-from gnuradio.mimopack.nr.estimation import estimate_channel, time_basis
+from gnuradio.mimopack.nr.estimation import SlotModel, estimate_channel, time_basis
 from gnuradio.mimopack.nr.noise import noise_covariance, whiten
 
 SUBCARRIERS, NOISE_VAR = 288, 0.05
@@ -70,6 +70,26 @@ def test_users_have_their_own_offsets_and_delays():
     found = estimated(known, received, users=[0, 1])
     assert found.cfo == pytest.approx([0.03, -0.02], abs=2e-3)
     assert np.mean(np.sum(np.abs(found.h - h)**2, axis=-1)) < 0.1 * NOISE_VAR
+
+
+@pytest.mark.parametrize(("linked", "parts"), [(False, 6), (True, 1)])
+def test_unknowns_are_solved_apart_as_together(linked, parts):
+    """Three instants of two CDM groups share no elements; symbols known everywhere share all."""
+    rng = np.random.default_rng(4)
+    known, _, received = slot(rng, ports=(0, 1, 2, 3))
+    basis = np.eye(14)
+    if linked:
+        known, basis = normal(rng, 8, 14, SUBCARRIERS), rng.normal(size=(14, 4))
+    weight = np.abs(known).max(axis=0) > 0
+    model = SlotModel(received, known, weight, basis, np.zeros(len(known), int), 0.07)
+    kept = np.flatnonzero(model.step % 8 == 0)
+    mean, blocks, degrees = model.solve(np.ones(model.num_profile), NOISE_VAR, kept)
+    covariance = np.linalg.inv(model.gram(kept) / NOISE_VAR + np.eye(len(kept)))
+    assert mean == pytest.approx(covariance @ model.projection[kept] / NOISE_VAR, abs=1e-9)
+    assert degrees == pytest.approx(1 - np.diag(covariance).real, abs=1e-9)
+    assert len(blocks) == parts
+    for own, part, _ in blocks:
+        assert part == pytest.approx(covariance[np.ix_(own, own)], abs=1e-9)
 
 
 def test_the_correlation_in_time_is_that_of_jakes():

@@ -116,10 +116,11 @@ class SlotModel:
             np.einsum("ptlk,qulk->pqtuk", in_time.conj(), weight * in_time, optimize=True),
             self.count, norm="forward")
         self.gain = np.einsum("pptt->pt", self._products[..., 0]).real.max()
-        # Ports without common resource elements are solved one after another.
-        linked = np.abs(self._products).max(axis=(2, 3, 4)) > 0
-        linked = np.linalg.matrix_power(linked.astype(int), ports) > 0
-        self.groups = [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
+        # Ports, or components, without common resource elements are solved one after another.
+        linked = (self._products != 0).any(axis=4)
+        self.groups = _groups(linked.any(axis=(2, 3)))
+        pairs = ports * components
+        self._apart = _groups(linked.swapaxes(1, 2).reshape(pairs, pairs))
         self._heard = self._above_noise(matched, used, names)[:, steps].ravel()
 
     def _above_noise(self, matched, used, names):
@@ -156,8 +157,9 @@ class SlotModel:
         """
         mean = np.zeros((len(kept), self.antennas), complex)
         degrees, blocks = np.zeros(len(kept)), []
-        for ports in self.groups:
-            own = np.flatnonzero(np.isin(self.port[kept], ports))
+        pair = self.port[kept] * self.basis.shape[1] + self.component[kept]
+        for group in self._apart:
+            own = np.flatnonzero(np.isin(pair, group))
             if not len(own):
                 continue
             places = kept[own]
@@ -227,6 +229,12 @@ class SlotModel:
         spread = np.fft.fft(spread)[..., :self.subcarriers]
         error = np.einsum("lt,lu,tuk->lk", self.basis, self.basis, spread, optimize=True).real
         return h, error
+
+
+def _groups(linked):
+    """Return the groups of a symmetric bool matrix of links: a list of int arrays."""
+    linked = np.linalg.matrix_power(linked, len(linked))    # links by way of others
+    return [np.flatnonzero(row) for row in np.unique(linked, axis=0)]
 
 
 def time_basis(doppler, symbols):
