@@ -46,8 +46,8 @@ class DetectorRun(Run):
 
     error_vectors = ERROR_VECTORS
 
-    def __init__(self, detector, data):
-        self.detector, self.data = detector, data
+    def __init__(self, detector, data, error_seconds=1.0):
+        self.detector, self.data, self.error_seconds = detector, data, error_seconds
         self.period = data.setting.per_channel
         self.least = (PILOT_UNITS if detector.backend != "reference" else 1) * self.period
         self.most, self.step = data.vectors, self.least
@@ -66,11 +66,12 @@ class DetectorRun(Run):
     def bit_errors(self):
         """Return the number of bit errors in each of the first vectors.
 
-        All detectors that need at most a second for these vectors use the same vectors. The
+        All detectors that need at most ``error_seconds`` for these vectors use the same ones. The
         difference between their error rates is therefore more certain than the confidence intervals
         suggest.
         """
-        n = min(self.data.vectors, max(self.least, min(int(self.rate), self.error_vectors)))
+        n = min(int(self.rate * self.error_seconds), self.error_vectors)
+        n = min(self.data.vectors, max(self.least, n))
         n -= n % self.period
         return np.count_nonzero(self._decide(n) != self.data.bits[:n], axis=1)
 

@@ -60,7 +60,8 @@ def _run(setting, names, backends, options):
     if not made:
         raise click.UsageError("no detector is left to time")
     store = Store(options.vectors)
-    runs = [DetectorRun(detector, store.get(setting)) for _, detector in made]
+    runs = [DetectorRun(detector, store.get(setting), min(1.0, options.seconds))
+            for _, detector in made]
     measure(runs, options)
     rows = [detector_row(case, run) for (case, _), run in zip(made, runs, strict=True)]
     reference = {row["label"]: row["vectors_per_s"]
