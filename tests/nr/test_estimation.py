@@ -84,8 +84,12 @@ def test_unknowns_are_solved_apart_as_together(linked, parts):
     model = SlotModel(received, known, weight, basis, np.zeros(len(known), int), 0.07)
     kept = np.flatnonzero(model.step % 8 == 0)
     mean, blocks, degrees = model.solve(np.ones(model.num_profile), NOISE_VAR, kept)
-    covariance = np.linalg.inv(model.gram(kept) / NOISE_VAR + np.eye(len(kept)))
-    assert mean == pytest.approx(covariance @ model.projection[kept] / NOISE_VAR, abs=1e-9)
+    waves = np.exp(-2j * np.pi / model.count * np.outer(model.step[kept], np.arange(SUBCARRIERS)))
+    sent = known[model.port[kept]] * basis.T[model.component[kept], :, None] * waves[:, None]
+    sent = sent[:, weight].conj()    # A^H: (gains, elements)
+    covariance = np.linalg.inv(sent @ sent.conj().T / NOISE_VAR + np.eye(len(kept)))
+    together = covariance @ sent @ received[:, weight].T / NOISE_VAR
+    assert mean == pytest.approx(together, abs=1e-9)
     assert degrees == pytest.approx(1 - np.diag(covariance).real, abs=1e-9)
     assert len(blocks) == parts
     for own, part, _ in blocks:

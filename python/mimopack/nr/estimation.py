@@ -107,10 +107,10 @@ class SlotModel:
         self.energy, self.elements = np.sum(weight * np.abs(received)**2), np.count_nonzero(weight)
 
         in_time = known[:, None] * basis.T[:, rows, None]    # (ports, T, symbols, subcarriers)
-        # Matched filter, A^H W y: (ports, T, nr, delays)
+        # Matched filter, A^H W y, before its transform: (ports, T, nr, subcarriers)
         matched = np.einsum("ptlk,rlk->ptrk", in_time.conj(), weight * received, optimize=True)
-        spectra = np.fft.ifft(matched, self.count, norm="forward")
-        self.projection = spectra[..., steps].swapaxes(2, 3).reshape(-1, self.antennas)
+        self.projection, power = self._spectra(matched, known.any(axis=1), used, steps)
+        self._heard = _above_noise(power, names)[:, steps].ravel()
         # A^H W A; within a pair of ports and components, it depends on the difference of delays
         self._products = np.fft.ifft(
             np.einsum("ptlk,qulk->pqtuk", in_time.conj(), weight * in_time, optimize=True),
@@ -121,19 +121,27 @@ class SlotModel:
         self.groups = _groups(linked.any(axis=(2, 3)))
         pairs = ports * components
         self._apart = _groups(linked.swapaxes(1, 2).reshape(pairs, pairs))
-        self._heard = self._above_noise(matched, used, names)[:, steps].ravel()
 
-    def _above_noise(self, matched, used, names):
-        """Return at which delays of each user there may be power: bool (users, count)."""
-        taper = np.zeros(self.subcarriers)    # without it, a path leaks to all delays
+    def _spectra(self, matched, sent, used, steps):
+        """Return A^H W y: (gains, nr), and the power of each port: (ports, count).
+
+        The power is that with a taper. Without it, a path leaks to all delays.
+        """
+        taper = np.zeros(self.subcarriers)
         taper[used[0]:used[-1] + 1] = np.hanning(used[-1] - used[0] + 3)[1:-1]
-        power = np.sum(np.abs(np.fft.ifft(matched * taper, self.count))**2, axis=(1, 2))
-        powers = np.stack([power[names == user].sum(axis=0) for user in range(names.max() + 1)])
-        # The gaps between ports and their images have noise only.
-        floor = np.min([part.mean(axis=1) for part in np.array_split(powers, 16, axis=1)], axis=0)
-        heard = powers > _LEAST_HEARD * floor[:, None]
-        around = range(-OVERSAMPLING, OVERSAMPLING + 1)
-        return np.any([np.roll(heard, shift, axis=1) for shift in around], axis=0)
+        projection, powers = [], []
+        for values, comb in zip(matched, sent, strict=True):
+            # The spectrum of a comb, as DMRS are, repeats itself.
+            first = np.argmax(comb)
+            pitch = np.gcd.reduce(np.diff(np.flatnonzero(comb)), initial=self.count)
+            values, period = values[..., first::pitch], self.count // pitch
+            spectra = np.fft.ifft(values, period, norm="forward")[..., steps % period]
+            spectra *= np.exp(2j * np.pi * first / self.count * steps)
+            projection.append(spectra.swapaxes(1, 2))    # (T, delays, nr)
+            spectra = np.fft.ifft(values * taper[first::pitch], period)
+            power = np.sum(spectra.real**2 + spectra.imag**2, axis=(0, 1))
+            powers.append(np.tile(power, pitch))
+        return np.reshape(projection, (-1, self.antennas)), np.stack(powers)
 
     def gram(self, places):
         """Return the rows and columns of A^H W A of some unknowns."""
@@ -156,7 +164,7 @@ class SlotModel:
             freedom of each gain).
         """
         mean = np.zeros((len(kept), self.antennas), complex)
-        degrees, blocks = np.zeros(len(kept)), []
+        degrees, blocks, inverses = np.zeros(len(kept)), [], []
         pair = self.port[kept] * self.basis.shape[1] + self.component[kept]
         for group in self._apart:
             own = np.flatnonzero(np.isin(pair, group))
@@ -166,7 +174,12 @@ class SlotModel:
             gram, scale = self.gram(places), np.sqrt(gamma[self.profile[places]] / noise)
             matrix = scale[:, None] * gram * scale
             matrix.flat[::len(own) + 1] += 1
-            inverse = np.linalg.inv(matrix)
+            # Instants whose DMRS differ only by their sequence have the same matrix.
+            inverse = next((each for before, each in inverses if np.array_equal(before, matrix)),
+                           None)
+            if inverse is None:
+                inverse = np.linalg.inv(matrix)
+                inverses.append((matrix, inverse))
             covariance = noise * scale[:, None] * inverse * scale
             mean[own] = covariance @ self.projection[places] / noise
             degrees[own] = 1 - np.diag(inverse).real
@@ -229,6 +242,16 @@ class SlotModel:
         spread = np.fft.fft(spread)[..., :self.subcarriers]
         error = np.einsum("lt,lu,tuk->lk", self.basis, self.basis, spread, optimize=True).real
         return h, error
+
+
+def _above_noise(power, names):
+    """Return at which delays of each user there may be power: bool (users, count)."""
+    powers = np.stack([power[names == user].sum(axis=0) for user in range(names.max() + 1)])
+    # The gaps between ports and their images have noise only.
+    floor = np.min([part.mean(axis=1) for part in np.array_split(powers, 16, axis=1)], axis=0)
+    heard = powers > _LEAST_HEARD * floor[:, None]
+    around = range(-OVERSAMPLING, OVERSAMPLING + 1)
+    return np.any([np.roll(heard, shift, axis=1) for shift in around], axis=0)
 
 
 def _groups(linked):
