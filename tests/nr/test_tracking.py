@@ -10,13 +10,8 @@ from gnuradio.mimopack import nr
 from gnuradio.mimopack.cuda import estimation, source
 from gnuradio.mimopack.nr import tracking
 from gnuradio.mimopack.nr.noise import noise_covariance
-from gnuradio.mimopack.nr.tracking import (
-    LAST_SLOT,
-    LEAST_SLOTS,
-    ProfileFilter,
-    Tracker,
-    layer_powers,
-)
+from gnuradio.mimopack.nr.profile_filter import ProfileFilter
+from gnuradio.mimopack.nr.tracking import LAST_SLOT, LEAST_SLOTS, Tracker, layer_powers
 from nvrtc import Program
 from without_gpu import compiled, run
 
