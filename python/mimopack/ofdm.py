@@ -5,7 +5,10 @@
 import numpy as np
 
 from .checks import array, integer, positive
+from .nr.estimation import FIRST_DELAY, LAST_DELAY
 from .nr.tracking import Tracker
+
+_LONGEST_PREFIX = 0.6    # the window of delays, which is a little wider, must not exceed a symbol
 
 
 class ChannelEstimator:
@@ -20,11 +23,15 @@ class ChannelEstimator:
 
     Args:
         pilots: (num_tx, symbols, K): what each layer sends in a slot where the receiver knows it; 0
-            elsewhere. Where one layer has a pilot, the others must send their pilots or nothing.
-            The K carriers are neighbours in frequency.
+            elsewhere. Where one layer has a pilot, the others send theirs or nothing. Layers that
+            share elements differ by factors that are the same in all symbols with pilots. The K
+            carriers are neighbours in frequency. A carrier offset is found if two symbols with
+            pilots are apart, up to half a cycle between them.
         data: (symbols, K), true for the elements with data; None for all without a pilot.
-        prefix: longest delay of a path, in OFDM symbols without their prefix, in general the length
-            of the cyclic prefix.
+        prefix: longest delay of a path, in OFDM symbols without their prefix, 0.6 at most; in
+            general the length of the cyclic prefix. It is shortened if the pilots do not tell such
+            delays apart: on every n-th carrier, with s layers that share an element, the longest
+            delay is 0.8/(n*s).
         threads: number of CPU threads; 0 takes all cores.
 
     Attributes:
@@ -37,17 +44,26 @@ class ChannelEstimator:
 
     def __init__(self, pilots, data=None, prefix=0.25, threads=1):
         pilots = np.asarray(pilots, np.complex64)
-        if pilots.ndim != 3 or not pilots.any():
+        if pilots.ndim != 3 or not np.isfinite(pilots).all() or not pilots.any(axis=(1, 2)).all():
             raise ValueError(f"pilots: got shape {pilots.shape}, must be (layers, symbols, "
-                             "carriers), with at least one pilot")
+                             "carriers), finite, with a pilot of each layer")
         known = pilots.any(axis=0)
         self.data = ~known if data is None else np.asarray(data, bool)
-        if self.data.shape != known.shape or not self.data.any():
+        if self.data.shape != known.shape or not self.data.any() or (self.data & known).any():
             raise ValueError(f"data: got shape {self.data.shape}, must be {known.shape}, with at "
-                             "least one element with data")
+                             "least one element with data, and none that has a pilot")
         self.num_tx = integer("num_tx", len(pilots), 1, 64)
-        self._tracker = Tracker(lambda slot: pilots, np.zeros(self.num_tx, int),
-                                positive("prefix", prefix), integer("threads", threads, 0, 1024))
+        if positive("prefix", prefix) > _LONGEST_PREFIX:
+            raise ValueError(f"prefix: got {prefix}, allowed are numbers up to {_LONGEST_PREFIX}, "
+                             "in OFDM symbols, not samples")
+        window = LAST_DELAY - FIRST_DELAY
+        prefix = min(prefix, 1 / (window * _spacing(pilots)))
+        self._tracker = Tracker(lambda slot: pilots, np.zeros(self.num_tx, int), prefix,
+                                integer("threads", threads, 0, 1024))
+
+    def restart(self):
+        """Forget what was learned: the next slots are those of another channel."""
+        self._tracker.forget()
 
     def vectors(self, grids):
         """Estimate the channel of consecutive slots.
@@ -76,3 +92,10 @@ class ChannelEstimator:
                         for values in (found.h, found.error_var))
         scale = (1 / np.sqrt(found.noise_var[:, None] + error_var)).astype(np.float32)
         return y * scale[..., None], h * scale[..., None, None]
+
+
+def _spacing(pilots):
+    """Return how far the pilots of a layer are apart, in carriers that it has for itself."""
+    sharing = np.count_nonzero(pilots, axis=0).max()
+    steps = [np.diff(np.flatnonzero(layer.any(axis=0))) for layer in pilots]
+    return sharing * max((int(np.median(step)) for step in steps if len(step)), default=1)

@@ -134,6 +134,57 @@ def test_arrays_give_the_same():
         np.testing.assert_allclose(sink.items(), values.reshape(sink.items().shape), rtol=1e-4)
 
 
+def test_a_tag_begins_a_slot():
+    """Symbols are lost in the middle, and the block begins again with the next tag."""
+    bits, received = slots(12)
+    starts = np.arange(0, 84, 7)
+    received, starts = np.delete(received, [3, 4, 5, 30], axis=1), np.delete(
+        starts - 3 * (starts > 3) - (starts > 30), [0, 4])
+    tags = [(start, "slot", 1) for start in starts] + [(5, "noise_var", 7.0)]
+    (y, _, llr), block = estimate(np.ascontiguousarray(received), tags, slot_tag="slot")
+    kept = np.delete(bits, [0, 4], axis=0)
+    assert np.mean((llr.items().reshape(kept.shape) > 0) != kept) < 0.01
+    assert block.counts() == {"slots": 10, "cut": 0, "untagged": 10, "malformed": 0, "failures": 0}
+    assert [tag[1:] for tag in y.tags] == [("noise_var", 1.0), ("slot", 1)] * 10
+
+
+def test_each_run_begins_anew():
+    """What was learned from noise of high power does not outlast it."""
+    _, received = slots(8)
+    block = mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS)
+    sinks = []
+    for signal in (1000 * np.random.default_rng(1).normal(size=received.shape), received):
+        top, sinks = gr.top_block(), [Sink(np.complex64, NR), Sink(np.complex64, NR * NT)]
+        sources = [Source(row.astype(np.complex64)) for row in signal]
+        for port, source in enumerate(sources):
+            top.connect(source, (block, port))
+        for port, sink in enumerate(sinks):
+            top.connect((block, port), sink)
+        top.run()
+        top.disconnect_all()
+    (expected, *_), _ = estimate(received)
+    np.testing.assert_allclose(np.linalg.norm(sinks[0].items()), np.linalg.norm(expected.items()),
+                               rtol=0.1)
+
+
+@pytest.mark.parametrize("layers, step", [(4, 4), (2, 2)])
+def test_layers_on_combs(layers, step):
+    """Delays within a fifth of the prefix, of which four combs could tell no more than a third."""
+    rng = np.random.default_rng(5)
+    pilots = np.zeros((layers, 7, 60), complex)
+    for layer in range(layers):
+        own = pilots[layer, 1::4, layer::step]
+        own[...] = rng.choice([1, -1], own.shape)
+    taps = rng.normal(size=(3, 6, layers, 2)) @ [0.4, 0.4j]
+    h = np.einsum("kd,drt->krt", np.exp(-2j * np.pi * np.outer(range(60), range(3)) / 64), taps)
+    sent = np.where(pilots.any(axis=0), pilots, rng.choice([1, -1], pilots.shape))
+    grids = np.einsum("krt,tlk->rlk", h, sent) + 0.03 * (rng.normal(size=(6, 7, 60, 2)) @ [1, 1j])
+    _, found = ofdm.ChannelEstimator(pilots, prefix=0.25).vectors(np.tile(grids, (6, 1, 1, 1)))
+    symbol, carrier = np.nonzero(~pilots.any(axis=0))
+    scale = np.vdot(found[-1], h[carrier]) / np.vdot(found[-1], found[-1])
+    assert np.linalg.norm(scale * found[-1] - h[carrier]) < 0.1 * np.linalg.norm(h[carrier])
+
+
 def test_only_the_elements_with_data_leave():
     bits, received = slots(2)
     data = ~KNOWN
@@ -148,8 +199,11 @@ def test_only_the_elements_with_data_leave():
     (lambda: mimopack.ofdm_channel_estimator(PILOTS), "pilots: got 15 carriers, must be 64"),
     (lambda: mimopack.ofdm_channel_estimator(PILOTS[0]), r"pilots: got shape \(7, 15\), must be"),
     (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, data=[1]), "data: got shape"),
-    (lambda: mimopack.ofdm_channel_estimator(0 * PILOTS, NR, FFT, BINS), "at least one pilot"),
+    (lambda: mimopack.ofdm_channel_estimator(0 * PILOTS, NR, FFT, BINS), "a pilot of each layer"),
     (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS + 9), "carriers: got"),
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS[::-1]), "got a gap or another"),
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, KNOWN), "none that has a"),
+    (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, prefix=4), "not samples"),
     (lambda: mimopack.ofdm_vectors(carriers=[64]), "carriers: got 64, allowed are 0 to 63"),
     (lambda: mimopack.ofdm_vectors(carriers=52), "carriers: got 52, must be a list of indices"),
     (lambda: mimopack.ofdm_vectors(carriers=[]), r"carriers: got \[\], must be a list"),

@@ -112,6 +112,19 @@ def test_another_profile_is_learned(alone):
     assert error(results, np.concatenate([first, second])) < 0.1
 
 
+@pytest.mark.parametrize("power", [NOISE_VAR, 100.0])
+def test_a_profile_of_noise_does_not_last(power):
+    """Slots without a signal, or a burst, come before the signal."""
+    rng, of = np.random.default_rng(6), receiver()
+    h, received = simulate(rng, of.known_symbols, 20)
+    whole = tracker(of)
+    whole.estimate(np.sqrt(power) * normal(rng, 8, *received.shape[1:]), np.arange(8))
+    for _ in range(8):
+        estimates = whole.estimate(received, np.arange(20)).estimates
+    assert error(estimates, h) < 1.1 * error(tracker(of).estimate(
+        received, np.arange(20)).estimates, h)
+
+
 def test_ports_with_different_sequences_are_estimated_alone(alone):
     rng, of = np.random.default_rng(4), receiver((0, 1))
     h, received = simulate(rng, of.known_symbols, 6)

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Blocks: the 5G NR uplink receiver without its detector, as streams of grids, vectors, LLRs."""
 
-from collections import Counter
-
 import numpy as np
 import pmt
-from gnuradio import gr
 
 from .. import nr
 from .._runtime import to_pmt_dict
@@ -18,8 +15,8 @@ from .message_stream import message_outlet
 from .nr_receiver import PORTS, BlockMessages
 from .nr_transmitter import SLOT
 from .sample_stream import SampleSink, sample_block
-from .settings import NOISE_VAR, scalar
-from .streams import BlockLog, OutputQueue, vector
+from .settings import scalar
+from .slots import slot_estimator
 from .vector_source import vector_source
 from .wifi_pmt import moment, moment_to_pmt, read
 
@@ -91,7 +88,7 @@ class _DemodulatorSink(SampleSink):
                                           for tag in tags])
 
 
-class nr_channel_estimator(gr.basic_block):
+class nr_channel_estimator(slot_estimator):
     """Turn the grids of 5G NR slots into the vectors of the uplink shared channel (PUSCH).
 
     The two streams are the inputs of any detector block, and ``nr_llr_decoder`` decodes the LLRs.
@@ -127,114 +124,36 @@ class nr_channel_estimator(gr.basic_block):
 
     def __init__(self, config, num_rx=1):
         self._receiver = receiver_for(config, num_rx, detector=None, backend="cpu")
-        carrier = self._receiver.configs[0].carrier
-        self._symbols, self._vectors = carrier.symbols_per_slot, self._receiver.num_vectors
-        size = self._receiver.vector_size
-        self._widths = size, size * self._receiver.num_layers
-        self._counts = Counter(slots=0, cut=0, malformed=0, untagged=0)
-        self._log = BlockLog(self)
-        gr.basic_block.__init__(
-            self, "nr_channel_estimator",
-            [vector(np.complex64, carrier.num_subcarriers)] * num_rx,
-            [vector(np.complex64, width) for width in self._widths])
-        # A slot is taken when there is room for its vectors.
-        self.set_output_multiple(self._vectors)
-        self.set_relative_rate(self._vectors, self._symbols)
-        self.set_tag_propagation_policy(gr.TPP_DONT)
+        carrier, size = self._receiver.configs[0].carrier, self._receiver.vector_size
+        slot_estimator.__init__(
+            self, "nr_channel_estimator", num_rx, carrier.num_subcarriers, carrier.symbols_per_slot,
+            self._receiver.num_vectors, (size, size * self._receiver.num_layers))
 
-    def counts(self):
-        """Return a dictionary of counts since the block was made.
+    def _starts(self, available):
+        return self._tags(SLOT, 0, available, lambda value: integer(
+            "nr_slot", scalar("nr_slot", value), 0, 2**31 - 1))
 
-        Keys: ``slots``, ``cut`` (slots that ended too early), ``malformed`` (tags), ``untagged``
-        (items of no slot) and ``failures`` (exceptions).
-        """
-        return self._counts | {"failures": self._log.failures}
+    def _facts(self, first, value):
+        facts = {"slot": value, "num_vectors": self._made,
+                 "layer_snr_db": (10 * np.log10(LEAST_SNR),) * self._receiver.num_layers}
+        for rx_time in self._tags(_RX_TIME, first, first + 1, lambda value: moment_to_pmt(
+                moment("rx_time", value))).values():
+            facts["rx_time"] = rx_time
+        return facts
 
-    def failures(self):
-        """Return the number of exceptions, each of which lost the slots of a call."""
-        return self._log.failures
+    def _vectors(self, grids, facts):
+        slots, channels = self._receiver.estimate(grids, [own["slot"] for own in facts])
+        received, channel, noise_var = self._receiver.vectors(slots, channels)
+        for own, slot in zip(facts, slots, strict=True):
+            own["layer_snr_db"] = tuple(10 * np.log10(np.maximum(slot.powers, LEAST_SNR)))
+        scale = 1 / np.sqrt(noise_var)[..., None]
+        channel = np.broadcast_to(channel * scale[..., None],
+                                  (*received.shape, channel.shape[-1]))
+        return [values.reshape(len(grids), self._made, width) for values, width in zip(
+            (received * scale, channel), self._widths, strict=True)]
 
-    def stop(self):
-        self._log.flush()
-        return gr.basic_block.stop(self)
-
-    def forecast(self, noutput_items, ninputs):
-        return [max(1, noutput_items // self._vectors) * self._symbols] * ninputs
-
-    def general_work(self, input_items, output_items):
-        available = min(map(len, input_items))
-        tags = self._tags(SLOT, available, self._number)
-        rx_times = self._tags(_RX_TIME, available, self._moment)
-        ends = [*tags, available][1:]
-        room, slots = len(output_items[0]) // self._vectors, []
-        at = next(iter(tags), available)
-        self._counts["untagged"] += at
-        for (first, number), end in zip(tags.items(), ends, strict=True):
-            if end - first >= self._symbols and room:
-                grid = np.stack([items[first:first + self._symbols].reshape(self._symbols, -1)
-                                 for items in input_items])
-                slots.append((number, grid, rx_times.get(first)))
-                room -= 1
-                at = first + self._symbols
-            elif end == available or not room:
-                break
-            else:
-                self._counts["cut"] += 1
-                at = end
-            if end < available:
-                self._counts["untagged"] += end - at
-                at = end
-        self.consume_each(at)
-        queue = OutputQueue()
-        if slots:
-            for items, tags in self._estimate(*zip(*slots, strict=True)):
-                queue.put(items, tags)
-        return queue.produce(self, output_items)
-
-    def _tags(self, key, count, valid):
-        """Return {item: value} of the valid tags of the next items, in ascending order.
-
-        ``valid`` is a function that returns the value of a PMT, or raises ValueError.
-        """
-        tags = {}
-        for tag in sorted(self.get_tags_in_window(0, 0, count, key), key=lambda tag: tag.offset):
-            try:
-                tags[tag.offset - self.nitems_read(0)] = valid(tag.value)
-            except ValueError as error:
-                self._counts["malformed"] += 1
-                self._log.warn("tags", f"tag dropped: {error}")
-        return tags
-
-    @staticmethod
-    def _number(value):
-        return integer("nr_slot", scalar("nr_slot", value), 0, 2**31 - 1)
-
-    @staticmethod
-    def _moment(value):
-        return moment_to_pmt(moment("rx_time", value))
-
-    def _estimate(self, numbers, grids, rx_times):
-        """Return ((y, h), tags) of each slot."""
-        count = len(numbers)
-        y, h = (np.zeros((count, self._vectors, width), np.complex64) for width in self._widths)
-        powers = np.zeros((count, self._receiver.num_layers))
-        with self._log.guard(f"slots {numbers[0]} to {numbers[-1]}"):
-            slots, channels = self._receiver.estimate(np.stack(grids), numbers)
-            received, channel, noise_var = self._receiver.vectors(slots, channels)
-            scale = 1 / np.sqrt(noise_var)[..., None]
-            channel = np.broadcast_to(channel * scale[..., None],
-                                      (*received.shape, channel.shape[-1]))
-            y, h = (received * scale).reshape(y.shape), channel.reshape(h.shape)
-            powers = np.stack([slot.powers for slot in slots])
-        self._counts["slots"] += count
-        snr_db = 10 * np.log10(np.maximum(powers, LEAST_SNR))
-        for slot, rx_time in enumerate(rx_times):
-            facts = {"slot": numbers[slot], "num_vectors": self._vectors,
-                     "layer_snr_db": tuple(snr_db[slot])}
-            if rx_time is not None:
-                facts["rx_time"] = rx_time
-            yield (y[slot], h[slot]), [(0, NOISE_VAR, pmt.from_double(1.0)),
-                                       (0, PUSCH, to_pmt_dict(facts))]
+    def _slot_tags(self, facts):
+        return [(0, PUSCH, to_pmt_dict(facts))]
 
 
 class nr_llr_decoder(unit_decoder):

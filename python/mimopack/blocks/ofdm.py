@@ -10,8 +10,9 @@ from .. import constellation as constellations
 from ..checks import choice, integer, shown
 from ..ofdm import ChannelEstimator
 from .fec_decoder import LLR_TYPES
-from .settings import NOISE_VAR
-from .streams import BlockLog, vector
+from .settings import NOISE_COV, NOISE_VAR
+from .slots import slot_estimator
+from .streams import vector
 
 
 class _reordering_block(gr.basic_block):
@@ -116,7 +117,7 @@ class ofdm_vectors(_reordering_block):
         return y, estimates.reshape(len(estimates), self._fft_len, -1)[:, self._carriers]
 
 
-class ofdm_channel_estimator(_reordering_block):
+class ofdm_channel_estimator(slot_estimator):
     """Estimate the channel of an OFDM system from its pilots, and make ``y`` and ``h`` of the data.
 
     A slot is a block of consecutive OFDM symbols; all slots have the same pilots. See
@@ -124,63 +125,71 @@ class ofdm_channel_estimator(_reordering_block):
 
     Ports:
         in 0 to num_rx - 1: complex, vlen fft_len: the FFT output of each antenna, an item per
-            OFDM symbol. The first item begins a slot.
+            OFDM symbol.
         out 0 ``y``: complex, vlen num_rx: the received vectors, an item for each element of the
             grid with data: symbol by symbol, in the order of ``carriers``.
         out 1 ``h``: complex, vlen num_rx*num_tx: the channel matrix of each vector, row-major.
 
-    y and h are divided by the standard deviation of noise, and the first item of a slot has the tag
-    ``noise_var`` 1. Tags of the first antenna move to the first vector of their slot.
+    y and h are divided by the standard deviation of noise, and the first vector of a slot has the
+    tag ``noise_var`` 1. Other tags of the first antenna move to the first vector of their slot,
+    except ``noise_var`` and ``noise_cov``.
 
-    NaN and infinity count as 0. If slots cannot be estimated, their y and h are 0, which a detector
-    takes for erasures; the block counts and logs it. At the end of a stream, symbols that are no
-    whole slot are left over.
+    A slot comes whole or not at all. With ``slot_tag``, symbols of no slot, and slots that end
+    before their last symbol, are dropped and counted. NaN and infinity count as 0. An exception is
+    counted and logged, and the vectors of the slots of its call are 0, which a detector takes for
+    erasures.
 
     Args:
         pilots, data, prefix: see ``ofdm.ChannelEstimator``.
         num_rx: number of receive antennas, 1..256.
         fft_len: number of values per OFDM symbol, 1..65536.
-        carriers: indices of the K values that the pilots are for, neighbours in frequency beside
-            each other; None for all values, from the lowest frequency at fft_len/2.
+        carriers: indices of the K values that the pilots are for, in the order of frequency,
+            without a gap; None for all values, from the lowest frequency at fft_len/2.
+        slot_tag: name of a tag on the first symbol of each slot, on the first antenna. Without a
+            name, the stream begins with a slot, and slots follow each other for ever: a lost
+            symbol spoils all that follow.
 
     Raises:
         ValueError: an argument is invalid.
     """
 
-    def __init__(self, pilots, num_rx=4, fft_len=64, carriers=None, data=None, prefix=0.25):
+    def __init__(self, pilots, num_rx=4, fft_len=64, carriers=None, data=None, prefix=0.25,
+                 slot_tag=""):
         self._estimator = ChannelEstimator(pilots, data, prefix)
-        self._fft_len = integer("fft_len", fft_len, 1, 65536)
+        integer("fft_len", fft_len, 1, 65536)
         self._carriers = _indices(carriers, np.fft.fftshift(np.arange(fft_len)))
         symbols, width = self._estimator.data.shape
         if width != len(self._carriers):
             raise ValueError(f"pilots: got {width} carriers, must be {len(self._carriers)}")
-        self._log = BlockLog(self)
-        self._width = integer("num_rx", num_rx, 1, 256) * self._estimator.num_tx
-        _reordering_block.__init__(
-            self, "ofdm_channel_estimator", [vector(np.complex64, fft_len)] * num_rx,
-            [vector(np.complex64, num_rx), vector(np.complex64, self._width)],
-            [symbols] * num_rx, int(self._estimator.data.sum()))
+        if not np.all(np.diff(self._carriers) % fft_len == 1 % fft_len):
+            raise ValueError("carriers: got a gap or another order, must follow each other in "
+                             "frequency: give unused ones neither pilots nor data")
+        self._slot_tag = slot_tag and pmt.intern(slot_tag)
+        integer("num_rx", num_rx, 1, 256)
+        slot_estimator.__init__(
+            self, "ofdm_channel_estimator", num_rx, fft_len, symbols,
+            int(self._estimator.data.sum()), (num_rx, num_rx * self._estimator.num_tx))
 
-    def failures(self):
-        """Return the number of exceptions, each of which lost the slots of a call."""
-        return self._log.failures
+    def start(self):
+        self._estimator.restart()
+        return slot_estimator.start(self)
 
-    def stop(self):
-        self._log.flush()
-        return _reordering_block.stop(self)
+    def _starts(self, available):
+        if not self._slot_tag:
+            return dict.fromkeys(range(0, available, self._symbols))
+        return self._tags(self._slot_tag, 0, available, lambda value: None)
 
-    def _reorder(self, inputs):
-        grids = np.stack([values.reshape(len(values), -1, self._fft_len)[..., self._carriers]
-                          for values in inputs], axis=1)    # (slots, antennas, symbols, carriers)
-        grids = np.where(np.isfinite(grids), grids, 0)
-        y, h = (np.zeros((len(grids), self._made, width), np.complex64)
-                for width in (len(inputs), self._width))
-        with self._log.guard("slots"), np.errstate(all="ignore"):
-            y, h = self._estimator.vectors(grids)
-        first = self.nitems_written(0)
-        for slot in range(len(grids)):
-            self.add_item_tag(0, first + slot * self._made, NOISE_VAR, pmt.from_double(1.0))
-        return y, h
+    def _facts(self, first, value):
+        return [(0, tag.key, tag.value)
+                for tag in self.get_tags_in_window(0, first, first + self._symbols)
+                if tag.key not in (NOISE_VAR, NOISE_COV)]
+
+    def _vectors(self, grids, facts):
+        grids = grids[..., self._carriers]
+        return self._estimator.vectors(np.where(np.isfinite(grids), grids, 0))
+
+    def _slot_tags(self, facts):
+        return facts
 
 
 class ofdm_grid(_reordering_block):

@@ -35,6 +35,7 @@ class ProfileFilter:
 
     Attributes:
         noise: noise power of the slots from which the profile was learned.
+        modes: number of modes; 0 if these slots had no signal.
         cfo, doppler, profile: as in :class:`ChannelEstimate`.
     """
 
@@ -91,6 +92,7 @@ class ProfileFilter:
                 (ports, np.int32), (elements, np.int32), (analysis, np.complex64),
                 (synthesis, np.complex64))])
         self._values = Constant(np.concatenate(values).astype(np.float32))
+        self.modes = len(self._values.values)
         self._spread = Constant(np.concatenate(spread).astype(np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32))
         self._count = len(place)
@@ -122,7 +124,7 @@ class ProfileFilter:
         if is_device_array(pilots):
             return self._on_gpu(pilots)
         slots, antennas, _ = pilots.shape
-        rows, modes = slots * antennas, len(self._values.values)
+        rows, modes = slots * antennas, self.modes
         seen = np.empty((slots, antennas, modes), np.complex64)
         flat = np.ascontiguousarray(pilots.reshape(rows, -1), np.complex64)
         for analysis, _ in self._products:
@@ -205,6 +207,6 @@ class ProfileFilter:
         for _ in range(NOISE_STEPS):
             weight = 1 / (values + noise[:, None])
             rest = total - np.sum(power * weight * (1 + noise[:, None] * weight), axis=1)
-            freedom = self._count - np.sum(values * weight, axis=1)
+            freedom = np.maximum(self._count - np.sum(values * weight, axis=1), 1)
             noise = np.maximum(rest / (antennas * freedom), _PRECISION * total / self._count)
         return noise, seen * (1 / (values + noise[:, None]))[:, None]

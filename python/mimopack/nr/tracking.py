@@ -22,6 +22,9 @@ MOST_SLOTS, LEAST_SLOTS = 8, 5
 # After so many slots, the profile is learned again if the noise, averaged over AVERAGED slots, has
 # risen by this factor since: paths that moved count as noise.
 LAST_SLOT, NOISE_RISE, AVERAGED = 1000, 1.1, 100
+# After AVERAGED slots it is learned again if this average has risen or fallen by this factor: the
+# slots from which it was learned had a burst, or no signal.
+NOISE_CHANGE = 2.0
 # A slot with this multiple of the noise before it is estimated alone: its profile may have changed.
 NOISE_JUMP = 2.0
 
@@ -143,7 +146,13 @@ class Tracker:
     @property
     def _is_old(self):
         """Tell whether the profile must be learned again."""
-        return self._age >= LAST_SLOT and self._mean > NOISE_RISE * self._least
+        if self._filter is None:
+            return False
+        rise = self._mean / self._least
+        if rise > NOISE_RISE and (self._age >= LAST_SLOT or not self._filter.modes):
+            return True
+        return self._age >= AVERAGED and (
+            rise > NOISE_CHANGE or NOISE_CHANGE * self._mean < self._filter.noise)
 
     def _count(self, noise):
         """Count slots with these noise powers."""
