@@ -178,7 +178,7 @@ need() {
 need sigmf "sigmf>=1.2"
 if [ $pytest = yes ]; then
     need pytest "pytest>=7"
-    need xdist pytest-xdist    # runs tests on all cores
+    need xdist.scheduler.worksteal "pytest-xdist>=3.2"    # runs tests on all cores
 fi
 if [ $tests = yes ]; then
     need ruff ruff

@@ -14,7 +14,7 @@
 # after the other.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-options=(-n auto --maxprocesses 8)
+options=(-n auto --maxprocesses 8 --dist worksteal)
 case ${1:-} in
     "")
         bash scripts/setup.sh --pytest
