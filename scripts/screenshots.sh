@@ -8,7 +8,7 @@
 # names in "all"; default all.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-all="companion detectors detectors_recording detectors_live nr loopback recording live terminal blocks"
+all="companion detectors detectors_recording detectors_live nr ofdm loopback recording live terminal blocks"
 for one in "$@"; do
     case " $all " in
         *" $one "*) ;;
@@ -167,6 +167,10 @@ for one in $wanted; do
             image=docs/images/nr_loopback.png
             screen "$home/qt.py" examples/nr_loopback.grc $image "$home" 20 1300x700 \
                 nway_decoder.blocks
+            ;;
+        ofdm)
+            image=docs/images/own_ofdm_companion.png
+            screen "$home/companion.py" examples/own_ofdm.grc $image
             ;;
         loopback)
             image=docs/images/wifi_loopback_companion.png

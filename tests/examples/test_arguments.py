@@ -15,6 +15,7 @@ from source_tree import PACKAGES, ROOT
     ("wifi_recording", ["cap.dat"], "no recording cap.dat"),
     ("wifi_loopback", ["--mcs", "40"], "--mcs: got 40, allowed are 8 to 15"),
     ("nr_loopback", ["--slots", "1"], "--slots: got 1, must be 2 or more"),
+    ("own_ofdm", ["--slots", "1"], "--slots: got 1, must be 2 or more"),
     ("wifi_live_view", ["driver=foo"], "device: no device for 'driver=foo': is it plugged in"),
     ("wifi_live_view", ["driver=uhd,type=foo"], "device: UHD finds no device 'type=foo'"),
     ("detectors_recording", ["cap.dat"], "no recording cap.dat"),

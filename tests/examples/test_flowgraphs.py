@@ -43,6 +43,7 @@ print(count(counter), count(lost))
 COUNTERS = {"detectors": ("nway_meter.codewords", "nway.erasures"),
             "detectors_recording": ("nway_meter.frames", "nway_meter.lost"),
             "iterative_receiver": ("meter.codewords", "receiver.undecoded"),
+            "own_ofdm": ("nway_meter.codewords", "nway.erasures"),
             "nr_loopback": ("nway_decoder.blocks", "nway_decoder.lost"),
             "wifi_loopback": ("meter.frames", "meter.lost"),
             "wifi_recording": ("meter.frames", "meter.lost")}
@@ -95,6 +96,21 @@ def test_the_twin_has_the_detector_of_the_embedded_python_block():
     code = own["parameters"]["_source_code"]
     twin = (ROOT / "examples/detectors_recording_headless.py").read_text(encoding="utf-8")
     assert code[code.index("class own_detector"):] in twin
+
+
+def test_the_twin_has_the_embedded_module():
+    graph = yaml.safe_load((ROOT / "examples/own_ofdm.grc").read_text(encoding="utf-8"))
+    module, = (block for block in graph["blocks"] if block["id"] == "epy_module")
+    code = module["parameters"]["source_code"]
+    twin = (ROOT / "examples/own_ofdm_headless.py").read_text(encoding="utf-8")
+    assert code[code.index("from gnuradio"):code.index("BITS, WAVES")] in twin
+
+
+def test_own_ofdm_without_windows(tmp_path):
+    lines = headless("own_ofdm", tmp_path, "--slots", "100")
+    assert lines[-3] == "100 slots, SNR 25 dB"
+    mmse, nway = (float(line.split()[-1]) for line in lines[-2:])
+    assert 0.03 > mmse > 3 * nway > 0
 
 
 def test_detectors_without_windows(tmp_path):
