@@ -18,8 +18,8 @@ class ChannelEstimator:
     an antenna over paths whose delays lie within ``prefix``. From the first slots the estimator
     learns the mean power of each delay, the carrier offset and the Doppler frequency. With these,
     the linear MMSE estimate of a slot is a product of matrices. The estimator learns again when the
-    noise has changed. It whitens the noise of the antennas if an interferer makes it correlated. The
-    formulas are in ``nr/estimation.py`` and ``nr/profile_filter.py``.
+    noise has changed. If an interferer makes the noise of the antennas correlated, it is whitened.
+    The formulas are in ``nr/estimation.py`` and ``nr/profile_filter.py``.
 
     Args:
         pilots: (num_tx, symbols, K): what each layer sends in a slot where the receiver knows it; 0

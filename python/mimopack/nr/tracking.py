@@ -148,11 +148,11 @@ class Tracker:
         """Tell whether the profile must be learned again."""
         if self._filter is None:
             return False
-        rise = self._mean / self._least
-        if rise > NOISE_RISE and (self._age >= LAST_SLOT or not self._filter.modes):
+        if self._mean > NOISE_RISE * self._least and (
+                self._age >= LAST_SLOT or not self._filter.modes):
             return True
-        return self._age >= AVERAGED and (
-            rise > NOISE_CHANGE or NOISE_CHANGE * self._mean < self._filter.noise)
+        return self._age >= AVERAGED and (self._mean > NOISE_CHANGE * self._least
+                                          or NOISE_CHANGE * self._mean < self._filter.noise)
 
     def _count(self, noise):
         """Count slots with these noise powers."""
