@@ -25,8 +25,8 @@ class ChannelEstimator:
         pilots: (num_tx, symbols, K): what each layer sends in a slot where the receiver knows it; 0
             elsewhere. Where one layer has a pilot, the others send theirs or nothing. Layers that
             share elements differ by factors that are the same in all symbols with pilots. The K
-            carriers are neighbours in frequency. A carrier offset is found if two symbols with
-            pilots are apart, up to half a cycle between them.
+            carriers are neighbours in frequency. A carrier offset is found if symbols without
+            pilots lie between symbols with pilots, up to half a cycle between these.
         data: (symbols, K), true for the elements with data; None for all without a pilot.
         prefix: longest delay of a path, in OFDM symbols without their prefix, 0.6 at most; in
             general the length of the cyclic prefix. It is shortened if the pilots do not tell such
