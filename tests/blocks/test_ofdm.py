@@ -149,7 +149,7 @@ def test_a_tag_begins_a_slot():
 
 
 def test_each_run_begins_anew():
-    """What was learned from noise of high power does not outlast it."""
+    """A run forgets what the run before has learned, here from strong noise."""
     _, received = slots(8)
     block = mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS)
     sinks = []
@@ -169,7 +169,7 @@ def test_each_run_begins_anew():
 
 @pytest.mark.parametrize("layers, step", [(4, 4), (2, 2)])
 def test_layers_on_combs(layers, step):
-    """Delays within a fifth of the prefix, of which four combs could tell no more than a third."""
+    """Each layer has pilots on every ``step``-th carrier. The paths are short enough for that."""
     rng = np.random.default_rng(5)
     pilots = np.zeros((layers, 7, 60), complex)
     for layer in range(layers):

@@ -137,7 +137,7 @@ class TestFamilyFromOutside:
         monkeypatch.syspath_prepend(tmp_path)
         with pytest.raises(ValueError, match=message):
             coding.get("repeats:5")
-        monkeypatch.delitem(sys.modules, "repeats", raising=False)
+        sys.modules.pop("repeats", None)
 
     @pytest.mark.parametrize("options", [{}, {"sure": 1.0}, {"algorithm": "majority"}])
     def test_fec_blocks(self, repetition, options):

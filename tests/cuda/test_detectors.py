@@ -94,7 +94,7 @@ def test_budget(name, num_tx, points):
     ("sd", 4, {}), ("sd", 6, {}), ("asd", 6, {}), ("psd", 6, {}), ("psd", 6, SOFT),
     ("softsphere", 4, {}), ("softsphere", 6, {})])
 def test_nearly_dependent_columns(name, num_tx, own, share):
-    """Where decisions differ, both candidates have the same distance from y, but for rounding.
+    """If decisions differ, both candidates are equally far from y, up to rounding.
 
     An LLR of 0 decides nothing.
     """

@@ -102,7 +102,7 @@ class SlotModel:
         shape = ports, components, size
         self.port, self.component, places = (each.ravel() for each in np.indices(shape))
         self.step, self.profile = steps[places], size * names[self.port] + places
-        rows = weight.any(axis=1)    # the other symbols add nothing
+        rows = weight.any(axis=1)    # leave out the symbols that have no weight
         received, known, weight = received[:, rows], known[:, rows], weight[rows]
         self.energy, self.elements = np.sum(weight * np.abs(received)**2), np.count_nonzero(weight)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a pass of detection and decoding tells the next: LLRs, and from them a better channel."""
+"""Pass LLRs from one pass to the next, and estimate the channel again from what they decide."""
 
 import numpy as np
 

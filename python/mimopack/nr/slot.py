@@ -84,5 +84,5 @@ class ReceivedSlot:
 
     @property
     def is_decoded(self):
-        """Whether there are transport blocks, all with a correct CRC."""
+        """Tell whether the slot has transport blocks, and all of them a correct CRC."""
         return bool(self.blocks) and all(block.crc_ok for block in self.blocks.values())

@@ -86,8 +86,8 @@ class Tracker:
     """Estimates the channel of consecutive slots, with the same profile as long as it holds.
 
     Slots are estimated alone until there are ``LEAST_SLOTS``, and if ports that share resource
-    elements have different sequences. An old profile is learned again from the next ``MOST_SLOTS``
-    if the noise has risen.
+    elements have different sequences. If the noise has changed, the profile is learned again from
+    the next ``MOST_SLOTS``.
 
     Args:
         known_symbols: function that returns the DMRS (ports, symbols, subcarriers) of the slot with
