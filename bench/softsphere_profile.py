@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run exact `softsphere` on a GPU twice, for a profiler to look at the second launch.
+"""Run exact `softsphere` on a GPU twice, for a profiler to look at the launches of the second.
 
     ncu --section SpeedOfLight --section Occupancy --section WarpStateStats -k regex:detect
-        -s 1 -c 1 bench/softsphere_profile.py
+        -s 2 -c 2 bench/softsphere_profile.py
 
 The vectors are simulated: 2^14 with 6x6 antennas and 16-QAM, i.i.d. Rayleigh at 20 dB.
 """

@@ -9,6 +9,8 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
+struct long_searches; /* see team_search.h */
+
 /* n vectors in the order of the contract. The vectors of a chunk share a matrix, and so
  * do per_matrix chunks. */
 struct batch {
@@ -24,6 +26,7 @@ struct batch {
     const unsigned char* hard; /* n x num_hard x nt*bits, or null */
     unsigned long long* truncated; /* gets the number of vectors whose search ended by
                                     * max_nodes */
+    long_searches* later; /* for a program with a second launch */
 
     static constexpr int nt = program::num_tx, nr = program::num_rx;
     static constexpr int num_llr = program::num_llr;

@@ -41,6 +41,18 @@ MP_FN unsigned long arena_floats()
     }
 }
 
+/* Set the bytes of what the second launch needs for a call, and for each of its warps; 0
+ * if there is no such launch. */
+template <class Kernel, class Bytes>
+MP_FN void second_launch_bytes(Bytes* to)
+{
+    to[0] = to[1] = 0;
+    if constexpr (has_second<Kernel>(0)) {
+        to[0] = Kernel::second::call_bytes;
+        to[1] = Kernel::second::warp_bytes;
+    }
+}
+
 #ifndef MIMOPACK_SIZE_ONLY
 
 /* Detect the batch; return the number of this thread's vectors that were erased. scratch:
@@ -64,6 +76,13 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
     }
 }
 
+template <class Kernel>
+MP_FN void detect_later(const batch& all)
+{
+    if constexpr (has_second<Kernel>(0))
+        Kernel::second::detect(all);
+}
+
 #endif
 
 } // namespace MIMOPACK_ISA
@@ -72,8 +91,8 @@ MP_FN unsigned detect_batch(const batch& all, float* scratch)
 #ifdef MIMOPACK_SIZE_ONLY
 
 /* Set sizes to the number of floats per thread in the arena of kernel and driver, the
- * number of threads that take a vector if vectors are few, and the number of threads that
- * always take a matrix and an arena together. */
+ * number of threads that take a vector if vectors are few, the number of threads that
+ * always take a matrix and an arena together, and the bytes of the second launch. */
 extern "C" __global__ void arena_size(unsigned long long* sizes)
 {
     using namespace mimopack::MIMOPACK_ISA;
@@ -81,40 +100,57 @@ extern "C" __global__ void arena_size(unsigned long long* sizes)
     sizes[0] = arena_floats<program_kernel>();
     sizes[1] = team ? team : team_blocks<program_kernel>(0) > 0 ? 32 : 1;
     sizes[2] = team ? team : 1;
+    second_launch_bytes<program_kernel>(sizes + 3);
 }
 
 #else
 
 /* Detect a batch (see batch.h) whose arrays are on the device. scratch: the arenas of all
  * threads, if they are not in local memory. The number of erased vectors is added to
- * erasures, that of vectors whose search ended by max_nodes to truncated. */
-extern "C" __global__ void __launch_bounds__(
-    MIMOPACK_THREADS,
-    mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0))
-    detect(unsigned long long n,
-           unsigned long long chunks,
-           unsigned chunk,
-           unsigned per_matrix,
-           const float* __restrict__ y,
-           const float* __restrict__ h,
-           const float* __restrict__ noise_var,
-           float common_noise_var,
-           const float* __restrict__ noise_cov,
-           const float* __restrict__ prior,
-           void* __restrict__ llr,
-           float int8_scale,
-           const unsigned char* __restrict__ hard,
-           float* scratch,
-           unsigned long long* erasures,
-           unsigned long long* truncated)
+ * erasures, that of vectors whose search ended by max_nodes to truncated. If there is a
+ * second launch, it has the same arguments. */
+#define MP_KERNEL(NAME)                                                                  \
+    extern "C" __global__ void __launch_bounds__(                                        \
+        MIMOPACK_THREADS,                                                                \
+        mimopack::MIMOPACK_ISA::least_blocks<mimopack::MIMOPACK_ISA::program_kernel>(0)) \
+        NAME(unsigned long long n,                                                       \
+             unsigned long long chunks,                                                  \
+             unsigned chunk,                                                             \
+             unsigned per_matrix,                                                        \
+             const float* __restrict__ y,                                                \
+             const float* __restrict__ h,                                                \
+             const float* __restrict__ noise_var,                                        \
+             float common_noise_var,                                                     \
+             const float* __restrict__ noise_cov,                                        \
+             const float* __restrict__ prior,                                            \
+             void* __restrict__ llr,                                                     \
+             float int8_scale,                                                           \
+             const unsigned char* __restrict__ hard,                                     \
+             float* scratch,                                                             \
+             unsigned long long* erasures,                                               \
+             unsigned long long* truncated,                                              \
+             mimopack::MIMOPACK_ISA::long_searches* later)
+
+#define MP_BATCH                                                                    \
+    {                                                                               \
+        n, chunks, chunk, per_matrix, y, h, noise_var, common_noise_var, noise_cov, \
+            prior, llr, int8_scale, hard, truncated, later                          \
+    }
+
+MP_KERNEL(detect)
 {
     using namespace mimopack::MIMOPACK_ISA;
-    const batch all{ n,         chunks,           chunk,     per_matrix, y,   h,
-                     noise_var, common_noise_var, noise_cov, prior,      llr, int8_scale,
-                     hard,      truncated };
+    const batch all MP_BATCH;
     const unsigned erased = detect_batch<program_kernel>(all, scratch);
     if (erased)
         atomicAdd(erasures, static_cast<unsigned long long>(erased));
+}
+
+MP_KERNEL(detect_second)
+{
+    using namespace mimopack::MIMOPACK_ISA;
+    const batch all MP_BATCH;
+    detect_later<program_kernel>(all);
 }
 
 #endif

@@ -10,6 +10,8 @@
  *   team_threads        threads of a team that takes a matrix (see by_teams.h and
  *                       team_search.h), in place of all other members
  *   has_arena           of such a kernel: whether it has arrays outside of shared memory
+ *   has_second          whether a second launch detects what the first one leaves, by
+ *                       second::detect(batch)
  */
 #pragma once
 #include "cuda/batch.h"
@@ -40,6 +42,7 @@ MP_TRAIT(least_blocks, team_blocks<Kernel>(0) ? team_blocks<Kernel>(0) : MIMOPAC
 /* 0: a thread prepares a matrix. */
 MP_TRAIT(team_threads, 0)
 MP_TRAIT(has_arena, 1)
+MP_TRAIT(has_second, 0)
 #undef MP_TRAIT
 
 /* Prepare a kernel for a vector, one of `rows` vectors of the warp. */

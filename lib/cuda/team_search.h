@@ -4,7 +4,7 @@
  *
  * The team's open nodes are on a stack in shared memory. In each turn every thread takes
  * a node and puts its children that are inside the radius on the stack, the nearest last.
- * A launch lasts as long as its longest search; three things keep that short:
+ * A launch lasts as long as its longest search; four things keep that short:
  *
  *   - The radius begins at a value that the noise seldom exceeds, and grows as long as
  *     the search finds too little inside. A search that begins with an infinite radius,
@@ -13,6 +13,7 @@
  *   - Once the stack is long, the threads complete its nodes by slicing, for leaves that
  *     lower the radius.
  *   - Threads whose vector is done help a team of their warp.
+ *   - A long search is left to a second launch, in which warps share it (long_search.h).
  *
  * A search for hard decisions (8x8 16-QAM, 20 dB) takes 9 turns in the mean, and at most
  * 85 among 20000 vectors.
@@ -22,8 +23,48 @@
 #include "cuda/kernel_traits.h"
 #include "cuda/team_tree.h"
 
+/* Nodes from which on a search is long */
+#ifndef MIMOPACK_LONG_SEARCH
+#define MIMOPACK_LONG_SEARCH 500
+#endif
+
 namespace mimopack {
 namespace MIMOPACK_ISA {
+
+/* The long searches of a call, in global memory: this, zero before the first launch, then
+ * an entry for each vector of the call, then what the warps of the second launch share
+ * (see long_search.h) */
+struct alignas(16) long_searches {
+    static constexpr int most_warps = 8192;
+    struct entry {
+        unsigned vector;
+        float radius; /* to begin with */
+    };
+    unsigned count, taken, finished;
+    unsigned asked, answered; /* requests for work by warps that have none */
+    unsigned mail[most_warps];
+
+    MP_FN entry* list() { return reinterpret_cast<entry*>(this + 1); }
+    MP_FN void add(unsigned long long vector, float radius)
+    {
+        list()[atomicAdd(&count, 1u)] = { static_cast<unsigned>(vector), radius };
+    }
+};
+
+/* Read what other multiprocessors may have written. */
+template <class T>
+MP_FN T current(const T& of)
+{
+    return *const_cast<const volatile T*>(&of);
+}
+
+/* Copy words to or from memory that other multiprocessors use, by a warp. */
+MP_FN void copy_words(void* to, const void* from, int bytes)
+{
+    for (int i = threadIdx.x % 32; i < bytes / 4; i += 32)
+        static_cast<volatile unsigned*>(to)[i] =
+            static_cast<const volatile unsigned*>(from)[i];
+}
 
 /* The state of a search. All threads that work on it have the same values. */
 struct search_state {
@@ -79,10 +120,21 @@ struct search_state {
  *   next_radius(state, storage)
  *                      the radius to go on with once the stack is empty, or 0
  *   llrs(storage, tree, noise_var, prior, llr)
- *                      sets the LLRs of the thread's layer, in canonical order */
-template <int WIDTH, int MAX_NODES, class Goal>
+ *                      sets the LLRs of the thread's layer, in canonical order
+ *   can_share          whether warps can share a search; if so:
+ *   reach(state)       the metric from which on no node is of use, or the radius
+ *   join(storage, common)
+ *                      begins in a warp that joins a search, before exchange(); common:
+ *                      the storage in global memory that the search's warps share
+ *   exchange(state, storage, common)
+ *                      takes over what the other warps have found, as far as it limits
+ *                      the search, and brings what this one has found
+ *
+ * SPARE: nodes that fit on a stack, apart from those of a thread that runs out of room */
+template <int WIDTH, int MAX_NODES, class Goal, int SPARE = 16 * (1 << WIDTH) + 80>
 class team_search
 {
+protected:
     using tree = team_tree<WIDTH>;
     using path = typename tree::path;
     using children = typename tree::children;
@@ -92,13 +144,14 @@ class team_search
     /* A thread adds at most a row of children and the rest of its node to the stack
      * before it looks how long this is. A single thread adds as much on each level. */
     static constexpr int room = side + 1, reserve = nt * room;
-    static constexpr int capacity = reserve + 16 * room + 64;
+    static constexpr int capacity = reserve + SPARE;
     /* The stack is long with more nodes than this. */
     static constexpr int is_long = 3 * threads;
 
     struct storage {
         typename tree::storage system;
         typename Goal::storage goal;
+        float later; /* 0, or the radius of a search that is left to the second launch */
         float metric[capacity];
         unsigned word[path::words][capacity];
 
@@ -121,12 +174,14 @@ class team_search
     };
 
 public:
-    static constexpr int shared_bytes = in_block * sizeof(storage);
-    static_assert(shared_bytes <= 48 * 1024);
+    /* Whether long searches are left to a second launch, which a budget makes
+     * unnecessary */
+    static constexpr bool leaves_long = Goal::can_share && !MAX_NODES;
 
     /* Detect the batch; return how many of this thread's vectors were erased. */
     MP_FN static unsigned detect(const batch& all, lane*)
     {
+        static_assert(in_block * sizeof(storage) <= 48 * 1024);
         __shared__ storage of[in_block];
         constexpr int in_warp = 32 / threads;
         storage* const warp = of + threadIdx.x / 32 * in_warp;
@@ -153,7 +208,7 @@ public:
         return erased;
     }
 
-private:
+protected:
     storage* const d_warp; /* of the warp's teams */
     storage& d_own;
     tree d_tree;
@@ -171,20 +226,32 @@ private:
     detect_vector(const batch& all, unsigned long long vector, bool usable, bool exists)
     {
         const lane noise = all.load_noise(vector);
-        usable = usable & d_tree.rotate(all.y + vector * (2 * tree::nr)) &
-                 batch::allowed(noise).m;
-        lane known[bits], prior[bits], found[bits];
-        if constexpr (program::has_prior)
-            usable &= load_prior(all, vector, noise, known, prior);
+        lane known[bits], prior[bits];
+        usable = load(all, vector, noise, known, prior) && usable;
         usable = over_team<threads>(usable ? 1 : 0, [](int a, int b) { return a & b; });
-        const lane* const given = program::has_prior ? prior : nullptr;
-        Goal::begin(d_own.goal, d_tree, noise.v, given);
         search(usable && exists, noise.v);
-        Goal::llrs(d_own.goal, d_tree, noise.v, given, found);
-        if (exists)
-            store(all, vector, usable, known, found);
+        const float later = leaves_long ? d_own.later : 0.0f;
+        store(all, vector, exists && later == 0.0f, usable, noise, known, prior);
+        if (leaves_long && later != 0.0f && d_tree.rank == 0)
+            all.later->add(vector, later);
         __syncwarp();
         return exists && !usable && d_tree.rank == 0;
+    }
+
+    /* Set the system of a vector whose matrix is decomposed, and begin the goal. Return
+     * whether the vector can be detected, as far as the thread's layer tells. */
+    MP_FN bool load(const batch& all,
+                    unsigned long long vector,
+                    lane noise,
+                    lane* known,
+                    lane* prior)
+    {
+        bool usable =
+            d_tree.rotate(all.y + vector * (2 * tree::nr)) & batch::allowed(noise).m;
+        if constexpr (program::has_prior)
+            usable &= load_prior(all, vector, noise, known, prior);
+        Goal::begin(d_own.goal, d_tree, noise.v, program::has_prior ? prior : nullptr);
+        return usable;
     }
 
     MP_FN bool load_prior(const batch& all,
@@ -232,6 +299,8 @@ private:
                           noise_var,
                           false,
                           !wanted };
+        if (d_tree.rank == 0)
+            d_own.later = 0.0f;
         if (wanted)
             put_root(now);
         __syncwarp();
@@ -266,6 +335,13 @@ private:
                 now.size = 0;
                 now.done = true;
             }
+            if constexpr (leaves_long)
+                if (now.size > 0 && now.visited >= MIMOPACK_LONG_SEARCH) {
+                    if (now.is_first())
+                        d_warp[now.team].later = 1.001f * Goal::reach(now); /* rounding */
+                    now.size = 0;
+                    now.done = true;
+                }
             __syncwarp();
         }
     }
@@ -404,13 +480,18 @@ private:
         now.completed = now.completed || wanted;
     }
 
+    /* Store the LLRs of the thread's layer, if `stores`. */
     MP_FN void store(const batch& all,
                      unsigned long long vector,
+                     bool stores,
                      bool usable,
+                     lane noise,
                      const lane* known,
-                     const lane* found) const
+                     const lane* prior) const
     {
-        lane ordered[bits];
+        lane found[bits], ordered[bits];
+        Goal::llrs(
+            d_own.goal, d_tree, noise.v, program::has_prior ? prior : nullptr, found);
         const lane* const extrinsic =
             program::prior_given && program::extrinsic ? known : nullptr;
         if constexpr (program::has_layers)
@@ -426,7 +507,7 @@ private:
             vector * program::num_llr + bits_before(program::points, d_tree.layer());
         MP_UNROLL
         for (int b = 0; b < bits; ++b) {
-            if (!d_tree.has_layer() || b >= layer_bits())
+            if (!stores || !d_tree.has_layer() || b >= layer_bits())
                 continue;
             if constexpr (program::as_int8)
                 static_cast<signed char*>(all.llr)[at + b] =
@@ -435,17 +516,6 @@ private:
                 static_cast<float*>(all.llr)[at + b] = ordered[b].v;
         }
     }
-};
-
-/* Stands for a kernel: its search, and its traits (see kernel_traits.h) */
-template <int WIDTH, int MAX_NODES, class Goal>
-struct team_search_kernel {
-    using teams = team_search<WIDTH, MAX_NODES, Goal>;
-    static constexpr int team_threads = tree_threads;
-    static constexpr bool has_arena = false;
-    /* Least number of blocks per multiprocessor, which limits registers */
-    static constexpr int least_blocks =
-        (program::num_tx > 8 ? 8 : 12) * 64 / MIMOPACK_THREADS;
 };
 
 } // namespace MIMOPACK_ISA

@@ -89,6 +89,25 @@ def test_budget(name, num_tx, points):
     assert errors[0] > errors[1] >= errors[2] and truncated[0] >= truncated[1] >= truncated[2] == 0
 
 
+@pytest.mark.parametrize("name, num_tx, points, own", [
+    ("sd", 6, "qam16", {}), ("psd", 9, "qpsk", {}), ("softsphere", 6, "qam16", {}),
+    ("softsphere", 7, "qpsk", {"llr_clip": None})])
+def test_warps_share_long_searches(name, num_tx, points, own, monkeypatch):
+    """Nearly all searches are long; with a few vectors, most warps get work from others."""
+    monkeypatch.setattr(source, "OPTIONS", (*source.OPTIONS, "-DMIMOPACK_LONG_SEARCH=30"))
+    device.kernel.cache_clear()
+    cpu, gpu = both(name, num_tx=num_tx, num_rx=num_tx, constellation=points, **own)
+    for n, snr_db in ((20_000, 10), (20, 0), (20, 5), (20, 10)):
+        y, h, noise_var, bits = problem(n, num_tx, num_tx, points, snr_db)
+        for prior in (None, random_prior(bits)):
+            llr = gpu.detect(y, h, noise_var, prior)
+            assert_agree(llr, cpu.detect(y, h, noise_var, prior), ties=TIES * n)
+            for _ in range(10):
+                again = gpu.detect(y, h, noise_var, prior)
+                np.testing.assert_allclose(again, llr, rtol=1e-5, atol=1e-3)
+    device.kernel.cache_clear()
+
+
 @pytest.mark.parametrize("share", [0, 1e-3, 1e-1])
 @pytest.mark.parametrize("name, num_tx, own", [
     ("sd", 4, {}), ("sd", 6, {}), ("asd", 6, {}), ("psd", 6, {}), ("psd", 6, SOFT),

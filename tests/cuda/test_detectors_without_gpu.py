@@ -72,6 +72,33 @@ def test_budget(form, name, size, own, known, tmp_path):
     assert truncated[0] <= n - 1
 
 
+@pytest.mark.parametrize("name, size, own, period, known", [
+    ("sd", (5, 5), {}, 1, 0), ("psd", (6, 6), {}, 14, 1),
+    ("softsphere", (5, 5), {}, 14, 0), ("softsphere", (4, 4), {"llr_clip": 5.0}, 1, 0),
+    ("softsphere", (9, 9), {"constellation": "qpsk", "extrinsic": True}, 1, 3),
+    ("softsphere", (5, 5), {"llr_clip": None}, 1, 0)])
+def test_warps_share_long_searches(name, size, own, period, known, tmp_path):
+    """Warps of any speed: all searches but the shortest are long, and warps run out of vectors."""
+    det = detectors.create(name, num_tx=size[0], num_rx=size[1], backend="cpu", **own)
+    launch = launcher(det, tmp_path, options=["-DMIMOPACK_LONG_SEARCH=5"],
+                      plan={"gpu_threads": 128}, matrix_each=period == 1, has_prior=known > 0)
+    for n, snr_db, shared in ((28, 3, True), (56, 15, False)):
+        y, h, noise_var, bits = problem(n, *size, det.constellation.name, snr_db, period)
+        h[-1, :, 1] = 0.999 * h[-1, :, 0]
+        prior = (np.random.default_rng(1).normal(0, known, bits.shape).astype(np.float32)
+                 if known else None)
+        expected, found = det.detect(y, h, noise_var, prior), []
+        for seed in (0, 1, 2):
+            launch.disorder(seed)
+            llr, erased = detect(det, launch, y, h, noise_var, prior, 2, period)
+            assert erased == det.erasures and n / 3 < launch.later <= n - erased
+            assert launch.given > 0 or not shared
+            found.append(llr)
+        assert_close(found[0], expected)
+        for llr in found[1:]:
+            np.testing.assert_array_equal(llr, found[0])
+
+
 @pytest.fixture(scope="module", params=["nearest_leaf", "listed_leaves"])
 def sphere(request, tmp_path_factory):
     """Return (detector, program) of SD, 5x5 64-QAM, with hard and with soft output."""

@@ -64,7 +64,7 @@ def compile_program(name, own, call, architecture="sm_90", *more):
 @pytest.mark.parametrize("name, own, call", REGISTERS)
 def test_arrays_in_registers(name, own, call):
     program = compile_program(name, own, call)
-    assert set(program.registers) == {"detect"}
+    assert set(program.registers) == {"detect", "detect_second"}
     assert program.stack["detect"] == program.spills["detect"] == 0
 
 

@@ -140,7 +140,7 @@ class Fake:
         core = _core.Detector(plan)
         Fake.kernels.append((core, plan, variant))
         return programs._Compiled(None, len(Fake.kernels) - 1, arena=0, is_global=False, blocks=2,
-                                  most_threads=1, team=1, whitens=True)
+                                  most_threads=1, team=1, whitens=True, second=None)
 
     @staticmethod
     def _launch(function, blocks, *rest):
@@ -152,9 +152,9 @@ class Fake:
         Fake.launches_left -= 1
         Fake.log.append(("launch", stream.device))
         core, plan, variant = Fake.kernels[function]
-        places = view(arguments, np.uint64, 16)
+        places = view(arguments, np.uint64, 17)
         (n, _, chunk, per_matrix, y, h, noise, common, covariance, prior, out, scale, hard, _,
-         erased, truncated) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
+         erased, truncated, _) = programs._ARGUMENTS.unpack(b"".join(ctypes.string_at(int(at), 8)
                                                      for at in places))
         nt, nr = plan["num_tx"], plan["num_rx"]
         bits = sum(len(layer["bit_source"]) for layer in plan["layers"]) or nt * len(

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* Make a GPU program (python/mimopack/cuda/source.py) compile with a C++ compiler. The
- * threads of a block take turns: each runs until it must wait for others. */
+ * threads of a block take turns: each runs until it must wait for others. After
+ * disorder(seed), warps miss turns at random. */
 #include <ucontext.h>
 #include <algorithm>
 #include <cmath>
@@ -59,6 +60,13 @@ static meeting block;
 static ucontext_t scheduler;
 static std::function<void()> body;
 static bool moved;
+static unsigned chance; /* 0: no warp misses a turn */
+
+inline bool misses_turn()
+{
+    chance = chance * 1664525u + 1013904223u * (chance != 0);
+    return chance >> 31;
+}
 
 inline void finish()
 {
@@ -109,12 +117,19 @@ inline void run(unsigned count, const std::function<void()>& what)
     for (unsigned left = count; left;) {
         moved = false;
         left = 0;
-        for (unsigned i = 0; i < count; ++i)
-            if (!threads[i].done) {
+        bool misses = false;
+        for (unsigned i = 0; i < count; ++i) {
+            if (i % 32 == 0)
+                misses = misses_turn();
+            if (misses && !threads[i].done) {
+                moved = true;
+                ++left;
+            } else if (!threads[i].done) {
                 threadIdx.x = i;
                 swapcontext(&scheduler, &threads[i].context);
                 left += !threads[i].done;
             }
+        }
         if (!moved) {
             std::fprintf(stderr, "a block's threads wait for others for ever\n");
             std::abort();
@@ -173,6 +188,8 @@ T reduce(unsigned mask, T value, Operation operation)
 }
 
 } // namespace turns
+
+extern "C" void disorder(unsigned seed) { turns::chance = seed; }
 
 inline void __syncwarp(unsigned mask = ~0u) { turns::meet_warp(mask, 0); }
 inline void __syncthreads() { turns::meet(turns::block, blockDim.x, 0); }
@@ -287,6 +304,15 @@ T atomicXor(T* bits, U value)
     *bits ^= value;
     return before;
 }
+template <class T>
+T atomicCAS(T* at, T expected, T value)
+{
+    const T before = *at;
+    *at = before == expected ? value : before;
+    return before;
+}
+inline void __threadfence() {}
+inline void __nanosleep(unsigned) {}
 template <class T, class U>
 T atomicMin(T* least, U value)
 {

@@ -26,6 +26,11 @@ extern "C" unsigned long long arena_size()
 {
     return mimopack::device::arena_floats<mimopack::device::program_kernel>();
 }
+
+extern "C" void second_launch_bytes(unsigned long long* to)
+{
+    mimopack::device::second_launch_bytes<mimopack::device::program_kernel>(to);
+}
 """
 
 
@@ -50,27 +55,41 @@ def run(kernel, blocks, *arguments):
     kernel(blocks, (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values)))
 
 
-def launcher(det, folder, form="", arena=2048, **call):
+def launcher(det, folder, form="", arena=2048, options=(), plan=(), **call):
     """Compile a detector's program and return it, for ``detect``.
 
     ``form`` is the name of the kernel that the program must choose, ``arena`` the number of floats
-    in a thread's arena, and ``call`` the arguments of ``source.program``.
+    in a thread's arena, ``options`` are the compiler's, ``plan`` changes the detector's plan, and
+    ``call`` the arguments of ``source.program``.
     """
-    program = compiled(source.program(det.plan(), arena, **call) + FORM, folder,
-                       kernels=("detect",))
+    plan = det.plan() | dict(plan)
+    program = compiled(source.program(plan, arena, **call) + FORM, folder, *options,
+                       kernels=("detect", "detect_second"))
     program.form.restype = ctypes.c_char_p
     assert form in program.form().decode() and program.arena_size() <= arena
-    program.floats = det.plan()["gpu_threads"] * arena    # of a block
+    program.threads = plan["gpu_threads"]
+    program.floats = program.threads * arena    # of a block
     return program
 
 
 def detect(det, program, y, h, noise_var, prior=None, blocks=1, chunk=1, noise_cov=None):
-    """Run the program; return (LLRs, number of erased vectors), and set its ``truncated``."""
+    """Run the program; return (LLRs, number of erased vectors).
+
+    Sets the program's ``truncated``, and numbers of the second launch: ``later``, its vectors, and
+    ``given``, how often a warp gave work to another one.
+    """
     n, matrices = len(y), len(h)
     llr, counts = np.full((n, det.bits_per_vector), np.nan, np.float32), np.zeros((2, 1), np.uint64)
     scratch = np.empty(blocks * program.floats, np.float32)
-    run(program.launch_detect, blocks, np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
-        np.uint32(n // matrices // chunk), y, h, None, np.float32(noise_var), noise_cov, prior, llr,
-        np.float32(1), None, scratch, *counts)
+    sizes = np.zeros(2, np.uint64)
+    program.second_launch_bytes(ctypes.c_void_p(sizes.ctypes.data))
+    header, place = map(int, sizes)
+    later = np.full(header + 8 * n + 16 + blocks * program.threads // 32 * place, 0xA5, np.uint8)
+    later[:header] = 0
+    for kernel in (program.launch_detect, *([program.launch_detect_second] if header else [])):
+        run(kernel, blocks, np.uint64(n), np.uint64(n // chunk), np.uint32(chunk),
+            np.uint32(n // matrices // chunk), y, h, None, np.float32(noise_var), noise_cov, prior,
+            llr, np.float32(1), None, scratch, *counts, later)
     program.truncated = counts[1, 0]
+    program.later, program.given = later[:20].view(np.uint32)[[0, 4]] if header else (0, 0)
     return llr, counts[0, 0]

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 #pragma once
+#include "cuda/long_search.h"
 #include "detectors/exhaustive/cuda_search.h"
 #include "detectors/exhaustive/sliced.h"
 #include "detectors/softsphere/cuda_team.h"

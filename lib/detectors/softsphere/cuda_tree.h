@@ -27,9 +27,11 @@ struct bit_hypotheses {
     static constexpr bool clips = clip < no_metric, with_prior = program::has_prior;
     /* With a-priori LLRs each hypothesis has a limit of its own. */
     static constexpr bool clips_each = clips && with_prior;
+    static constexpr bool can_share = true;
 
     struct storage {
         unsigned metric[nt][bits][2]; /* of each hypothesis; a float, for atomicMin */
+        unsigned best; /* the least metric of all, if warps share the search */
         float slack[clips_each ? nt : 1][bits][2];
         float worth[nt][2][side]; /* the largest hypothesis of each symbol, by axis */
         float below[nt + 1];      /* the largest one of the levels below each level */
@@ -57,8 +59,15 @@ struct bit_hypotheses {
                 s.slack[t.place][b][1] = fmaxf(clip - prior[b].v, 0.0f) * noise_var;
             }
         }
+        if (t.rank == 0)
+            s.best = __float_as_uint(infinity);
         __syncwarp();
         note(s, t.rank, tree::threads, infinity);
+    }
+
+    MP_FN static float reach(const search_state& now)
+    {
+        return fminf(now.radius, clipped(now));
     }
 
     struct bound {
@@ -68,7 +77,7 @@ struct bit_hypotheses {
 
         MP_FN
         bound(const search_state& now, const storage& s, path node, int level)
-            : above(0.0f), most(fminf(now.radius, clipped(now)))
+            : above(0.0f), most(reach(now))
         {
             node.drop(WIDTH);
             for (int j = level + 1; j < nt; ++j) {
@@ -118,6 +127,24 @@ struct bit_hypotheses {
         note(s, changed ? now.rank() : nt, now.width, now.best);
     }
 
+    MP_FN static void join(storage& own, const storage& common)
+    {
+        copy_words(&own, &common, sizeof own);
+        __syncwarp();
+    }
+
+    MP_FN static void exchange(search_state& now, storage& own, storage& common)
+    {
+        for (int i = now.rank(); i < nt * bits * 2; i += now.width) {
+            unsigned& metric = (&own.metric[0][0][0])[i];
+            metric = lower_common((&common.metric[0][0][0])[i], metric);
+        }
+        now.best = now.least(
+            __uint_as_float(lower_common(common.best, __float_as_uint(now.best))));
+        __syncwarp();
+        note(own, now.rank(), now.width, now.best);
+    }
+
     MP_FN static float next_radius(const search_state& now, const storage& s)
     {
         const float needed = fminf(s.below[nt], clipped(now));
@@ -155,6 +182,16 @@ private:
     {
         if (metric < __uint_as_float(hypothesis))
             atomicMin(&hypothesis, __float_as_uint(metric));
+    }
+
+    /* Lower a metric in global memory; return what it is then. */
+    MP_FN static unsigned lower_common(unsigned& metric, unsigned own)
+    {
+        const unsigned other = current(metric);
+        if (other <= own)
+            return other;
+        atomicMin(&metric, own);
+        return own;
     }
 
     /* Lower the hypotheses of an axis of level 0. metric: of all the rest */

@@ -4,6 +4,7 @@
  * and so share the forms that are fastest on a GPU: options that only change the order of
  * the search make no difference. */
 #pragma once
+#include "cuda/long_search.h"
 #include "detectors/sphere/cuda_list.h"
 #include "detectors/sphere/cuda_search.h"
 #include "detectors/sphere/cuda_team.h"

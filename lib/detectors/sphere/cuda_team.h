@@ -14,11 +14,26 @@ struct nearest_leaf {
     using path = typename tree::path;
     using children = typename tree::children;
     static constexpr int side = tree::side, bits = tree::bits;
+    static constexpr bool can_share = true;
 
-    /* The path of the best leaf without its last symbol, and this symbol */
+    /* The best leaf. Among leaves with equal metrics it is the one whose symbols are
+     * first, so that it does not depend on the order of the search. */
     struct storage {
-        path above;
+        path above; /* without its last symbol */
         int last;
+        float metric; /* infinity once exchange() has brought it */
+        unsigned lock;
+
+        MP_FN bool improves(float of, const path& node, int symbol) const
+        {
+            if (of != metric)
+                return of < metric;
+            MP_UNROLL
+            for (int w = path::words - 1; w >= 0; --w)
+                if (node.word[w] != above.word[w])
+                    return node.word[w] < above.word[w];
+            return symbol < last;
+        }
     };
 
     /* The mean of the noise's energy, and three times its standard deviation */
@@ -29,6 +44,8 @@ struct nearest_leaf {
         if (t.rank == 0) {
             s.above = path::root();
             s.last = 0;
+            s.metric = infinity;
+            s.lock = 0;
         }
     }
 
@@ -36,10 +53,18 @@ struct nearest_leaf {
         float limit;
 
         MP_FN bound(const search_state& now, const storage&, const path&, int)
-            : limit(fminf(now.radius, now.best))
+            : limit(reach(now))
         {
         }
     };
+
+    /* Equally good leaves are inside. */
+    MP_FN static float reach(const search_state& now)
+    {
+        return now.best < infinity
+                   ? fminf(now.radius, __uint_as_float(__float_as_uint(now.best) + 1))
+                   : now.radius;
+    }
 
     MP_FN static float child_limit(bound parent, const storage&, int, int, int)
     {
@@ -56,13 +81,53 @@ struct nearest_leaf {
     {
         const float own = wanted ? each.least(metric) : infinity;
         const float best = now.least(own);
-        const bool improves = own == best && best < now.best;
-        const unsigned equal = now.own(__ballot_sync(~0u, improves));
-        if (improves && !now.before(equal)) {
-            s.above = node;
-            s.last = each.nearest();
+        const bool is_best = own == best && best < infinity && best <= now.best;
+        unsigned equal = now.own(__ballot_sync(~0u, is_best));
+        for (; __any_sync(~0u, equal); equal &= equal - 1) {
+            if (is_best && __ffs(equal) - 1 == static_cast<int>(threadIdx.x % 32) &&
+                s.improves(best, node, each.nearest())) {
+                s.above = node;
+                s.last = each.nearest();
+                s.metric = best;
+            }
+            __syncwarp();
         }
         now.best = fminf(best, now.best);
+    }
+
+    MP_FN static void join(storage& own, const storage&)
+    {
+        if (threadIdx.x % 32 == 0)
+            own.metric = infinity;
+        __syncwarp();
+    }
+
+    MP_FN static void exchange(search_state& now, storage& own, storage& common)
+    {
+        if (now.is_first()) {
+            if (own.metric < infinity && own.metric <= current(common.metric)) {
+                while (atomicCAS(&common.lock, 0u, 1u))
+                    ;
+                __threadfence();
+                storage other;
+                other.metric = current(common.metric);
+                other.last = current(common.last);
+                MP_UNROLL
+                for (int w = 0; w < path::words; ++w)
+                    other.above.word[w] = current(common.above.word[w]);
+                if (other.improves(own.metric, own.above, own.last)) {
+                    common.above = own.above;
+                    common.last = own.last;
+                    common.metric = own.metric;
+                }
+                __threadfence();
+                atomicCAS(&common.lock, 1u, 0u);
+            }
+            own.metric = infinity;
+        }
+        const float best = now.is_first() ? current(common.metric) : infinity;
+        now.best = fminf(now.best, now.least(best));
+        __syncwarp();
     }
 
     MP_FN static float next_radius(const search_state& now, const storage&)

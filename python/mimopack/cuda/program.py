@@ -28,13 +28,19 @@ SEARCH_TURNS = 8
 # Largest number of candidates in a part of a batch of host arrays.
 PART_CANDIDATES = 2**30
 # Arguments of detect() in lib/cuda/detect.h; each occupies 8 bytes.
-_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 4Q")
+_ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 5Q")
 
 # The kernel and its handle; the floats in a thread's arena, and whether it is in global memory; the
 # number of blocks that a multiprocessor runs at a time; the number of threads that take a vector if
-# vectors are few, and of those that always take one together; whether the kernel whitens.
+# vectors are few, and of those that always take one together; whether the kernel whitens; None or
+# the second launch.
 _Compiled = namedtuple("_Compiled",
-                       "kernel function arena is_global blocks most_threads team whitens")
+                       "kernel function arena is_global blocks most_threads team whitens second")
+# A second launch, for searches that the first one leaves (lib/cuda/long_search.h): the kernel and
+# its handle; its number of blocks; the bytes of long_searches, and those of the blocks' places.
+_Second = namedtuple("_Second", "kernel function blocks header_bytes place_bytes")
+# Of an entry of long_searches, and most warps of a second launch
+_ENTRY_BYTES, _MOST_WARPS = 8, 8192
 # Largest number of threads that a multiprocessor runs at a time.
 _RESIDENT_THREADS = 2048
 
@@ -87,21 +93,33 @@ class Program:
             module = cupy()
             arena_size = kernel(source.program(self._plan, None, *variant), "arena_size",
                                 self.device)
-            sizes = module.empty(3, np.uint64)
+            sizes = module.empty(5, np.uint64)
             arena_size((1,), (1,), (sizes,))
-            arena, most_threads, team = map(int, sizes.get())
+            arena, most_threads, team, header_bytes, place_bytes = map(int, sizes.get())
             whitens = team == 1 and source.is_small(self._plan)
             if variant.covariance and not whitens:
                 self._compiled[variant] = self._compile(variant._replace(covariance=0))
                 return self._compiled[variant]
-            detect = kernel(source.program(self._plan, arena, *variant), "detect", self.device)
+            text = source.program(self._plan, arena, *variant)
+            detect = kernel(text, "detect", self.device)
             function = detect.kernel.ptr
-            blocks = module.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                function, self._threads, 0)
+            blocks = self._blocks(function)
+            second = None
+            if header_bytes:
+                again = kernel(text, "detect_second", self.device)
+                warps = self._threads // 32
+                most = min(self._processors * self._blocks(again.kernel.ptr), _MOST_WARPS // warps)
+                second = _Second(again, again.kernel.ptr, most, header_bytes,
+                                 most * warps * place_bytes)
             is_global = arena > (0 if team > 1 else source.LARGEST_LOCAL_ARENA)
             self._compiled[variant] = _Compiled(
-                detect, function, arena, is_global, max(1, blocks), most_threads, team, whitens)
+                detect, function, arena, is_global, blocks, most_threads, team, whitens, second)
         return self._compiled[variant]
+
+    def _blocks(self, function):
+        """Return the number of a kernel's blocks that a multiprocessor runs at a time."""
+        return max(1, cupy().cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            function, self._threads, 0))
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
                out, int8_scale, hard, erased, truncated, stream):
@@ -136,12 +154,20 @@ class Program:
             with stream:
                 blocks = min(blocks, max(1, self._room() // block_bytes))
                 scratch = cupy().cuda.alloc(blocks * block_bytes)
+        later, second = None, compiled.second
+        if second:
+            with stream:
+                later = cupy().cuda.alloc(second.header_bytes + _ENTRY_BYTES * n + 16
+                                          + second.place_bytes)
+            later.memset_async(0, second.header_bytes, stream)
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, noise_cov, prior, out, int8_scale, hard,
-            scratch.ptr if scratch else 0, erased, truncated)
-        cupy().cuda.driver.launchKernel(compiled.function, blocks, 1, 1, self._threads, 1, 1,
-                                        0, stream.ptr, address(self._arguments), 0)
+            scratch.ptr if scratch else 0, erased, truncated, later.ptr if later else 0)
+        for function, count in ((compiled.function, blocks),
+                                *([(second.function, second.blocks)] if second else [])):
+            cupy().cuda.driver.launchKernel(function, count, 1, 1, self._threads, 1, 1,
+                                            0, stream.ptr, address(self._arguments), 0)
 
     def _whitened(self, n, per_channel, y, h, noise_cov, is_common):
         """Return copies of y and h in memory that are whitened on the current stream."""

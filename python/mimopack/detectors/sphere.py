@@ -143,7 +143,8 @@ class SD(_Sphere):
     the nt layers; with ``soft=True`` the team shares the list. Its first radius comes from
     noise_var; a value that is far from the noise's variance costs time, but does not change the
     result. Here ``max_nodes`` counts nodes whose children are computed. A search that it ends
-    without a leaf completes its last nodes by slicing.
+    without a leaf completes its last nodes by slicing. Without ``max_nodes`` and ``soft``, warps
+    that have no vector share long searches.
     """
 
     name = "sd"
