@@ -12,8 +12,10 @@
  * LLRs. Least metrics do not depend on the order in which warps bring them.
  *
  * Requests have numbers. The mail of a request is the place of that number modulo the
- * number of warps. It contains the number plus 1 while there is work for the warp that
- * asked, and `ended` once all searches are done. */
+ * number of warps; the quotient is the request's round. The mail contains twice the round
+ * while it is free for it, 1 more while there is work for the warp that asked, and `ended`
+ * once all searches are done. A warp that is slow to give thus does not get in the way of
+ * the place's next request. */
 #pragma once
 #include "cuda/team_search.h"
 
@@ -177,8 +179,10 @@ private:
         __threadfence();
         __syncwarp();
         unsigned workers = 0;
-        if (thread() == 0)
+        if (thread() == 0) {
+            __threadfence();
             workers = atomicAdd(&common.workers, ~0u);
+        }
         if (__shfl_sync(~0u, workers, 0) != 1)
             return false;
         __threadfence();
@@ -204,6 +208,7 @@ private:
             return;
         number = __shfl_sync(~0u, number, 0);
         unsigned& mail = d_common.mail[number % d_warps];
+        const unsigned round = 2 * (number / d_warps);
         place& common = place_of(d_owner);
         place& to = place_of(number % d_warps);
         if (!d_shared) {
@@ -214,8 +219,10 @@ private:
             if (thread() == 0)
                 common.workers = 1;
             d_shared = true;
+            __syncwarp();
+            Goal::exchange(now, d_own.goal, common.goal);
         }
-        while (__shfl_sync(~0u, current(mail), 0)) /* still of an earlier request */
+        while (__shfl_sync(~0u, current(mail), 0) != round) /* of an earlier request */
             __nanosleep(100);
         __threadfence();
         if (thread() == 0) {
@@ -245,8 +252,10 @@ private:
         }
         __threadfence();
         __syncwarp();
-        if (thread() == 0)
-            *const_cast<volatile unsigned*>(&mail) = number + 1;
+        if (thread() == 0) {
+            __threadfence();
+            *const_cast<volatile unsigned*>(&mail) = round + 1;
+        }
     }
 
     /* Ask for nodes of another warp, and wait; return whether there are any. */
@@ -257,12 +266,13 @@ private:
             number = atomicAdd(&d_common.asked, 1u);
         number = __shfl_sync(~0u, number, 0);
         unsigned& mail = d_common.mail[number % d_warps];
+        const unsigned round = 2 * (number / d_warps);
 #pragma unroll 1
         for (;;) {
             const unsigned content = __shfl_sync(~0u, current(mail), 0);
             if (content == ended)
                 return false;
-            if (content == number + 1)
+            if (content == round + 1)
                 break;
             __nanosleep(500);
         }
@@ -287,7 +297,7 @@ private:
         __syncwarp();
         if (thread() == 0) {
             __threadfence();
-            *const_cast<volatile unsigned*>(&mail) = 0;
+            *const_cast<volatile unsigned*>(&mail) = round + 2;
         }
         Goal::exchange(now, d_own.goal, common.goal);
         return true;
@@ -305,9 +315,11 @@ private:
         unsigned finished = 0;
         if (thread() == 0)
             finished = atomicAdd(&d_common.finished, 1u) + 1;
-        if (__shfl_sync(~0u, finished, 0) == d_common.count)
-            for (unsigned i = thread(); i < d_warps; i += 32)
-                *const_cast<volatile unsigned*>(&d_common.mail[i]) = ended;
+        if (__shfl_sync(~0u, finished, 0) != d_common.count)
+            return;
+        __threadfence(); /* after what receive() has written to the mail */
+        for (unsigned i = thread(); i < d_warps; i += 32)
+            *const_cast<volatile unsigned*>(&d_common.mail[i]) = ended;
     }
 };
 
