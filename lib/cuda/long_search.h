@@ -37,10 +37,10 @@ constexpr int spare_nodes()
     return wanted < most ? wanted : most;
 }
 
-template <int WIDTH, class Goal, int SPARE = spare_nodes<WIDTH, Goal>()>
-class long_search : team_search<WIDTH, 0, Goal, SPARE>
+template <int WIDTH, class Goal>
+class long_search : team_search<WIDTH, 0, Goal, spare_nodes<WIDTH, Goal>()>
 {
-    using teams = team_search<WIDTH, 0, Goal, SPARE>;
+    using teams = team_search<WIDTH, 0, Goal, spare_nodes<WIDTH, Goal>()>;
     using typename teams::path;
     using typename teams::storage;
     using typename teams::tree;
@@ -327,7 +327,7 @@ private:
 template <int WIDTH, int MAX_NODES, class Goal>
 struct team_search_kernel {
     using teams = team_search<WIDTH, MAX_NODES, Goal>;
-    using second = long_search<WIDTH, Goal>;
+    using second = long_search<WIDTH, typename Goal::shared>;
     static constexpr int team_threads = tree_threads;
     static constexpr bool has_arena = false;
     /* Whether there is a second launch. A budget makes it unnecessary. */

@@ -51,6 +51,11 @@ struct alignas(16) long_searches {
     }
 };
 
+template <class T>
+constexpr bool exists = true;
+template <>
+constexpr bool exists<void> = false;
+
 /* Read what other multiprocessors may have written. */
 template <class T>
 MP_FN T current(const T& of)
@@ -121,8 +126,8 @@ struct search_state {
  *                      the radius to go on with once the stack is empty, or 0
  *   llrs(storage, tree, noise_var, prior, llr)
  *                      sets the LLRs of the thread's layer, in canonical order
- *   can_share          whether warps can share a search; if so:
  *   reach(state)       the metric from which on no node is of use, or the radius
+ *   shared             the goal of a search that warps share, or void. It has also:
  *   join(storage, common)
  *                      begins in a warp that joins a search, before exchange(); common:
  *                      the storage in global memory that the search's warps share
@@ -176,7 +181,7 @@ protected:
 public:
     /* Whether long searches are left to a second launch, which a budget makes
      * unnecessary */
-    static constexpr bool leaves_long = Goal::can_share && !MAX_NODES;
+    static constexpr bool leaves_long = exists<typename Goal::shared> && !MAX_NODES;
 
     /* Detect the batch; return how many of this thread's vectors were erased. */
     MP_FN static unsigned detect(const batch& all, lane*)

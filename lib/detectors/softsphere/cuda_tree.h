@@ -18,6 +18,7 @@ namespace MIMOPACK_ISA {
 
 template <int WIDTH>
 struct bit_hypotheses {
+    using shared = bit_hypotheses;
     using tree = team_tree<WIDTH>;
     using axis = typename tree::axis;
     using path = typename tree::path;
@@ -27,7 +28,6 @@ struct bit_hypotheses {
     static constexpr bool clips = clip < no_metric, with_prior = program::has_prior;
     /* With a-priori LLRs each hypothesis has a limit of its own. */
     static constexpr bool clips_each = clips && with_prior;
-    static constexpr bool can_share = true;
 
     struct storage {
         unsigned metric[nt][bits][2]; /* of each hypothesis; a float, for atomicMin */
@@ -150,7 +150,8 @@ struct bit_hypotheses {
         const float needed = fminf(s.below[nt], clipped(now));
         if (needed <= now.radius || !(now.radius < infinity))
             return 0.0f;
-        return now.best < infinity ? fminf(needed, 1.5f * now.radius) : 2.0f * now.radius;
+        const float growth = clips ? 1.5f : 3.0f;
+        return now.best < infinity ? fminf(needed, growth * now.radius) : 2.0f * now.radius;
     }
 
     MP_FN static void

@@ -16,10 +16,10 @@ struct listed_leaves {
     using axis = typename tree::axis;
     using path = typename tree::path;
     using children = typename tree::children;
+    using shared = void;
     static constexpr int nt = tree::nt, side = tree::side, bits = tree::bits;
     static constexpr int size = Options(program::options()).list_size;
     static constexpr float clip = Options(program::options()).llr_clip;
-    static constexpr bool can_share = false;
 
     struct storage {
         float reach;  /* a leaf farther than this from the best one is of no use */

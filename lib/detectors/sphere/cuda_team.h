@@ -9,31 +9,20 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 template <int WIDTH>
+struct shared_leaf;
+
+template <int WIDTH>
 struct nearest_leaf {
     using tree = team_tree<WIDTH>;
     using path = typename tree::path;
     using children = typename tree::children;
+    using shared = shared_leaf<WIDTH>;
     static constexpr int side = tree::side, bits = tree::bits;
-    static constexpr bool can_share = true;
 
-    /* The best leaf. Among leaves with equal metrics it is the one whose symbols are
-     * first, so that it does not depend on the order of the search. */
+    /* The path of the best leaf without its last symbol, and this symbol */
     struct storage {
-        path above; /* without its last symbol */
+        path above;
         int last;
-        float metric; /* infinity once exchange() has brought it */
-        unsigned lock;
-
-        MP_FN bool improves(float of, const path& node, int symbol) const
-        {
-            if (of != metric)
-                return of < metric;
-            MP_UNROLL
-            for (int w = path::words - 1; w >= 0; --w)
-                if (node.word[w] != above.word[w])
-                    return node.word[w] < above.word[w];
-            return symbol < last;
-        }
     };
 
     /* The mean of the noise's energy, and three times its standard deviation */
@@ -44,16 +33,101 @@ struct nearest_leaf {
         if (t.rank == 0) {
             s.above = path::root();
             s.last = 0;
-            s.metric = infinity;
-            s.lock = 0;
         }
     }
 
     struct bound {
         float limit;
 
+        MP_FN explicit bound(float most) : limit(most) {}
         MP_FN bound(const search_state& now, const storage&, const path&, int)
             : limit(reach(now))
+        {
+        }
+    };
+
+    MP_FN static float reach(const search_state& now)
+    {
+        return fminf(now.radius, now.best);
+    }
+
+    MP_FN static float child_limit(bound parent, const storage&, int, int, int)
+    {
+        return parent.limit;
+    }
+
+    MP_FN static void leaves(search_state& now,
+                             storage& s,
+                             bool wanted,
+                             bool,
+                             float metric,
+                             const children& each,
+                             const path& node)
+    {
+        const float own = wanted ? each.least(metric) : infinity;
+        const float best = now.least(own);
+        const bool improves = own == best && best < now.best;
+        const unsigned equal = now.own(__ballot_sync(~0u, improves));
+        if (improves && !now.before(equal)) {
+            s.above = node;
+            s.last = each.nearest();
+        }
+        now.best = fminf(best, now.best);
+    }
+
+    MP_FN static float next_radius(const search_state& now, const storage&)
+    {
+        return now.best < infinity || !(now.radius < infinity) ? 0.0f : 2.0f * now.radius;
+    }
+
+    MP_FN static void llrs(const storage& s, const tree& t, float, const lane*, lane* llr)
+    {
+        const int symbol = t.place == 0 ? s.last : s.above.symbol(t.place, 1);
+        MP_UNROLL
+        for (int b = 0; b < bits; ++b) {
+            const int level = b < WIDTH ? symbol & (side - 1) : symbol >> WIDTH;
+            llr[b].v = gray_bit<WIDTH>(level, b % WIDTH) ? 1.0f : -1.0f;
+        }
+    }
+};
+
+/* The same for a search that warps share. Among leaves with equal metrics the best one is
+ * that whose symbols are first, so that it does not depend on the order of the search. */
+template <int WIDTH>
+struct shared_leaf : nearest_leaf<WIDTH> {
+    using leaf = nearest_leaf<WIDTH>;
+    using typename leaf::children;
+    using typename leaf::path;
+    using typename leaf::tree;
+
+    struct storage : leaf::storage {
+        float metric; /* infinity once exchange() has brought it */
+        unsigned lock;
+
+        MP_FN bool improves(float of, const path& node, int symbol) const
+        {
+            if (of != metric)
+                return of < metric;
+            MP_UNROLL
+            for (int w = path::words - 1; w >= 0; --w)
+                if (node.word[w] != this->above.word[w])
+                    return node.word[w] < this->above.word[w];
+            return symbol < this->last;
+        }
+    };
+
+    MP_FN static void begin(storage& s, const tree& t, float, const lane*)
+    {
+        leaf::begin(s, t, 0.0f, nullptr);
+        if (t.rank == 0) {
+            s.metric = infinity;
+            s.lock = 0;
+        }
+    }
+
+    struct bound : leaf::bound {
+        MP_FN bound(const search_state& now, const storage&, const path&, int)
+            : leaf::bound(reach(now))
         {
         }
     };
@@ -64,11 +138,6 @@ struct nearest_leaf {
         return now.best < infinity
                    ? fminf(now.radius, __uint_as_float(__float_as_uint(now.best) + 1))
                    : now.radius;
-    }
-
-    MP_FN static float child_limit(bound parent, const storage&, int, int, int)
-    {
-        return parent.limit;
     }
 
     MP_FN static void leaves(search_state& now,
@@ -128,21 +197,6 @@ struct nearest_leaf {
         const float best = now.is_first() ? current(common.metric) : infinity;
         now.best = fminf(now.best, now.least(best));
         __syncwarp();
-    }
-
-    MP_FN static float next_radius(const search_state& now, const storage&)
-    {
-        return now.best < infinity || !(now.radius < infinity) ? 0.0f : 2.0f * now.radius;
-    }
-
-    MP_FN static void llrs(const storage& s, const tree& t, float, const lane*, lane* llr)
-    {
-        const int symbol = t.place == 0 ? s.last : s.above.symbol(t.place, 1);
-        MP_UNROLL
-        for (int b = 0; b < bits; ++b) {
-            const int level = b < WIDTH ? symbol & (side - 1) : symbol >> WIDTH;
-            llr[b].v = gray_bit<WIDTH>(level, b % WIDTH) ? 1.0f : -1.0f;
-        }
     }
 };
 
