@@ -25,7 +25,7 @@
 
 /* Nodes from which on a search is long */
 #ifndef MIMOPACK_LONG_SEARCH
-#define MIMOPACK_LONG_SEARCH 500
+#define MIMOPACK_LONG_SEARCH 200
 #endif
 
 namespace mimopack {
