@@ -312,12 +312,12 @@ public:
             throw std::invalid_argument("known bits: must be inside the block");
     }
 
-    float_array run(const float_array& llr, int threads) const
+    void run(const float_array& llr, float_array& out, int threads) const
     {
         const std::size_t n = llr.shape(0);
-        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_plan.sent)
+        if (llr.ndim() != 2 || static_cast<std::size_t>(llr.shape(1)) != d_plan.sent ||
+            static_cast<std::size_t>(out.size()) != n * d_plan.blocks * d_plan.size)
             throw std::invalid_argument("recover: inconsistent array shapes");
-        float_array out({ n, d_plan.blocks, d_plan.size });
         recovery_plan plan = d_plan;
         plan.sources = d_sources.data();
         const float* const from = llr.data();
@@ -325,7 +325,6 @@ public:
         const int team = team_size(threads);
         const py::gil_scoped_release release;
         d_build.decoders.recover(plan, n, from, to, team);
-        return out;
     }
 
 private:
@@ -422,6 +421,7 @@ void bind_codes(py::module_& m)
         .def("run",
              &llr_recovery::run,
              py::arg("llr").noconvert(),
+             py::arg("out").noconvert(),
              py::kw_only(),
              py::arg("threads"));
     m.def("join",

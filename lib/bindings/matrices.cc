@@ -100,9 +100,13 @@ private:
     std::vector<float> d_values;
 };
 
-/* Return (n, count, columns): column j has the values (n, width) from first[j] on. */
-complex_array
-interleave(const complex_array& values, const index_array& first, int count, int threads)
+/* Write to `out` (n, count, columns): column j has the values (n, width) from first[j] on.
+ */
+void interleave(const complex_array& values,
+                const index_array& first,
+                int count,
+                complex_array& out,
+                int threads)
 {
     const std::size_t n = values.shape(0), width = values.shape(1), columns = first.size(),
                       rows = n * count;
@@ -110,7 +114,8 @@ interleave(const complex_array& values, const index_array& first, int count, int
     for (std::size_t j = 0; j < columns; ++j)
         if (begin[j] < 0 || begin[j] + static_cast<std::size_t>(count) > width)
             throw std::invalid_argument("interleave: a column lies outside the values");
-    complex_array out({ n, static_cast<std::size_t>(count), columns });
+    if (static_cast<std::size_t>(out.size()) != rows * columns)
+        throw std::invalid_argument("interleave: inconsistent shapes");
     const std::complex<float>* const from = values.data();
     std::complex<float>* const to = out.mutable_data();
     const int team = team_size(threads);
@@ -119,7 +124,6 @@ interleave(const complex_array& values, const index_array& first, int count, int
     for (std::size_t row = 0; row < rows; ++row)
         for (std::size_t j = 0; j < columns; ++j)
             to[row * columns + j] = from[row / count * width + row % count + begin[j]];
-    return out;
 }
 
 } // namespace
@@ -143,6 +147,7 @@ void bind_matrices(py::module_& m)
           py::arg("values").noconvert(),
           py::arg("first").noconvert(),
           py::arg("count"),
+          py::arg("out").noconvert(),
           py::arg("threads"));
 }
 

@@ -9,14 +9,17 @@ module imports no library but NumPy, and CuPy for arrays on a GPU: if a caller h
 tensor's library is imported already.
 """
 
+import math
 import sys
-from contextlib import nullcontext
+from collections import deque
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 
 import numpy
 
 CPU, CUDA = 1, 2    # device types of DLPack
 _PLACES = "must be on the host or a GPU of CUDA"
+LARGE = 2**20    # bytes of an array whose memory is worth being used again
 _LIBRARIES = ("numpy", "cupy", "torch", "jax", "jaxlib", "numba")
 
 
@@ -241,3 +244,44 @@ class Constant:
         if gpu not in self._copies:
             self._copies[gpu] = array_module(value).asarray(self.values)
         return self._copies[gpu]
+
+
+class ReusedMemory:
+    """Host memory for the large results of repeated calls.
+
+    Fresh memory comes from the system page by page, which can take as long as computing the
+    results. So the memory of a result is used again, once there is no array in it any more.
+    """
+
+    def __init__(self):
+        self._idle = deque(maxlen=1)
+
+    def empty(self, shape, dtype):
+        """Return a new array, as ``numpy.empty`` does."""
+        dtype = numpy.dtype(dtype)
+        size = math.prod(shape) * dtype.itemsize
+        if size < LARGE:
+            return numpy.empty(shape, dtype)
+        block = None
+        with suppress(IndexError):    # there is none
+            block = self._idle.pop()
+        if block is None or block.size < size:
+            block = numpy.empty(size, numpy.uint8)
+        return numpy.asarray(_Loan(block[:size].view(dtype).reshape(shape), block, self._idle))
+
+
+class _Loan:
+    """The owner of an array's memory: all views of the array keep it alive.
+
+    Args:
+        array: the array.
+        block: array with its memory.
+        idle: deque that gets the block back when no array is left.
+    """
+
+    def __init__(self, array, block, idle):
+        self.__array_interface__ = array.__array_interface__
+        self._block, self._idle = block, idle
+
+    def __del__(self):
+        self._idle.append(self._block)

@@ -40,7 +40,9 @@ def test_product_stays_inside_its_arrays():
 
 def test_interleaved_columns():
     values, first = random(3, 50), np.array([7, 0, 41, 8], np.int32)
-    out = _core.interleave(values, first, 9, 2)
+    out = np.empty((3, 9, 4), np.complex64)
+    _core.interleave(values, first, 9, out, 2)
     np.testing.assert_array_equal(out, np.stack([values[:, at:at + 9] for at in first], axis=2))
-    with pytest.raises(ValueError, match="interleave"):
-        _core.interleave(values, first + 1, 9, 2)
+    for bad in [(first + 1, 9, out), (first, 9, out[1:]), (first, 8, out)]:
+        with pytest.raises(ValueError, match="interleave"):
+            _core.interleave(values, *bad, 2)

@@ -345,3 +345,24 @@ def test_bad_arrays_are_named():
 def test_slots_of_zeros_are_lost():
     blocks = nr.PuschReceiver(pusch(), 2).process(np.zeros((6, 2, 14, 144)))
     assert [(block.crc_ok, block.snr_db) for block in blocks] == [(False, -100)] * 6
+
+
+def test_results_that_are_kept_do_not_change():
+    """Large results take the memory of earlier ones, of which nothing is kept."""
+    rng, slots = np.random.default_rng(5), [0, 1]
+    config = pusch(carrier=nr.Carrier(n_size_grid=106), num_layers=4, mcs=nr.Mcs(index=20))
+    receiver = nr.PuschReceiver(config, num_rx=4, detector="mmse", iterations=1)
+
+    def results():
+        grid = through(rng, sent(rng, [config], slots)[1], 4, 0.003)
+        found, channels = receiver.estimate(grid, slots)
+        vectors = receiver.vectors(found, channels)
+        llr = receiver.detector.detect(*vectors)
+        blocks = receiver.process(grid, slots)
+        return [vectors[0], llr, *(one.soft for one in blocks), *(one.bits for one in blocks)]
+
+    kept = [one[:1] for one in results()]
+    copies = [one.copy() for one in kept]
+    results()
+    for own, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(own, copy)

@@ -5,7 +5,7 @@
 import numpy as np
 
 from .. import _core
-from ..arrays import Constant, array_module, gpu_of, is_device_array
+from ..arrays import Constant, ReusedMemory, array_module, gpu_of, is_device_array
 from ..checks import array, integer, integers
 from ..cuda import source
 from ..cuda.device import cupy, current, kernel
@@ -60,7 +60,7 @@ class Recovery:
         flips[given] = 0 if inverted is None else inverted
         coded = np.where(sources < width, 2 * sources + flips[sources], -1).astype(np.int32)
         coded = coded.reshape(len(sources), *self._shape)
-        self._coded, self._width = Constant(coded), width
+        self._coded, self._width, self._memory = Constant(coded), width, ReusedMemory()
         self._core = _core.Recovery(coded, sent=width, begin=known[0], end=known[1], known=CERTAIN)
 
     def __call__(self, llr):
@@ -75,7 +75,9 @@ class Recovery:
             that a decoder treats it as an erasure.
         """
         if not is_device_array(llr):
-            return self._core.run(llr, threads=self._threads)
+            out = self._memory.empty((len(llr), *self._shape), np.float32)
+            self._core.run(llr, out, threads=self._threads)
+            return out
         return self._on_gpu(llr)
 
     def _on_gpu(self, llr):

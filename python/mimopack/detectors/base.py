@@ -217,7 +217,7 @@ class Detector(DetectorSettings):
         elif gpu is not None:
             out = self._cuda_backend().empty(shape, self.llr_dtype, gpu)
         else:
-            out = np.empty(shape, self.llr_dtype)
+            out = self._memory.empty(shape, self.llr_dtype)
         return DetectBatch(y, h, noise_var, prior, out, self.llr_scale, self._threads,
                            noise_cov=noise_cov, **extras)
 

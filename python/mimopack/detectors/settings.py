@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 
 from .. import constellation as constellations
+from ..arrays import ReusedMemory
 from ..backends import BackendChoice
 from ..checks import choice, flag, instruction_set, integer, positive, shown, thread_count
 from .parameters import COMMON, LLR_TYPES, PRIOR
@@ -89,6 +90,7 @@ class DetectorSettings(BackendChoice):
         self.device = _device("device", device)
         self._set_own(own)
         self.given = own | ({} if isa == "auto" else {"isa": isa})
+        self._memory = ReusedMemory()    # for LLRs
         self._is_complete = True
         self._start()
 

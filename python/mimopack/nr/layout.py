@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core, constellation
-from ..arrays import Constant, array_module
+from ..arrays import Constant, ReusedMemory, array_module
 from .config import read_users
 from .dmrs import dmrs_sequence, dmrs_symbols
 from .parts import MODULATIONS
@@ -100,6 +100,7 @@ class SlotLayout:
 
     def __init__(self, configs, num_rx, threads):
         self.configs, self.num_rx, self._threads = configs, num_rx, threads
+        self._memory = ReusedMemory()
         self.spreads = configs[0].transform_precoding
         self.has_ptrs = any(each.ptrs is not None for each in configs)
         self.has_gaps = self.has_ptrs and len(configs) > 1 and not self.spreads
@@ -176,8 +177,9 @@ class SlotLayout:
             return xp.moveaxis(received[:, :, rows], 1, 3), h[:, rows], variance[:, rows]
         flat, width = received.reshape(len(received), -1), received.shape[3]
         if xp is np:
-            y = _core.interleave(flat, self._by_subcarrier.values[:len(rows) * self.num_rx], width,
-                                 self._threads)
+            first = self._by_subcarrier.values[:len(rows) * self.num_rx]
+            y = self._memory.empty((len(flat), width, len(first)), np.complex64)
+            _core.interleave(flat, first, width, y, self._threads)
         else:
             y = flat.take(self._by_subcarrier.beside(received), axis=1)
         return y.reshape(len(y), width, len(rows), self.num_rx).swapaxes(1, 2), h, variance
