@@ -126,6 +126,36 @@ void interleave(const complex_array& values,
             to[row * columns + j] = from[row / count * width + row % count + begin[j]];
 }
 
+/* Return (n, period): column j is the sum of the powers of values j, j + period, ... of a
+ * row (n, width). */
+float_array powers(const complex_array& values, std::size_t period, int threads)
+{
+    const std::size_t n = values.shape(0), width = 2 * values.shape(1),
+                      step = 128 * period; /* floats that have a sum of their own */
+    float_array out({ n, period });
+    const float* const from = reinterpret_cast<const float*>(values.data());
+    float* const to = out.mutable_data();
+    const std::size_t least = 1 << 17; /* floats that are worth a further thread */
+    const int team = static_cast<int>(
+        std::min<std::size_t>(team_size(threads), n * width / least + 1));
+    const py::gil_scoped_release release;
+#pragma omp parallel for num_threads(team) if (team > 1)
+    for (std::size_t row = 0; row < n; ++row) {
+        std::vector<float> memory(step);
+        float* const sums = memory.data();
+        for (std::size_t first = 0; first < width; first += step) {
+            const float* const part = from + row * width + first;
+            const std::size_t count = std::min(step, width - first);
+            for (std::size_t i = 0; i < count; ++i)
+                sums[i] += part[i] * part[i];
+        }
+        std::fill_n(to + row * period, period, 0.0f);
+        for (std::size_t i = 0; i < step; ++i)
+            to[row * period + i / 2 % period] += sums[i];
+    }
+    return out;
+}
+
 } // namespace
 
 void bind_matrices(py::module_& m)
@@ -148,6 +178,11 @@ void bind_matrices(py::module_& m)
           py::arg("first").noconvert(),
           py::arg("count"),
           py::arg("out").noconvert(),
+          py::arg("threads"));
+    m.def("powers",
+          &powers,
+          py::arg("values").noconvert(),
+          py::arg("period"),
           py::arg("threads"));
 }
 

@@ -38,6 +38,13 @@ def test_product_stays_inside_its_arrays():
         _core.Product(random(3, 3), index - 1, index)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_powers(threads):
+    values = random(7, 3 * 20_001)
+    np.testing.assert_allclose(_core.powers(values, 3, threads),
+                               (np.abs(values)**2).reshape(7, -1, 3).sum(axis=1), rtol=1e-5)
+
+
 def test_interleaved_columns():
     values, first = random(3, 50), np.array([7, 0, 41, 8], np.int32)
     out = np.empty((3, 9, 4), np.complex64)

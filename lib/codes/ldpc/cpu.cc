@@ -4,8 +4,7 @@
 #include "codes/ldpc/kernel.h"
 #include "codes/ldpc/quasi_cyclic.h"
 #include "cpu/run.h"
-#include <omp.h>
-#include <vector>
+#include <algorithm>
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
@@ -69,24 +68,25 @@ std::size_t decode_quasi_cyclic(const quasi_cyclic_plan& p, const codeword_batch
 {
     const std::size_t num_bits = static_cast<std::size_t>(p.columns) * p.size;
     const int threads = static_cast<int>(std::min<std::size_t>(b.threads, b.n));
-    std::vector<quasi_cyclic_decoder> decoders(threads, quasi_cyclic_decoder(p));
     std::size_t erased = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : erased) \
-    if (threads > 1)
-    for (std::size_t i = 0; i < b.n; ++i) {
-        if (b.stop(b.stop_context))
-            continue; /* OpenMP needs every thread at the end of the loop */
-        bool found;
-        int iterations;
-        quasi_cyclic_decoder& d = decoders[omp_get_thread_num()];
-        const float* const llr = b.llr + i * num_bits;
-        erased += !d.decode(llr, found, iterations);
-        if (b.posterior)
-            d.store(llr, b.posterior + i * num_bits);
-        else
-            d.decide(llr, b.bits + i * num_bits);
-        b.found[i] = found;
-        b.iterations[i] = iterations;
+#pragma omp parallel num_threads(threads) reduction(+ : erased) if (threads > 1)
+    {
+        quasi_cyclic_decoder d(p);
+#pragma omp for schedule(dynamic, 1)
+        for (std::size_t i = 0; i < b.n; ++i) {
+            if (b.stop(b.stop_context))
+                continue; /* OpenMP needs every thread at the end of the loop */
+            bool found;
+            int iterations;
+            const float* const llr = b.llr + i * num_bits;
+            erased += !d.decode(llr, found, iterations);
+            if (b.posterior)
+                d.store(llr, b.posterior + i * num_bits);
+            else
+                d.decide(llr, b.bits + i * num_bits);
+            b.found[i] = found;
+            b.iterations[i] = iterations;
+        }
     }
     return erased;
 }

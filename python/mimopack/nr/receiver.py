@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import detectors
+from .. import _core, detectors
 from ..arrays import is_device_array, on_host
 from ..checks import integer, integers, shown
 from ..cuda.device import cupy
@@ -48,7 +48,7 @@ class _Receiver:
         self.num_vectors, self.vector_size = layout.num_vectors, layout.vector_size
         self.bits_per_vector = layout.bits_per_vector
         self.iterations, self.seconds = integer("iterations", iterations, 1, 100), Counter()
-        self._backend = backend
+        self._backend, self._threads = backend, threads
         self.detector, self.detector_name, self._feeds_back = None, "", False
         if detector is not None:
             self._make_detector(detector, backend, threads)
@@ -198,7 +198,7 @@ class _Receiver:
         if is_device_array(grid) and (self._layout.spreads or self._layout.has_ptrs):
             grid = grid.get()
         elif not is_device_array(grid):
-            grid = np.asarray(grid)
+            grid = np.ascontiguousarray(grid, np.complex64)
         carrier = self.configs[0].carrier
         shape = (self.num_rx, carrier.symbols_per_slot, carrier.num_subcarriers)
         if grid.shape[-3:] != shape:
@@ -211,8 +211,9 @@ class _Receiver:
         slots = integers("slots", slots, 1, 0, 2**31 - 1)
         if len(slots) != len(grid):
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
-        # The sum is computed faster than it is checked whether each value is finite.
-        if not is_device_array(grid) and not np.isfinite(grid.sum()):
+        # Powers are computed faster than it is checked whether each value is finite.
+        if not is_device_array(grid) and not np.isfinite(
+                _core.powers(grid.reshape(-1, grid[0, 0].size), 1, self._threads)).all():
             for row, antenna, *_ in np.argwhere(~np.isfinite(grid))[:1]:
                 raise ValueError(f"grid: got a value that is not finite in slot {slots[row]}, "
                                  f"antenna {antenna}")
@@ -242,7 +243,7 @@ class _Receiver:
                 follow_phases(self._layout, slot)
             channels = Channels.of([slot.received for slot in work],
                                    [slot.estimate for slot in work])
-        powers = on_host(layer_powers(channels.h)) / channels.noise_var[:, None]
+        powers = on_host(layer_powers(channels.h, self._threads)) / channels.noise_var[:, None]
         for slot, own in zip(work, powers, strict=True):
             slot.powers = own
         return work, channels

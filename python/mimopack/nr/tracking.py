@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _core
 from ..arrays import Constant, array_module, is_device_array, on_host
 from ..cuda import estimation
 from .estimation import LEAST_NOISE, ChannelEstimate, estimate_channel
@@ -57,14 +58,12 @@ class Channels:
                    np.array([one.noise_var for one in estimates]), estimates)
 
 
-def layer_powers(h):
+def layer_powers(h, threads=1):
     """Return the mean power of each layer: (slots, layers), from h of slots."""
     if is_device_array(h):
         return estimation.powers(h)
-    layers = h.shape[-1]
-    parts = h.reshape(len(h), -1, layers).view(np.float32)    # real and imaginary ones in turns
-    powers = np.einsum("snp,snp->sp", parts, parts).reshape(len(h), layers, 2).sum(axis=2)
-    return powers / parts.shape[1]
+    rows = np.ascontiguousarray(h.reshape(len(h), -1), np.complex64)
+    return _core.powers(rows, h.shape[-1], threads) * (h.shape[-1] / rows.shape[1])
 
 
 def estimate_alone(received, known, users, prefix):
