@@ -9,7 +9,8 @@
  * every second node of the stack. From then on the search has a common goal in global
  * memory, to which its warps bring what they find, and from which they take what the
  * others have found. The last one of them goes on with a larger radius, or stores the
- * LLRs. Least metrics do not depend on the order in which warps bring them.
+ * LLRs. Least metrics do not depend on the order in which warps bring them. With a budget
+ * each warp keeps to its vectors.
  *
  * Requests have numbers. The mail of a request is the place of that number modulo the
  * number of warps; the quotient is the request's round. The mail contains twice the round
@@ -37,10 +38,10 @@ constexpr int spare_nodes()
     return wanted < most ? wanted : most;
 }
 
-template <int WIDTH, class Goal>
-class long_search : team_search<WIDTH, 0, Goal, spare_nodes<WIDTH, Goal>()>
+template <int WIDTH, int MAX_NODES, class Goal>
+class long_search : team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>()>
 {
-    using teams = team_search<WIDTH, 0, Goal, spare_nodes<WIDTH, Goal>()>;
+    using teams = team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>()>;
     using typename teams::path;
     using typename teams::storage;
     using typename teams::tree;
@@ -51,6 +52,7 @@ class long_search : team_search<WIDTH, 0, Goal, spare_nodes<WIDTH, Goal>()>
     using teams::is_long;
 
     static constexpr int in_block = MIMOPACK_THREADS / 32;
+    static constexpr bool shares = !MAX_NODES;
     /* Turns between two looks at what other warps want or have found */
     static constexpr int period = 8;
     /* A warp gives away half of its nodes if it has as many as this. */
@@ -73,7 +75,8 @@ public:
         unsigned word[path::words][capacity / 2];
     };
 
-    static constexpr int call_bytes = sizeof(long_searches), warp_bytes = sizeof(place);
+    static constexpr int call_bytes = sizeof(long_searches),
+                         warp_bytes = shares ? sizeof(place) : 0;
 
     /* Detect the vectors of the batch that are left. */
     MP_FN static void detect(const batch& all)
@@ -86,10 +89,11 @@ public:
         search_state now;
         for (bool takes = true;;) {
             takes = takes && own.take(now);
-            if (!takes && !own.receive(now))
-                return;
+            if (!takes && !(shares && own.receive(now)))
+                break;
             own.search(now);
         }
+        own.count_truncated(all);
     }
 
 private:
@@ -146,22 +150,14 @@ private:
     {
 #pragma unroll 1
         for (int turns = 1;; ++turns) {
-            this->turn(now);
-            const bool completes =
-                !(now.best < infinity) && !now.completed && now.size > is_long;
+            const bool ends = this->advance(now);
+            if (now.size == 0 && d_shared && !is_last(now))
+                return;
+            this->go_on(now, ends);
+            if (now.done)
+                return store(now);
             __syncwarp();
-            if (completes)
-                this->complete(true, now);
-            if (now.size == 0) {
-                if (d_shared && !is_last(now))
-                    return;
-                now.radius = Goal::next_radius(now, d_own.goal);
-                if (now.radius == 0.0f)
-                    return store(now);
-                this->put_root(now);
-            }
-            __syncwarp();
-            if (turns % period == 0) {
+            if (shares && turns % period == 0) {
                 if (d_shared)
                     Goal::exchange(now, d_own.goal, place_of(d_owner).goal);
                 if (now.size >= least_given)
@@ -312,6 +308,8 @@ private:
             this->load_prior(d_all, d_vector, noise, known, prior);
         const bool stores = thread() < teams::threads;
         teams::store(d_all, d_vector, stores, true, noise, known, prior);
+        if (!shares)
+            return;
         unsigned finished = 0;
         if (thread() == 0)
             finished = atomicAdd(&d_common.finished, 1u) + 1;
@@ -327,10 +325,9 @@ private:
 template <int WIDTH, int MAX_NODES, class Goal>
 struct team_search_kernel {
     using teams = team_search<WIDTH, MAX_NODES, Goal>;
-    using second = long_search<WIDTH, typename Goal::shared>;
+    using second = long_search<WIDTH, MAX_NODES, typename Goal::shared>;
     static constexpr int team_threads = tree_threads;
     static constexpr bool has_arena = false;
-    /* Whether there is a second launch. A budget makes it unnecessary. */
     static constexpr bool has_second = teams::leaves_long;
     /* Least number of blocks per multiprocessor, which limits registers */
     static constexpr int least_blocks =

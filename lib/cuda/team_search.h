@@ -179,9 +179,10 @@ protected:
     };
 
 public:
-    /* Whether long searches are left to a second launch, which a budget makes
-     * unnecessary */
-    static constexpr bool leaves_long = exists<typename Goal::shared> && !MAX_NODES;
+    /* Whether long searches are left to a second launch. A small budget ends them before. */
+    static constexpr bool leaves_long =
+        exists<typename Goal::shared> &&
+        (!MAX_NODES || MAX_NODES > 2 * MIMOPACK_LONG_SEARCH);
 
     /* Detect the batch; return how many of this thread's vectors were erased. */
     MP_FN static unsigned detect(const batch& all, lane*)
@@ -207,9 +208,7 @@ public:
             for (unsigned t = 0; t < length; ++t)
                 erased += searches.detect_vector(all, chunk * length + t, usable, exists);
         }
-        if (searches.d_truncated)
-            atomicAdd(all.truncated,
-                      static_cast<unsigned long long>(searches.d_truncated));
+        searches.count_truncated(all);
         return erased;
     }
 
@@ -224,6 +223,12 @@ protected:
           d_own(warp[team]),
           d_tree(d_own.system, threadIdx.x % threads)
     {
+    }
+
+    MP_FN void count_truncated(const batch& all) const
+    {
+        if (d_truncated)
+            atomicAdd(all.truncated, static_cast<unsigned long long>(d_truncated));
     }
 
     /* The team's own vector; return 1 if it was erased, in its first thread. */
@@ -316,30 +321,8 @@ protected:
                 return;
             if (2 * __popc(busy) <= 32)
                 share(busy, now);
-            turn(now);
-            bool completes =
-                !(now.best < infinity) && !now.completed && now.size > is_long;
-            const bool ends = MAX_NODES && !now.done && now.visited >= MAX_NODES;
-            if (ends) {
-                now.radius = now.best < infinity ? now.radius : infinity;
-                completes = !(now.best < infinity);
-                if (now.size == 0 && completes)
-                    put_root(now);
-            }
-            __syncwarp();
-            if (__any_sync(~0u, completes))
-                complete(completes, now);
-            if (now.size == 0 && !now.done) {
-                now.radius = Goal::next_radius(now, d_warp[now.team].goal);
-                now.done = now.radius == 0.0f;
-                if (!now.done)
-                    put_root(now);
-            }
-            if (ends) {
-                d_truncated += now.size > 0 && now.is_first();
-                now.size = 0;
-                now.done = true;
-            }
+            const bool ends = advance(now);
+            go_on(now, ends);
             if constexpr (leaves_long)
                 if (now.size > 0 && now.visited >= MIMOPACK_LONG_SEARCH) {
                     if (now.is_first())
@@ -348,6 +331,42 @@ protected:
                     now.done = true;
                 }
             __syncwarp();
+        }
+    }
+
+    /* Make a turn, and complete nodes by slicing if leaves are wanted. Return whether the
+     * budget ends the search. */
+    MP_FN bool advance(search_state& now)
+    {
+        turn(now);
+        bool completes = !(now.best < infinity) && !now.completed && now.size > is_long;
+        const bool ends = MAX_NODES && !now.done && now.visited >= MAX_NODES;
+        if (ends) {
+            now.radius = now.best < infinity ? now.radius : infinity;
+            completes = !(now.best < infinity);
+            if (now.size == 0 && completes)
+                put_root(now);
+        }
+        __syncwarp();
+        if (__any_sync(~0u, completes))
+            complete(completes, now);
+        return ends;
+    }
+
+    /* Begin again with a larger radius if the stack is empty and too little was found; or
+     * end the search. */
+    MP_FN void go_on(search_state& now, bool ends)
+    {
+        if (now.size == 0 && !now.done) {
+            now.radius = Goal::next_radius(now, d_warp[now.team].goal);
+            now.done = now.radius == 0.0f;
+            if (!now.done)
+                put_root(now);
+        }
+        if (ends) {
+            d_truncated += now.size > 0 && now.is_first();
+            now.size = 0;
+            now.done = true;
         }
     }
 

@@ -63,9 +63,13 @@ def test_budget(form, name, size, own, known, tmp_path):
         det = detectors.create(name, max_nodes=max_nodes, **common)
         folder = tmp_path / str(max_nodes)
         folder.mkdir()
-        launch = launcher(det, folder, form, arena=2**17, has_prior=known)
+        # With more than 2 * 20 nodes, long searches are left to the second launch.
+        launch = launcher(det, folder, form, arena=2**17, has_prior=known,
+                          options=["-DMIMOPACK_LONG_SEARCH=20"])
         llr, erased = detect(det, launch, y, h, noise_var, prior, 2)
         assert erased == 1 and not llr[3].any()
+        assert (launch.later > 0) == (max_nodes > 1 and form in (
+            "nearest_leaf", "bit_hypotheses"))
         truncated.append(launch.truncated)
         errors.append(np.abs(np.delete(llr - exact, 3, 0)).mean())
     assert truncated[0] > truncated[2] == 0 and errors[0] > errors[1] >= errors[2] < 1e-4
