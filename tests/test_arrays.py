@@ -3,7 +3,8 @@
 """Memory is used again when no array in it is left, and never before."""
 
 import numpy as np
-from gnuradio.mimopack.arrays import LARGE, ReusedMemory
+import pytest
+from gnuradio.mimopack.arrays import LARGE, TOO_LARGE, ReusedMemory
 
 
 def test_memory_is_used_again_when_no_array_is_left():
@@ -23,5 +24,6 @@ def test_memory_is_used_again_when_no_array_is_left():
     assert np.all(second == 2) and np.all(larger == 3)
 
 
-def test_small_arrays_have_their_own_memory():
-    assert ReusedMemory().empty((3,), np.float32).flags.owndata
+@pytest.mark.parametrize("size", [3, LARGE - 1, TOO_LARGE])
+def test_other_arrays_have_their_own_memory(size):
+    assert ReusedMemory().empty((size,), np.uint8).flags.owndata

@@ -19,7 +19,8 @@ import numpy
 
 CPU, CUDA = 1, 2    # device types of DLPack
 _PLACES = "must be on the host or a GPU of CUDA"
-LARGE = 2**20    # bytes of an array whose memory is worth being used again
+# Bytes of an array whose memory is worth being used again, and of one that is too large to be kept
+LARGE, TOO_LARGE = 2**20, 2**28
 _LIBRARIES = ("numpy", "cupy", "torch", "jax", "jaxlib", "numba")
 
 
@@ -260,7 +261,7 @@ class ReusedMemory:
         """Return a new array, as ``numpy.empty`` does."""
         dtype = numpy.dtype(dtype)
         size = math.prod(shape) * dtype.itemsize
-        if size < LARGE:
+        if not LARGE <= size < TOO_LARGE:
             return numpy.empty(shape, dtype)
         block = None
         with suppress(IndexError):    # there is none

@@ -98,17 +98,17 @@ def grids(count=5, snr_db=30.0):
     return (found.process(samples) + found.finish())[:count]
 
 
-def vectors(slots, drop=(), number=None):
+def vectors(slots, drop=(), number=None, estimator=None):
     """Run grids through nr_channel_estimator; return (estimator, sinks of y and h).
 
-    ``drop`` are items that are left out.
+    ``drop`` are items that are left out, and ``estimator`` is one that ran before.
     """
     items = np.concatenate([slot.grid for slot in slots], axis=1)
     kept = np.delete(np.arange(items.shape[1]), list(drop))
     tags = [(int(np.flatnonzero(kept == SYMBOLS * index)[0]), "nr_slot",
              slot.number if number is None else number)
             for index, slot in enumerate(slots) if SYMBOLS * index in kept]
-    estimator = mimopack.nr_channel_estimator(CONFIG, 2)
+    estimator = estimator or mimopack.nr_channel_estimator(CONFIG, 2)
     top, sinks = gr.top_block(), [Sink(np.complex64, 2), Sink(np.complex64, 4)]
     sources = [Source(row[kept], () if port else tags, 5) for port, row in enumerate(items)]
     for port in range(2):
@@ -116,6 +116,15 @@ def vectors(slots, drop=(), number=None):
         top.connect((estimator, port), sinks[port])
     run(top)
     return estimator, sinks
+
+
+def test_another_run_is_another_channel():
+    slots = grids(4)
+    estimator, (_, before) = vectors(grids(20, snr_db=0.0))
+    _, (_, after) = vectors(slots, estimator=estimator)
+    _, (_, expected) = vectors(slots)
+    assert len(before.items()) >= 5 * VECTORS    # enough to learn a profile
+    np.testing.assert_array_equal(after.items(), expected.items())
 
 
 @pytest.mark.parametrize("snr_db", [8.0, 30.0])

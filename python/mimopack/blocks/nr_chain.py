@@ -129,6 +129,10 @@ class nr_channel_estimator(slot_estimator):
             self, "nr_channel_estimator", num_rx, carrier.num_subcarriers, carrier.symbols_per_slot,
             self._receiver.num_vectors, (size, size * self._receiver.num_layers))
 
+    def start(self):
+        self._receiver.restart()
+        return slot_estimator.start(self)
+
     def _starts(self, available):
         return self._tags(SLOT, 0, available, lambda value: integer(
             "nr_slot", scalar("nr_slot", value), 0, 2**31 - 1))

@@ -327,8 +327,12 @@ class _Receiver:
             raise ValueError(f"samples: got {stream.samples} without a slot that shows its DMRS, "
                              "must be at least a slot; check n_cell_id, n_size_grid, "
                              "subcarrier_spacing_khz, num_prb, dmrs, sample rate and antennas")
-        self._tracker.forget()
+        self.restart()
         return self.process(np.stack([one.grid for one in slots]), [one.number for one in slots])
+
+    def restart(self):
+        """Forget what was learned: the next slots are those of another channel."""
+        self._tracker.forget()
 
 
 class PuschReceiver(_Receiver):
