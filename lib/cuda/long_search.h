@@ -49,7 +49,6 @@ class long_search : team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>
     using teams::capacity;
     using teams::d_own;
     using teams::d_tree;
-    using teams::is_long;
 
     static constexpr int in_block = MIMOPACK_THREADS / 32;
     static constexpr bool shares = !MAX_NODES;
