@@ -376,16 +376,19 @@ py::tuple join(const byte_array& bits,
     const int team = team_size(threads);
     {
         const py::gil_scoped_release release;
-#pragma omp parallel for num_threads(team) if (team > 1)
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::uint8_t* const block = from + i * size;
-            std::copy(block, block + own, to + i * own);
-            const bool is_zero = std::find(block, block + length, 1) == block + length;
-            flag[i] = (known[i] || !is_zero) + 2 * (of_block.remainder(block, length) == 0);
+#pragma omp parallel num_threads(team) if (team > 1)
+        {
+#pragma omp for
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::uint8_t* const block = from + i * size;
+                std::copy(block, block + own, to + i * own);
+                const bool is_zero = std::find(block, block + length, 1) == block + length;
+                flag[i] = (known[i] || !is_zero) + 2 * (of_block.remainder(block, length) == 0);
+            }
+#pragma omp for
+            for (std::size_t i = 0; i < n; ++i)
+                remainder[i] = of_whole.remainder(to + i * width, width);
         }
-#pragma omp parallel for num_threads(team) if (team > 1)
-        for (std::size_t i = 0; i < n; ++i)
-            remainder[i] = of_whole.remainder(to + i * width, width);
     }
     return py::make_tuple(out, remainders, flags);
 }

@@ -8,13 +8,16 @@
 #include <complex>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mimopack {
 
 #define MIMOPACK_DECLARE(isa)                                                  \
     namespace isa {                                                            \
-    void multiply(const product_factor&, const product_rows&, float*, int);    \
+    void multiply(                                                             \
+        const product_factor*, std::size_t, const product_rows&, float*, int); \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
 #undef MIMOPACK_DECLARE
@@ -44,28 +47,33 @@ std::size_t end_of(const T* indices, std::size_t count)
     return count ? *std::max_element(indices, indices + count) + 1 : 0;
 }
 
-/* Multiplies rows by a constant matrix: element sources[k] of a row meets row k of the
- * matrix, and column j of the result is places[j] elements behind the row's start. */
+/* Multiplies rows by constant matrices: element sources[k] of a row meets row k of a
+ * matrix, and column j of its result is places[j] elements behind the row's start. */
 class matrix_product
 {
 public:
-    matrix_product(const complex_array& matrix,
-                   const index_array& sources,
-                   const index_array& places)
-        : d_multiply(best_product()),
-          d_sources(sources.data(), sources.data() + sources.size()),
-          d_places(places.data(), places.data() + places.size()),
-          d_width(end_of(d_sources.data(), d_sources.size())),
-          d_reach(end_of(d_places.data(), d_places.size()))
+    using part = std::tuple<complex_array, index_array, index_array>;
+
+    /* parts: matrix, sources and places */
+    explicit matrix_product(std::vector<part> parts)
+        : d_multiply(best_product()), d_parts(std::move(parts)), d_values(d_parts.size())
     {
-        const std::size_t depth = d_sources.size(), columns = d_places.size();
-        if (static_cast<std::size_t>(matrix.size()) != depth * columns)
-            throw std::invalid_argument("product: inconsistent shapes");
-        d_values.resize(packed_place(depth, 0, columns + product_columns - 1));
-        for (std::size_t i = 0; i < depth * columns; ++i) {
-            const std::size_t place = packed_place(depth, i / columns, i % columns);
-            d_values[place] = matrix.data()[i].real();
-            d_values[place + product_columns] = matrix.data()[i].imag();
+        for (std::size_t p = 0; p < d_parts.size(); ++p) {
+            const auto& [matrix, sources, places] = d_parts[p];
+            std::vector<float>& values = d_values[p];
+            const std::size_t depth = sources.size(), columns = places.size();
+            if (static_cast<std::size_t>(matrix.size()) != depth * columns)
+                throw std::invalid_argument("product: inconsistent shapes");
+            values.resize(packed_place(depth, 0, columns + product_columns - 1));
+            for (std::size_t i = 0; i < depth * columns; ++i) {
+                const std::size_t place = packed_place(depth, i / columns, i % columns);
+                values[place] = matrix.data()[i].real();
+                values[place + product_columns] = matrix.data()[i].imag();
+            }
+            d_factors.push_back(
+                { depth, columns, values.data(), sources.data(), places.data() });
+            d_width = std::max(d_width, end_of(sources.data(), depth));
+            d_reach = std::max(d_reach, end_of(places.data(), columns));
         }
     }
 
@@ -81,8 +89,6 @@ public:
             static_cast<std::size_t>(a.shape(1)) < d_width ||
             (n && end_of(starts.data(), n) + d_reach > size + 1))
             throw std::invalid_argument("product: inconsistent shapes");
-        const product_factor factor{ d_sources.size(), d_places.size(),  d_values.data(),
-                                     d_sources.data(), d_places.data() };
         const product_rows rows{ n,
                                  static_cast<std::size_t>(a.shape(1)),
                                  reinterpret_cast<const float*>(a.data()),
@@ -90,14 +96,15 @@ public:
         float* const to = reinterpret_cast<float*>(out.mutable_data());
         const int team = team_size(threads);
         const py::gil_scoped_release release;
-        d_multiply(factor, rows, to, team);
+        d_multiply(d_factors.data(), d_factors.size(), rows, to, team);
     }
 
 private:
     const product_function d_multiply;
-    const std::vector<std::int32_t> d_sources, d_places;
-    const std::size_t d_width, d_reach;
-    std::vector<float> d_values;
+    const std::vector<part> d_parts;
+    std::vector<std::vector<float>> d_values; /* of each part */
+    std::vector<product_factor> d_factors;
+    std::size_t d_width = 0, d_reach = 0;
 };
 
 /* Write to `out` (n, count, columns): column j has the values (n, width) from first[j] on.
@@ -135,9 +142,9 @@ float_array powers(const complex_array& values, std::size_t period, int threads)
     float_array out({ n, period });
     const float* const from = reinterpret_cast<const float*>(values.data());
     float* const to = out.mutable_data();
-    const std::size_t least = 1 << 17; /* floats that are worth a further thread */
-    const int team = static_cast<int>(
-        std::min<std::size_t>(team_size(threads), n * width / least + 1));
+    const std::size_t least = 1 << 19; /* floats that are worth a thread */
+    const int team = static_cast<int>(std::clamp<std::size_t>(
+        n * width / least, 1, static_cast<std::size_t>(team_size(threads))));
     const py::gil_scoped_release release;
 #pragma omp parallel for num_threads(team) if (team > 1)
     for (std::size_t row = 0; row < n; ++row) {
@@ -161,10 +168,7 @@ float_array powers(const complex_array& values, std::size_t period, int threads)
 void bind_matrices(py::module_& m)
 {
     py::class_<matrix_product>(m, "Product", py::module_local())
-        .def(py::init<const complex_array&, const index_array&, const index_array&>(),
-             py::arg("matrix").noconvert(),
-             py::arg("sources").noconvert(),
-             py::arg("places").noconvert())
+        .def(py::init<std::vector<matrix_product::part>>(), py::arg("parts"))
         .def("run",
              &matrix_product::run,
              py::arg("a").noconvert(),

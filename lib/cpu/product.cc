@@ -64,13 +64,21 @@ void tile(const product_factor& b,
 
 } // namespace
 
-void multiply(const product_factor& b, const product_rows& a, float* result, int threads)
+void multiply(const product_factor* factors,
+              std::size_t count,
+              const product_rows& a,
+              float* result,
+              int threads)
 {
-    const std::size_t down = (a.n + rows - 1) / rows,
-                      across = (b.columns + columns - 1) / columns;
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (std::size_t i = 0; i < down * across; ++i)
-        tile(b, a, i % down * rows, i / down * columns, result);
+    const std::size_t down = (a.n + rows - 1) / rows;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    for (std::size_t part = 0; part < count; ++part) {
+        const product_factor& b = factors[part];
+        const std::size_t across = (b.columns + columns - 1) / columns;
+#pragma omp for nowait
+        for (std::size_t i = 0; i < down * across; ++i)
+            tile(b, a, i % down * rows, i / down * columns, result);
+    }
 }
 
 } // namespace MIMOPACK_ISA

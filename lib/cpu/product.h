@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products of matrices of complex numbers, with a constant right factor */
+/* Products of matrices of complex numbers, with constant right factors */
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace mimopack {
 
-/* The right factor, in the order in which the product reads it */
+/* A right factor, in the order in which the product reads it */
 struct product_factor {
     std::size_t depth, columns;
     const float* values;         /* see packed_place; zeros behind the last column */
@@ -35,7 +35,8 @@ struct product_rows {
     const std::int64_t* starts;
 };
 
-using product_function = void (*)(const product_factor&,
+using product_function = void (*)(const product_factor* factors,
+                                  std::size_t count,
                                   const product_rows&,
                                   float* result,
                                   int threads);

@@ -15,32 +15,34 @@ def random(*shape):
 
 @pytest.mark.parametrize(("n", "depth", "columns"), [(1, 1, 1), (4, 7, 32), (9, 40, 71), (3, 0, 5)])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_product_of_chosen_columns_in_any_order(n, depth, columns, threads):
-    a, matrix = random(n, depth + 2), random(depth, columns)
-    sources = rng.permutation(depth + 2)[:depth].astype(np.int32)
-    places = rng.permutation(2 * columns)[:columns].astype(np.int32)
-    starts = rng.permutation(n) * 2 * columns
-    out = np.zeros((n, 2 * columns), np.complex64)
-    _core.Product(matrix, sources, places).run(a, starts, out, threads=threads)
+def test_products_of_chosen_columns_in_any_order(n, depth, columns, threads):
+    a, starts = random(n, depth + 2), rng.permutation(n) * 3 * columns
+    places = rng.permutation(3 * columns).astype(np.int32)
+    parts = [(random(depth, columns), rng.permutation(depth + 2)[:depth].astype(np.int32), own)
+             for own in (places[:columns], places[columns:2 * columns])]
+    out = np.zeros((n, 3 * columns), np.complex64)
+    _core.Product(parts).run(a, starts, out, threads=threads)
     expected = np.zeros_like(out)
-    expected[(starts // (2 * columns))[:, None], places] = a[:, sources] @ matrix
+    for matrix, sources, own in parts:
+        expected[(starts // (3 * columns))[:, None], own] = a[:, sources] @ matrix
     np.testing.assert_allclose(out, expected, atol=1e-5 * max(depth, 1))
 
 
 def test_product_stays_inside_its_arrays():
     index = np.arange(3, dtype=np.int32)
-    product, starts, out = _core.Product(random(3, 3), index, index), np.arange(2) * 3, random(2, 3)
+    product = _core.Product([(random(3, 3), index, index)])
+    starts, out = np.arange(2) * 3, random(2, 3)
     for bad in [(random(2, 2), starts, out), (random(3, 3), starts, out),
                 (random(2, 3), starts + 1, out), (random(2, 3), starts - 1, out)]:
         with pytest.raises(ValueError, match="product"):
             product.run(*bad, threads=1)
     with pytest.raises(ValueError, match="product"):
-        _core.Product(random(3, 3), index - 1, index)
+        _core.Product([(random(3, 3), index - 1, index)])
 
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_powers(threads):
-    values = random(7, 3 * 20_001)
+    values = random(7, 3 * 50_001)
     np.testing.assert_allclose(_core.powers(values, 3, threads),
                                (np.abs(values)**2).reshape(7, -1, 3).sum(axis=1), rtol=1e-5)
 

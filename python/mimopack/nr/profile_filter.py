@@ -96,18 +96,19 @@ class ProfileFilter:
         self._spread = Constant(np.concatenate(spread).astype(np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32))
         self._count = len(place)
-        self._products = list(self._host_products(pilots.shape[1]))
+        self._analysis, self._synthesis = self._host_products(pilots.shape[1])
 
     def _host_products(self, antennas):
-        """Yield the matrices of each part as products for the host, whose results are in order."""
+        """Return the two matrices of all parts as products for the host, with results in order."""
         places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
-        first = 0
+        there, back, first = [], [], 0
         for part in self._parts:
             ports, elements, analysis, synthesis = (one.values for one in part)
             modes = np.arange(first, first + len(analysis), dtype=np.int32)
-            yield (_core.Product(np.ascontiguousarray(analysis.T), elements, modes),
-                   _core.Product(synthesis, modes, (places + ports).ravel().astype(np.int32)))
+            there.append((np.ascontiguousarray(analysis.T), elements, modes))
+            back.append((synthesis, modes, (places + ports).ravel().astype(np.int32)))
             first += len(modes)
+        return _core.Product(there), _core.Product(back)
 
     def estimate(self, pilots):
         """Estimate the channel of slots; on a GPU, only queue the work.
@@ -127,15 +128,13 @@ class ProfileFilter:
         rows, modes = slots * antennas, self.modes
         seen = np.empty((slots, antennas, modes), np.complex64)
         flat = np.ascontiguousarray(pilots.reshape(rows, -1), np.complex64)
-        for analysis, _ in self._products:
-            analysis.run(flat, np.arange(rows) * modes, seen, threads=self._threads)
+        self._analysis.run(flat, np.arange(rows) * modes, seen, threads=self._threads)
         noise, shrunk, share, factors = self._gains(seen, pilots)
         waves = np.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
         starts = np.add.outer(np.arange(slots) * waves[0].size,
                               np.arange(antennas) * self._shape[2]).ravel()
         flat = np.ascontiguousarray(shrunk.reshape(rows, modes), np.complex64)
-        for _, synthesis in self._products:
-            synthesis.run(flat, starts, waves, threads=self._threads)
+        self._synthesis.run(flat, starts, waves, threads=self._threads)
         if not self._is_constant:
             waves = np.tensordot(self._basis.values, waves, axes=(1, 1)).swapaxes(0, 1)
             waves = waves * self._turn.values

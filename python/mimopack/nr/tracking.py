@@ -193,7 +193,9 @@ class Tracker:
 
     def _pilots(self, received, sequences):
         places = self._places.beside(received)
-        return received.reshape(*received.shape[:2], -1).take(places, axis=2) * sequences[:, None]
+        pilots = received.reshape(*received.shape[:2], -1).take(places, axis=2)
+        pilots *= sequences[:, None]
+        return pilots
 
     def _latest(self, pilots):
         """Return the last slots of those before and these, on the host."""
