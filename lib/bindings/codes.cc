@@ -382,8 +382,10 @@ py::tuple join(const byte_array& bits,
             for (std::size_t i = 0; i < count; ++i) {
                 const std::uint8_t* const block = from + i * size;
                 std::copy(block, block + own, to + i * own);
-                const bool is_zero = std::find(block, block + length, 1) == block + length;
-                flag[i] = (known[i] || !is_zero) + 2 * (of_block.remainder(block, length) == 0);
+                const bool is_zero =
+                    std::find(block, block + length, 1) == block + length;
+                flag[i] = (known[i] || !is_zero) +
+                          2 * (of_block.remainder(block, length) == 0);
             }
 #pragma omp for
             for (std::size_t i = 0; i < n; ++i)

@@ -107,8 +107,8 @@ private:
     std::size_t d_width = 0, d_reach = 0;
 };
 
-/* Write to `out` (n, count, columns): column j has the values (n, width) from first[j] on.
- */
+/* Write to `out` (n, count, columns): column j has the values (n, width) from first[j]
+ * on. */
 void interleave(const complex_array& values,
                 const index_array& first,
                 int count,
