@@ -4,23 +4,26 @@
 """Measure the speed of the 5G NR PUSCH receiver, grids to transport blocks, against real time.
 
     OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1 bench/nr_real_time.py [--case NAME]
-        [--threads 1,2] [--batch 1,20] [--slots 200] [--rounds 5]
+        [--threads 1,2] [--receivers 1,4] [--batch 1,20] [--slots 200] [--rounds 5]
         [--backend cuda] [--output FILE.json]
 
 Each slot has its own channel: TDL-A of TR 38.901 (100 ns, without movement), independent between
 antennas, 30 kHz subcarrier spacing, DMRS type 1 on two symbols. A call has --batch slots, 0.5 ms
-each. A round is --slots slots, counted by wall clock after WARM_UP slots, in which decoders and
+each. A round is --slots slots, counted by wall clock after a first round, in which decoders and
 tables are made and the delay profile is learned. Combinations take turns; a figure is the median of
-the rounds. The block error rate counts all slots of a round.
+the rounds. The block error rate counts all slots of a round. Several --receivers share the calls of
+a round, each with --threads threads and called from a thread of its own.
 
 The result's "cpu_ms" is the time of all threads for a slot, "stages_ms" the wall-clock time of each
-stage for a slot, "call_ms" the median and the 99th percentile of the time of a call, from grids to
-all of its transport blocks. With --backend cuda, grids begin in pinned host memory, and the stage
-"graph" is all of a call that a CUDA graph decodes; "by_graph" is the share of such calls.
+stage for a slot in its receiver, "call_ms" the median and the 99th percentile of the time of a
+call, from grids to all of its transport blocks. With --backend cuda, grids begin in pinned host
+memory, and the stage "graph" is all of a call that a CUDA graph decodes; "by_graph" is the share of
+such calls.
 """
 
 import argparse
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +33,7 @@ from gnuradio.mimopack.apps.machine import describe, describe_gpu
 from gnuradio.mimopack.cuda.device import pinned_empty
 from gnuradio.mimopack.text import json_rows
 
-SLOT_S, WARM_UP, SPREAD_S, SPACING_HZ = 0.5e-3, 20, 100e-9, 30e3
+SLOT_S, SPREAD_S, SPACING_HZ = 0.5e-3, 100e-9, 30e3
 # TDL-A: delays over the delay spread, powers in dB (TR 38.901 table 7.7.2-1)
 DELAYS = np.array([
     0.0000, 0.3819, 0.4025, 0.5868, 0.4610, 0.5375, 0.6708, 0.5750, 0.7618, 1.5375, 1.8978, 2.2242,
@@ -90,27 +93,37 @@ def simulate(case, slots, seed=1, number=None):
     return numbers, bits, received
 
 
-def measure(receiver, load, batch):
-    """Return (CPU s, seconds by stage, share of wrong blocks, s of calls, calls by graph).
+class Station:
+    """Receivers that share the slots of a load, each called from a thread of its own."""
 
-    The blocks of a call are compared with the sent ones between calls, and not kept.
-    """
-    numbers, bits, grids = load
-    stages, wrong, calls, cpu, graphs = {}, 0, [], 0.0, 0
-    for first in range(0, len(grids), batch):
-        part, begin, before = slice(first, first + batch), time.perf_counter(), time.process_time()
-        blocks = receiver.process(grids[part], numbers[part])
-        calls.append(time.perf_counter() - begin)
-        cpu += time.process_time() - before
-        graphs += "graph" in receiver.seconds
-        for stage, seconds in receiver.seconds.items():
-            stages[stage] = stages.get(stage, 0.0) + seconds
-        for block, sent in zip(blocks, bits[part], strict=True):
-            wrong += not block.crc_ok
-            if block.crc_ok and not np.array_equal(block.bits, sent):
-                raise RuntimeError(f"slot {block.slot}: CRC correct, bits wrong")
-        del blocks
-    return cpu, stages, wrong / len(bits), calls, graphs / len(calls)
+    def __init__(self, receivers, batch):
+        self.receivers, self._batch = receivers, batch
+        self._pool = ThreadPoolExecutor(len(receivers))
+
+    def measure(self, load):
+        """Return (s, CPU s, [(s, seconds by stage, number of wrong blocks) of each call]).
+
+        The first is the longest time that a receiver took for its calls.
+        """
+        begin, turns = time.process_time(), range(len(self.receivers))
+        calls = list(self._pool.map(self._receive, [load] * len(turns), turns))
+        spent = max(sum(call[0] for call in own) for own in calls)
+        return spent, time.process_time() - begin, sum(calls, [])
+
+    def _receive(self, load, turn):
+        """Compare the blocks of a call with the sent ones between calls, and do not keep them."""
+        (numbers, bits, grids), receiver, calls = load, self.receivers[turn], []
+        for first in range(turn * self._batch, len(grids), len(self.receivers) * self._batch):
+            part, begin = slice(first, first + self._batch), time.perf_counter()
+            blocks, wrong = receiver.process(grids[part], numbers[part]), 0
+            spent = time.perf_counter() - begin
+            for block, sent in zip(blocks, bits[part], strict=True):
+                wrong += not block.crc_ok
+                if block.crc_ok and not np.array_equal(block.bits, sent):
+                    raise RuntimeError(f"slot {block.slot}: CRC correct, bits wrong")
+            calls.append((spent, receiver.seconds, wrong))
+            del blocks
+        return calls
 
 
 def main():
@@ -119,7 +132,8 @@ def main():
     parser.add_argument("--case", default="20 MHz", help="loads whose name contains this")
     parser.add_argument("--detectors", default=",".join(DETECTORS))
     parser.add_argument("--iterations", default="1", help="passes of detection and decoding")
-    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads of a receiver")
+    parser.add_argument("--receivers", default="1", help="numbers of receivers")
     parser.add_argument("--batch", default="20", help="numbers of slots per call")
     parser.add_argument("--slots", type=int, default=200, help="slots of a round")
     parser.add_argument("--rounds", type=int, default=5)
@@ -135,37 +149,38 @@ def main():
             pinned = pinned_empty(grids.shape, grids.dtype)
             pinned[...] = grids
             load = numbers, bits, pinned
-        choices = [(detector, int(iterations), int(threads), int(batch))
+        choices = [(detector, int(iterations), int(threads), int(count), int(batch))
                    for detector in arguments.detectors.split(",")
                    for iterations in arguments.iterations.split(",")
                    for threads in arguments.threads.split(",")
+                   for count in arguments.receivers.split(",")
                    for batch in arguments.batch.split(",")]
-        receivers = [nr.PuschReceiver(case.config(), case.antennas, *choice[:2],
-                                      arguments.backend, choice[2]) for choice in choices]
-        for receiver, choice in zip(receivers, choices, strict=True):
-            for _ in range(3):    # A CUDA graph is recorded in the second call of a size.
-                measure(receiver, [part[:WARM_UP] for part in load], choice[3])
-        runs = [[measure(receiver, load, choice[3]) for receiver, choice in zip(
-            receivers, choices, strict=True)] for _ in range(arguments.rounds)]
-        for index, (receiver, (_, iterations, threads, batch)) in enumerate(
-                zip(receivers, choices, strict=True)):
-            own = [run[index] for run in runs]
-            wall = float(np.median([sum(one[3]) for one in own])) / arguments.slots
-            cpu = float(np.median([one[0] for one in own])) / arguments.slots
-            names = dict.fromkeys(stage for one in own for stage in one[1])
+        stations = [Station([nr.PuschReceiver(
+            case.config(), case.antennas, *choice[:2], arguments.backend, choice[2])
+            for _ in range(choice[3])], choice[4]) for choice in choices]
+        for station in stations:
+            station.measure(load)
+        runs = [[station.measure(load) for station in stations] for _ in range(arguments.rounds)]
+        for choice, station, own in zip(choices, stations, zip(*runs, strict=True), strict=True):
+            wall, cpu = np.median([one[:2] for one in own], axis=0) / arguments.slots
+            seconds, stages, _ = zip(*sum((one[2] for one in own), []), strict=True)
+            names = dict.fromkeys(stage for each in stages for stage in each)
             rows.append({
-                "case": name, "snr_db": case.snr_db, "detector": receiver.detector_name,
-                "iterations": iterations, "threads": threads, "batch": batch,
+                "case": name, "snr_db": case.snr_db,
+                "detector": station.receivers[0].detector_name,
+                **dict(zip(("iterations", "threads", "receivers", "batch"), choice[1:],
+                           strict=True)),
                 "backend": arguments.backend, "times_real_time": round(SLOT_S / wall, 3),
                 "slots_per_s": round(1 / wall, 1),
                 "cpu_ms": round(1e3 * cpu, 3), "stages_ms": {
-                    stage: round(1e3 * float(np.median([one[1].get(stage, 0.0) for one in own]))
-                                 / arguments.slots, 3) for stage in names},
-                "call_ms": [round(1e3 * float(np.percentile(
-                    [call for one in own for call in one[3]], share)), 3) for share in (50, 99)],
-                **({"by_graph": round(float(np.mean([one[4] for one in own])), 3)} if on_gpu
-                   else {}),
-                "block_error_rate": own[0][2]})
+                    stage: round(1e3 * float(np.median([sum(
+                        call[1].get(stage, 0.0) for call in one[2]) for one in own]))
+                        / arguments.slots, 3) for stage in names},
+                "call_ms": [round(1e3 * float(np.percentile(seconds, share)), 3)
+                            for share in (50, 99)],
+                **({"by_graph": round(float(np.mean(["graph" in each for each in stages])), 3)}
+                   if on_gpu else {}),
+                "block_error_rate": sum(call[2] for call in own[0][2]) / arguments.slots})
             print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if arguments.output:
         result = {"what": "5G NR PUSCH receiver, grids to transport blocks, times real time",
