@@ -26,8 +26,7 @@ from suites import tables as of_suites
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "docs" / name for name in (
-    "detectors.md", "performance.md", "reproduction.md", "sionna.md")]
+DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
 
 MARKED = re.compile(r"(<!-- measured: (\w+) (\S+\.json) -->\n).*?(<!-- end of measured -->)",
                     re.DOTALL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the version of the next release into all files that contain it.
+"""Begin the next version, after a release: write it into all files that contain it.
 
     scripts/release.py 0.2.0
 

@@ -18,9 +18,8 @@ CODE = sorted(
     path for folder in ("apps", "bench", "cmake", "examples", "grc", "lib", "packaging", "python",
                         "scripts", "tests", ".ci")
     for path in (ROOT / folder).rglob("*")
-    if (path.suffix in {".py", ".cc", ".cpp", ".h", ".cu", ".sh", ".in", ".yml"}
+    if (path.suffix in {".py", ".cc", ".h", ".sh", ".in", ".yml"}
         or path.name in {"CMakeLists.txt", "run"})
-    and path.is_file()    # the corpora of C++ fuzz targets are folders named as these
     # Ignore scripts that Companion generates beside its flowgraphs.
     and not path.with_suffix(".grc").exists())
 
@@ -87,8 +86,7 @@ def test_examples_and_documentation_are_installed(tmp_path):
     examples = tmp_path / "share/gnuradio/examples/mimopack"
     assert os.access(examples / "recordings/make_traffic.py", os.X_OK)
     wanted = {path.name for path in (ROOT / "examples").glob("*.grc")}
-    # Flowgraphs for two and for four antennas share their version without windows.
-    wanted |= {f"{name.removesuffix('.grc').removesuffix('_4')}_headless.py" for name in wanted}
+    wanted |= {f"{name.removesuffix('.grc')}_headless.py" for name in wanted}
     assert {path.name for path in examples.iterdir()} == wanted | {"recordings", "detector"}
     done = subprocess.run(
         [sys.executable, examples / "wifi_recording_headless.py"], cwd=tmp_path, text=True,

@@ -51,19 +51,18 @@ def call(case):
             "kernel": detector.gpus.programs[0].resources()[-1]}
 
 
-def _answer(pipe, function, case):
+def _answer(pipe, case):
     try:
-        pipe.send(function(case))
+        pipe.send(call(case))
     except Exception as error:
         pipe.send(reason(error))
 
 
-def _in_process(function, case):
-    """Run function(case) in a new process; return its result, or a str with the reason of failure.
-    """
+def _in_process(case):
+    """Run ``call`` in a new process; return its result, or a str with the reason of failure."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(sender, function, case), daemon=True)
+    process = context.Process(target=_answer, args=(sender, case), daemon=True)
     process.start()
     sender.close()
     try:
@@ -77,11 +76,11 @@ def _in_process(function, case):
         process.join()
 
 
-def all_of(cases, tick=lambda: None, function=call):
-    """Run function(case) for each case, several at a time; a failed one gives a str."""
+def all_of(cases, tick=lambda: None):
+    """Run ``call`` for each case, several at a time; a failed one gives a str."""
     def run(case):
         try:
-            return _in_process(function, case)
+            return _in_process(case)
         finally:
             tick()
 

@@ -57,6 +57,3 @@ class Program:
         text = ctypes.create_string_buffer(max(1, size.value))
         nvrtc.nvrtcGetPTX(program, text)
         return text.value.decode()
-
-
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
