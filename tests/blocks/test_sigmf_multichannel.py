@@ -17,6 +17,7 @@ from limits import small_files
 from recordings import exact_samples
 from sigmf.sigmffile import fromfile
 from source_tree import ROOT
+from wifi_blocks import moment
 
 LENGTH = 100003
 
@@ -151,10 +152,6 @@ class _Radio(gr.sync_block):
         return count
 
 
-def _moment(seconds, fraction=0.0):
-    return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
-
-
 def _facts(**values):
     message = pmt.make_dict()
     for key, value in values.items():
@@ -171,10 +168,10 @@ def _run(radio, sink, channels):
 
 def test_tags_of_a_radio_reach_the_metadata_and_come_back(tmp_path):
     samples, rate = _samples(2, 10_000), 19.2e6
-    tags = {0: {"rx_time": _moment(1767323045, 0.25), "rx_rate": pmt.from_double(rate),
+    tags = {0: {"rx_time": moment(1767323045, 0.25), "rx_rate": pmt.from_double(rate),
                 "rx_freq": pmt.from_double(5.18e9)},
-            2000: {"rx_time": _moment(1767323045, 0.25 + 2000 / rate)},    # no gap
-            3000: {"rx_time": _moment(1767323046, 0.125), "rx_rate": pmt.from_double(rate)},
+            2000: {"rx_time": moment(1767323045, 0.25 + 2000 / rate)},    # no gap
+            3000: {"rx_time": moment(1767323046, 0.125), "rx_rate": pmt.from_double(rate)},
             7000: {"rx_freq": pmt.from_double(5.2e9)}}
     sink = mimopack.sigmf_multichannel_sink(str(tmp_path / "r"), 2, "ci16_le", 20e6,
                                             frequency=2.4e9)
@@ -244,7 +241,7 @@ class _Feed(gr.basic_block):
 @pytest.mark.quick
 def test_the_last_seconds_are_written_on_a_message(tmp_path):
     samples = _samples(2, 20_000)
-    radio = _Radio(samples, {0: {"rx_time": _moment(1000), "rx_rate": pmt.from_double(1e6)}},
+    radio = _Radio(samples, {0: {"rx_time": moment(1000), "rx_rate": pmt.from_double(1e6)}},
                    pauses=(500, 12_000))
     sink = mimopack.sigmf_ring_sink(str(tmp_path / "what"), 2, 2000 / 1e6, "ci16_le", 1e6,
                                     frequency=5e9, description="test")

@@ -13,44 +13,11 @@ from flowgraphs import block, save
 from gnuradio import gr, mimopack
 from gnuradio.mimopack.blocks import wifi_pdus
 from gnuradio.mimopack.wifi.pcap import PcapWriter
-from gnuradio.mimopack.wifi.pdu import KEYS, frame_to_pdus
+from gnuradio.mimopack.wifi.pdu import frame_to_pdus
 from tshark import numbers
 from wifi_frames import FRAMES
 
-
-def nested(depth):
-    value = pmt.PMT_NIL
-    for _ in range(depth):
-        value = pmt.cons(value, pmt.PMT_NIL)
-    return value
-
-
-BYTES = pmt.init_u8vector(4, [1, 2, 3, 4])
 GOOD = wifi_pdus.to_pmt(*frame_to_pdus(FRAMES[0])[0])
-
-
-def with_value(key, value):
-    return pmt.cons(pmt.dict_add(pmt.car(GOOD), pmt.intern(key), value), pmt.cdr(GOOD))
-
-
-HOSTILE = [
-    pmt.PMT_NIL, pmt.PMT_T, pmt.intern("text"), pmt.from_long(1), BYTES, pmt.make_dict(),
-    pmt.cons(pmt.PMT_NIL, pmt.PMT_NIL), pmt.cons(pmt.intern("key"), BYTES),
-    pmt.cons(pmt.make_dict(), pmt.init_f32vector(2, [1.0, 2.0])),
-    pmt.cons(pmt.cons(pmt.from_long(1), pmt.from_long(2)), BYTES),
-    pmt.cons(pmt.list2(pmt.from_long(1), pmt.from_long(2)), BYTES), nested(1000),
-    pmt.cons(pmt.make_dict(), nested(1000)), pmt.cons(nested(1000), BYTES),
-    *(with_value(key, pmt.intern("text")) for key in KEYS if KEYS[key] is not str),
-    *(with_value(key, pmt.from_complex(1j)) for key in KEYS),
-    *(with_value(key, nested(1000)) for key in KEYS),
-    *(with_value(key, pmt.from_long(-2**63)) for key in KEYS
-      if key not in ("frame_bytes", "snr", "freq_offset", "time", "start", "group_id",
-                     "partial_aid", "ampdu_index", "ampdu_count", "ampdu_reference", "encoding")),
-    *(with_value(key, pmt.from_uint64(2**64 - 1)) for key in ("mcs", "fcs", "stbc", "dlt")),
-    *(with_value(key, pmt.from_double(math.nan)) for key in ("time", "freq", "bandwidth_mhz")),
-    with_value("time", pmt.from_double(1e300)),
-    with_value("level_dbfs", pmt.init_f32vector(257, [1.0] * 257)),
-    pmt.cons(pmt.car(GOOD), pmt.init_u8vector(300_000, [0] * 300_000))]
 
 
 class Quiet(gr.basic_block):
@@ -59,18 +26,6 @@ class Quiet(gr.basic_block):
     def __init__(self):
         gr.basic_block.__init__(self, "quiet", None, None)
         self.message_port_register_out(pmt.intern("out"))
-
-
-class Failing:
-    """A file on a disk that is full after a number of writes."""
-
-    def __init__(self, writes):
-        self.writes = writes
-
-    def write(self, data):
-        self.writes -= 1
-        if self.writes < 0:
-            raise OSError(28, "No space left on device")
 
 
 class TestBlock:

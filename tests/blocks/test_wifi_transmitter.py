@@ -15,6 +15,7 @@ from wifi_blocks import (
     bursts,
     loop,
     moment,
+    orthonormal,
     pdu,
     post,
     receive_arrays,
@@ -22,12 +23,6 @@ from wifi_blocks import (
 )
 
 MPDU = data_mpdu(150, 7)
-
-
-def orthonormal(num_tx, streams, *shape, seed=1):
-    """Return random matrices (*shape, num_tx, streams) with orthonormal columns."""
-    matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
-    return np.linalg.qr(matrices)[0]
 
 
 @pytest.mark.quick

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from gnuradio import digital
 from gnuradio.mimopack import coding
+from simulated import random_bits
 from source_tree import DATA
 
 pytestmark = pytest.mark.quick
 
 RECORDED = np.load(DATA / "codes/sionna_coding.npz")
-
-
-def random_bits(n, length, seed=1):
-    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
 
 
 class TestCrc:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc
+from simulated import random_bits
 
 SMALL = ldpc.wifi(648, "1/2")
 ENCODER = ldpc.LdpcEncoder(SMALL)
@@ -17,10 +18,6 @@ def transmitted(encoder, bits, ebn0_db, seed=0):
     noise_var = encoder.num_bits / encoder.num_info / 2 * 10 ** (-ebn0_db / 10)
     y = 2.0 * words - 1 + np.random.default_rng(seed).normal(0, np.sqrt(noise_var), words.shape)
     return words, (2 * y / noise_var).astype(np.float32)
-
-
-def random_bits(n, k, seed=1):
-    return np.random.default_rng(seed).integers(0, 2, (n, k), np.uint8)
 
 
 def all_words(encoder):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import coding
 from gnuradio.mimopack.coding import ldpc, turbo
+from simulated import random_bits
 from source_tree import DATA
 
 pytestmark = pytest.mark.quick
@@ -17,10 +18,6 @@ pytestmark = pytest.mark.quick
 RECORDED = np.load(DATA / "codes/sionna_transport_blocks.npz")
 NAMES = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
 RNG = np.random.default_rng
-
-
-def random_bits(n, length, seed=1):
-    return RNG(seed).integers(0, 2, (n, length), np.uint8)
 
 
 def lte_blocks(a):

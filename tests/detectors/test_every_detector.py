@@ -30,7 +30,7 @@ def test_cpu_equals_reference(name, constellation):
     for num_tx, num_rx, n in ((1, 1, 5), (2, 2, 37), (2, 5, 16), (3, 3, 33), (4, 4, 30)):
         points = {"qpsk": 4, "wlan_bpsk": 2, "qam64": 64, "qam256": 256}.get(constellation, 16)
         if name in EXACT and points**num_tx > (4096 if name != "softsphere" else 256):
-            continue    # larger sizes take minutes; see test_recorded_llrs.py, test_exhaustive.py
+            continue    # larger sizes take minutes; see test_recorded_llrs.py
         y, h, noise_var, _ = problem(n, num_tx, num_rx, constellation, 25, seed=num_rx)
         expected = create(name, "reference", num_tx, num_rx, constellation).detect(y, h, noise_var)
         for isa in _core.available_isas():

@@ -10,13 +10,9 @@ import pytest
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.timeline import between
 from limits import small_files
+from recordings import random_samples
 
 RATE = 20e6
-
-
-def _samples(channels, n, seed=0):
-    parts = np.random.default_rng(seed).uniform(-0.9, 0.9, (channels, n, 2))
-    return parts.astype(np.float32).view(np.complex64)[..., 0]
 
 
 class _Disk:
@@ -35,7 +31,7 @@ class _Disk:
 
 @pytest.mark.parametrize("layout", recording.LAYOUTS)
 def test_nothing_is_lost_where_the_stream_waits(tmp_path, monkeypatch, layout):
-    samples = _samples(2, 3_000_000)      # 48 MB through a buffer of 16 MiB
+    samples = random_samples(2, 3_000_000)      # 48 MB through a buffer of 16 MiB
     writer = recording.Writer(tmp_path / "r", 2, RATE, layout=layout)
     disk = _Disk(writer, monkeypatch)
     threading.Timer(0.2, disk.go.set).start()
@@ -51,7 +47,7 @@ def test_nothing_is_lost_where_the_stream_waits(tmp_path, monkeypatch, layout):
 
 def test_what_a_slow_disk_cannot_take_is_a_counted_gap(tmp_path, monkeypatch):
     piece, total = 50_000, 60
-    samples = _samples(2, piece * total)
+    samples = random_samples(2, piece * total)
     writer = recording.Writer(tmp_path / "r", 2, RATE, checksum=False)
     disk = _Disk(writer, monkeypatch)
     recorder = recording.Recorder(writer, "drop", buffer_mib=16)
@@ -89,7 +85,7 @@ def test_what_a_slow_disk_cannot_take_is_a_counted_gap(tmp_path, monkeypatch):
 
 
 def test_a_second_stream_goes_on_in_the_same_recording(tmp_path):
-    samples = _samples(1, 400)
+    samples = random_samples(1, 400)
     recorder = recording.Recorder(recording.Writer(tmp_path / "r", 1, RATE))
     recorder.timeline.add_time(7, 1000)
     recorder.write(samples[:, :100], start=7)
@@ -130,7 +126,7 @@ def test_wrong_arguments_of_the_recorder_are_named(tmp_path):
 
 @pytest.mark.parametrize("overload", recording.OVERLOADS)
 def test_a_full_disk_ends_the_recording_and_is_counted(tmp_path, overload):
-    samples = _samples(2, 2_000_000)
+    samples = random_samples(2, 2_000_000)
     writer = recording.Writer(tmp_path / "r", 2, RATE)
     recorder = recording.Recorder(writer, overload, buffer_mib=16)
     failed = 0
@@ -155,7 +151,7 @@ def test_a_full_disk_ends_the_recording_and_is_counted(tmp_path, overload):
 
 @pytest.mark.parametrize("overload", recording.OVERLOADS)
 def test_a_disk_that_fails_at_the_last_samples_is_said_at_the_end(tmp_path, overload):
-    samples = _samples(1, 100_000)
+    samples = random_samples(1, 100_000)
     writer = recording.Writer(tmp_path / "r", 1, RATE)
     recorder = recording.Recorder(writer, overload, buffer_mib=16)
     recorder.write(samples)    # less than a block: the disk thread gets it at the end

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.timeline import between
+from recordings import random_samples
 
 RATE = 20e6
 
 
-def _samples(channels, n, seed=0):
-    parts = np.random.default_rng(seed).uniform(-0.9, 0.9, (channels, n, 2))
-    return parts.astype(np.float32).view(np.complex64)[..., 0]
-
-
-def test_the_ring_holds_the_last_samples(tmp_path):
-    samples = _samples(2, 100_000)
+def test_the_ring_holds_the_lastrandom_samples(tmp_path):
+    samples = random_samples(2, 100_000)
     ring = recording.Ring(2, RATE, 1000 / RATE, frequency=5e9)
     assert ring.snapshot() is None
     ring.timeline.add_time(5, 1000)
@@ -62,7 +58,7 @@ def test_a_snapshot_stays_while_the_ring_goes_on(tmp_path):
     assert recording.Reader(held.write(tmp_path / "held")).annotations == []
 
 
-def test_the_ring_s_segments_are_those_of_its_samples(tmp_path):
+def test_the_ring_s_segments_are_those_of_itsrandom_samples(tmp_path):
     ring = recording.Ring(1, RATE, 100 / RATE)
     for index in range(50):
         ring.timeline.add_time(30 * index, 100 + index)

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.timeline import between, captures_of, later
+from recordings import random_samples
 
 RATE = 20e6
-
-
-def _samples(channels, n, seed=0):
-    parts = np.random.default_rng(seed).uniform(-0.9, 0.9, (channels, n, 2))
-    return parts.astype(np.float32).view(np.complex64)[..., 0]
 
 
 @pytest.mark.parametrize(("time", "text"), [
@@ -96,7 +92,7 @@ def test_what_a_device_cannot_mean_is_refused(tell, said):
 
 
 def test_capture_segments_of_the_writer_come_back(tmp_path):
-    samples = _samples(2, 300)
+    samples = random_samples(2, 300)
     with recording.Writer(tmp_path / "r", 2, RATE, frequency=5e9,
                           datetime="2026-01-02T03:04:05.5Z") as writer:
         writer.write(samples[:, :100])
@@ -115,7 +111,7 @@ def test_capture_segments_of_the_writer_come_back(tmp_path):
 
 
 def test_segments_that_metadata_tells_oddly_are_noted(tmp_path):
-    path = recording.write(tmp_path / "r", _samples(1, 100), RATE, frequency=5e9)
+    path = recording.write(tmp_path / "r", random_samples(1, 100), RATE, frequency=5e9)
     metadata = json.loads(path.read_text())
     metadata["global"]["core:extensions"] = [
         {"name": "mimopack", "version": "0.1.0", "optional": True}]

@@ -8,6 +8,7 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio.mimopack import _runtime
+from wifi_blocks import nested
 
 
 def plain(value):
@@ -110,13 +111,6 @@ def test_vectors_become_arrays(made, expected):
     assert array.dtype == expected.dtype
     array[:] = 7    # a copy: messages are shared
     np.testing.assert_array_equal(_runtime.to_python(made), expected)
-
-
-def nested(depth):
-    value = pmt.PMT_NIL
-    for _ in range(depth):
-        value = pmt.cons(value, pmt.PMT_NIL)
-    return value
 
 
 @pytest.mark.parametrize("value", [

@@ -7,6 +7,11 @@ from gnuradio.mimopack import recording
 from gnuradio.mimopack.recording.packing import Packing
 
 
+def random_samples(channels, n, seed=0):
+    parts = np.random.default_rng(seed).uniform(-0.9, 0.9, (channels, n, 2))
+    return parts.astype(np.float32).view(np.complex64)[..., 0]
+
+
 def exact_samples(channels, n, datatype, seed=0):
     """Return random samples (channels, n) that the datatype stores exactly."""
     rng = np.random.default_rng(seed)

@@ -1,11 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Simulate random detection problems, and compare LLRs."""
+"""Simulate random bits and detection problems, and compare LLRs."""
 
 import numpy as np
 from gnuradio.mimopack import channel, constellation
 
 PSK8 = (np.exp(2j * np.pi * np.arange(8) / 8), [3, 1, 0, 7, 5, 2, 6, 4])    # points, labels
+
+
+def random_bits(n, length, seed=1):
+    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
 
 
 def problem(n, num_tx, num_rx, name, snr_db, per_channel=1, seed=0):

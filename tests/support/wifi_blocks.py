@@ -30,8 +30,14 @@ def pdu(data, **settings):
     return pmt.cons(facts, pmt.init_u8vector(len(data), list(data)))
 
 
-def moment(seconds, fraction):
+def moment(seconds, fraction=0.0):
     return pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
+
+
+def orthonormal(num_tx, streams, *shape, seed=1):
+    """Return random matrices (*shape, num_tx, streams) with orthonormal columns."""
+    matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
+    return np.linalg.qr(matrices)[0]
 
 
 def nested(depth):

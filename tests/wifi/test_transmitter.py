@@ -7,7 +7,7 @@ import pytest
 from gnuradio.mimopack import wifi
 from gnuradio.mimopack.wifi import carriers
 from wifi_air import data_mpdu
-from wifi_blocks import receive_arrays
+from wifi_blocks import orthonormal, receive_arrays
 
 MPDU = data_mpdu(150, 7)
 # Samples at 20 MS/s of L-STF, L-LTF, L-SIG, and HT-SIG or VHT-SIG-A.
@@ -20,12 +20,6 @@ FORMATS = {
     "vht": (4, lambda n: wifi.VHT.of_length(3, n, 2, beamformed=True)),
     "vht40": (2, lambda n: wifi.VHT.of_length(3, n, 2, 40))}
 each_format = pytest.mark.parametrize("name", FORMATS)
-
-
-def orthonormal(num_tx, streams, *shape, seed=1):
-    """Return random matrices (*shape, num_tx, streams) with orthonormal columns."""
-    matrices = np.random.default_rng(seed).standard_normal((*shape, num_tx, streams, 2)) @ [1, 1j]
-    return np.linalg.qr(matrices)[0]
 
 
 def frames(name, mapping):

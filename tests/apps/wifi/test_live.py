@@ -14,7 +14,6 @@ import pytest
 import soapy_driver  # noqa: F401 - tells SoapySDR where the driver is
 from commands import invoke
 from gnuradio.mimopack import recording
-from gnuradio.mimopack.apps.wifi import live as live_module
 from gnuradio.mimopack.apps.wifi.outputs import JsonFile
 from gnuradio.mimopack.recording.timeline import between
 from wifi_sky import (
@@ -27,12 +26,6 @@ from wifi_sky import (
     pcap_times,
     spawn,
 )
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    """Give up a silent radio soon."""
-    monkeypatch.setattr(live_module, "_SILENCE", 0.5)
 
 
 def _timeless(frames):

@@ -8,16 +8,13 @@ The oracles are Sionna's recorded outputs and the standard's text, written out b
 import numpy as np
 import pytest
 from gnuradio.mimopack.coding import ldpc
+from simulated import random_bits
 from source_tree import DATA
 
 pytestmark = pytest.mark.quick
 
 RECORDED = np.load(DATA / "codes/sionna_coding.npz")
 LDPC = sorted(name.removesuffix("_bits") for name in RECORDED if name.endswith("_bits"))
-
-
-def random_bits(n, length, seed=1):
-    return np.random.default_rng(seed).integers(0, 2, (n, length), np.uint8)
 
 
 def encoded(matching, bits):
