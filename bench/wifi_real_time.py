@@ -48,9 +48,9 @@ SHORT = {"short frames, non-HT": 1, "short frames, 2 streams": 2, "short frames,
 MIXED = {"10 % airtime, 2 antennas": 2, "10 % airtime, 4 antennas": 4}
 
 
-def mixed(antennas, frames=40, seed=1):
-    """Return samples (antennas, n) with frames of several formats at 10 % airtime."""
-    rng = np.random.default_rng(seed)
+def mixed(antennas):
+    """Return (samples (antennas, n), number of frames), of several formats at 10 % airtime."""
+    rng, frames = np.random.default_rng(1), 40
     transmitter = Transmitter(antennas)
     channel = np.fft.fft(np.eye(antennas))
     formats = [lambda n: NonHT(54, n), lambda n: NonHT(6, n), lambda n: HT(7, n),
@@ -66,9 +66,9 @@ def mixed(antennas, frames=40, seed=1):
     return stream.astype(np.complex64), frames
 
 
-def short_frames(antennas, seconds=0.2, seed=1):
+def short_frames(antennas, seconds=0.2):
     """Return (samples (antennas, n), number of frames), with as many streams as antennas."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     transmitter = Transmitter(antennas)
     channel = np.fft.fft(np.eye(antennas))
     modes = list(RATES) if antennas == 1 else range(8 * antennas - 8, 8 * antennas)

@@ -56,10 +56,10 @@ class SizedStore:
 
 
 class SizedDeviceStore:
-    """Keep a ``DeviceData`` for each setting, likewise; ``distinct`` vectors are repeated."""
+    """Keep a ``DeviceData`` for each setting, likewise."""
 
-    def __init__(self, most, distinct=None):
-        self._most, self._host, self._data = most, SizedStore(distinct or most), {}
+    def __init__(self, most):
+        self._most, self._host, self._data = most, SizedStore(most), {}
 
     def get(self, setting):
         from .on_gpu import DeviceData

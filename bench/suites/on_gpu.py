@@ -105,13 +105,12 @@ class DeviceData(HostData):
 class DeviceStore:
     """Keep one ``DeviceData`` for each setting."""
 
-    def __init__(self, store, vectors, device=0):
-        self._store, self._vectors, self._device, self._data = store, vectors, device, {}
+    def __init__(self, store, vectors):
+        self._store, self._vectors, self._data = store, vectors, {}
 
     def get(self, setting):
         if setting not in self._data:
-            self._data[setting] = DeviceData(self._store.get(setting), self._vectors,
-                                             self._device)
+            self._data[setting] = DeviceData(self._store.get(setting), self._vectors)
         return self._data[setting]
 
 
