@@ -76,7 +76,7 @@ public:
             }
             point_llrs(&d_metric[0], d_points, llr + i * d_points.bits);
         }
-        return d_qr.usable & (d_qr.energy(y, d_nr) < F(1e37f));
+        return d_qr.usable & (d_qr.energy(y, d_nr) < F(largest_energy));
     }
 
 private:
