@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files around the code: versions, manifests, licence lines, and set-up without root."""
+"""Files around the code: versions, licence lines, tables of the documents, what is installed."""
 
 import json
 import os
@@ -8,10 +8,10 @@ import re
 import subprocess
 import sys
 
-import yaml
 from cmake_runs import cmake, configure
 from gnuradio import mimopack
 from gnuradio.mimopack import detectors, recording
+from release import COPIES
 from source_tree import PACKAGES, ROOT
 
 CODE = sorted(
@@ -25,8 +25,8 @@ CODE = sorted(
 
 
 def test_one_version_everywhere():
-    for name in ("MANIFEST.yml", "CITATION.cff"):
-        assert yaml.safe_load((ROOT / name).read_text())["version"] == mimopack.__version__
+    for path, line in COPIES.items():
+        assert line.format(mimopack.__version__) in path.read_text()
     assert mimopack.__version__ in (ROOT / "CHANGELOG.md").read_text()
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The block wifi_pcap_sink: written files, hostile messages, and failing files."""
+"""The block wifi_pcap_sink: written files, and files that cannot be written."""
 
 import math
 import os
