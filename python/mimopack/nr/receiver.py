@@ -33,11 +33,8 @@ ITERATIONS = 4
 class _Receiver:
     """The receiver of shared channels with the same resource elements.
 
-    The arguments are those of :class:`PuschReceiver`; ``kind`` is the class of configurations.
-
-    Attributes:
-        seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``, and
-            {"graph": seconds} of a first pass by a CUDA graph.
+    Arguments and attributes are those of :class:`PuschReceiver`; ``kind`` is the class of
+    configurations.
     """
 
     def __init__(self, config, num_rx, detector=AUTO, iterations=ITERATIONS, backend="auto",
@@ -374,6 +371,8 @@ class PuschReceiver(_Receiver):
             slot (resource elements with data of any user), and of LLRs of a vector.
         vector_size: number of values in a vector: num_rx; with transform precoding, the number of
             users, whose layers a linear equaliser has separated.
+        seconds: {"estimation", "detection", "decoding": seconds} of the last ``process``, and
+            {"graph": seconds} of a first pass by a CUDA graph.
 
     Raises:
         ValueError: users do not have the same resource elements, or have the same DMRS.
