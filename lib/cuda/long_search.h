@@ -1,30 +1,29 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The second launch of a tree search (team_search.h): the long searches that the first
- * launch left, each by a warp, and by many warps as soon as there are more of them than
- * searches.
+/* The second launch of a tree search (team_search.h). Each vector that the first launch
+ * has left gets a warp, or several once there are fewer such vectors than warps.
  *
  * A warp takes a vector and begins its search again. Once no vector is left, it asks for
  * work. A warp with a long stack looks for such a request now and then, and gives away
  * every second node of the stack. From then on the search has a common goal in global
- * memory, to which its warps bring what they find, and from which they take what the
- * others have found. The last one of them goes on with a larger radius, or stores the
- * LLRs. Least metrics do not depend on the order in which warps bring them. With a budget
- * each warp keeps to its vectors.
+ * memory. Its warps bring what they find there, and take over what the others have found.
+ * The last one of them goes on with a larger radius, or stores the LLRs. Least metrics do
+ * not depend on the order in which warps bring them. With a budget no warp gives nodes
+ * away, and the budget begins again with the search.
  *
- * Requests have numbers. The mail of a request is the place of that number modulo the
- * number of warps; the quotient is the request's round. The mail contains twice the round
- * while it is free for it, 1 more while there is work for the warp that asked, and `ended`
- * once all searches are done. A warp that is slow to give thus does not get in the way of
- * the place's next request. */
+ * Requests are numbered. The number modulo the number of warps selects the request's
+ * mail; the quotient is its round. The mail contains twice the round while it is free for
+ * the request, 1 more while it has nodes for the warp that asked, and `ended` once all
+ * searches are done. Thus a warp that is slow to give does not disturb the mail's next
+ * request. */
 #pragma once
 #include "cuda/team_search.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* Nodes that a warp's stack has room for. With fewer, 32 threads rarely find room for the
- * children of 32 nodes, and visit more nodes because they return to them. */
+/* Nodes for which a warp's stack has room beside its reserve. With fewer, 32 threads
+ * rarely find room for the children of 32 nodes, and return to nodes more often. */
 template <int WIDTH, class Goal>
 constexpr int spare_nodes()
 {
@@ -52,14 +51,15 @@ class long_search : team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>
 
     static constexpr int in_block = MIMOPACK_THREADS / 32;
     static constexpr bool shares = !MAX_NODES;
-    /* Turns between two looks at what other warps want or have found */
+    /* Number of turns after which a warp looks at what others want or have found */
     static constexpr int period = 8;
     /* A warp gives away half of its nodes if it has as many as this. */
     static constexpr int least_given = 32;
     static constexpr unsigned ended = ~0u;
 
 public:
-    /* What a warp shares. Others search its vector if it has given away nodes. */
+    /* What a warp shares. Once it has given away nodes, other warps search its vector. It
+     * takes no other one then: nobody asks for work before all vectors are taken. */
     struct alignas(16) place {
         typename tree::storage system;
         typename Goal::storage goal;
@@ -67,7 +67,7 @@ public:
         int level[32]; /* of each thread's layer */
         unsigned workers;
 
-        /* mail, not always from this warp: the place of the search, and nodes */
+        /* mail, which may be for another warp: the place of the search, and nodes */
         unsigned from, count;
         float radius;
         float metric[capacity / 2];
@@ -113,6 +113,15 @@ private:
     }
 
     MP_FN static unsigned thread() { return threadIdx.x % 32; }
+
+    /* Order what all threads of the warp do before this and after it, for all
+     * multiprocessors. A shuffle alone orders nothing. */
+    MP_FN static void order_memory()
+    {
+        __syncwarp();
+        __threadfence();
+        __syncwarp();
+    }
 
     MP_FN place& place_of(unsigned warp) const
     {
@@ -171,16 +180,13 @@ private:
     {
         place& common = place_of(d_owner);
         Goal::exchange(now, d_own.goal, common.goal);
-        __threadfence();
-        __syncwarp();
+        order_memory();
         unsigned workers = 0;
-        if (thread() == 0) {
-            __threadfence();
+        if (thread() == 0)
             workers = atomicAdd(&common.workers, ~0u);
-        }
         if (__shfl_sync(~0u, workers, 0) != 1)
             return false;
-        __threadfence();
+        order_memory();
         copy_words(&d_own.goal, &common.goal, sizeof common.goal);
         if (thread() == 0)
             atomicAdd(&common.workers, 1u);
@@ -217,9 +223,9 @@ private:
             __syncwarp();
             Goal::exchange(now, d_own.goal, common.goal);
         }
-        while (__shfl_sync(~0u, current(mail), 0) != round) /* of an earlier request */
-            __nanosleep(100);
-        __threadfence();
+        while (__shfl_sync(~0u, current(mail), 0) != round)
+            __nanosleep(100); /* an earlier request still has the mail */
+        order_memory();
         if (thread() == 0) {
             atomicAdd(&common.workers, 1u);
             to.from = d_owner;
@@ -245,12 +251,9 @@ private:
                 d_own.put(i, metric, node);
             __syncwarp();
         }
-        __threadfence();
-        __syncwarp();
-        if (thread() == 0) {
-            __threadfence();
+        order_memory();
+        if (thread() == 0)
             *const_cast<volatile unsigned*>(&mail) = round + 1;
-        }
     }
 
     /* Ask for nodes of another warp, and wait; return whether there are any. */
@@ -271,7 +274,7 @@ private:
                 break;
             __nanosleep(500);
         }
-        __threadfence();
+        order_memory();
         const place& from = place_of(number % d_warps);
         d_owner = current(from.from);
         place& common = place_of(d_owner);
@@ -289,11 +292,9 @@ private:
         }
         const float noise_var = d_all.load_noise(d_vector).v;
         now = { 0, 32, size, 0, current(from.radius), infinity, noise_var, false, false };
-        __syncwarp();
-        if (thread() == 0) {
-            __threadfence();
+        order_memory();
+        if (thread() == 0)
             *const_cast<volatile unsigned*>(&mail) = round + 2;
-        }
         Goal::exchange(now, d_own.goal, common.goal);
         return true;
     }
@@ -314,7 +315,7 @@ private:
             finished = atomicAdd(&d_common.finished, 1u) + 1;
         if (__shfl_sync(~0u, finished, 0) != d_common.count)
             return;
-        __threadfence(); /* after what receive() has written to the mail */
+        order_memory(); /* after what receive() has written to the mail */
         for (unsigned i = thread(); i < d_warps; i += 32)
             *const_cast<volatile unsigned*>(&d_common.mail[i]) = ended;
     }
