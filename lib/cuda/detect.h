@@ -41,8 +41,8 @@ MP_FN unsigned long arena_floats()
     }
 }
 
-/* Set the bytes of what the second launch needs for a call, and for each of its warps; 0
- * if there is no such launch. */
+/* Set the bytes that the second launch needs for a call, and for each of its warps; 0
+ * without such a launch. */
 template <class Kernel, class Bytes>
 MP_FN void second_launch_bytes(Bytes* to)
 {

@@ -13,17 +13,15 @@
  *   - Once the stack is long, the threads complete its nodes by slicing, for leaves that
  *     lower the radius.
  *   - Threads whose vector is done help a team of their warp.
- *   - A long search is left to a second launch, in which warps share it (long_search.h).
- *
- * A search for hard decisions (8x8 16-QAM, 20 dB) takes 9 turns in the mean, and at most
- * 85 among 20000 vectors.
+ *   - A long search is left to a second launch, in which it has a warp or several
+ *     (long_search.h).
  */
 #pragma once
 #include "common/budget.h"
 #include "cuda/kernel_traits.h"
 #include "cuda/team_tree.h"
 
-/* Nodes from which on a search is long */
+/* A search of at least this many nodes is long. */
 #ifndef MIMOPACK_LONG_SEARCH
 #define MIMOPACK_LONG_SEARCH 200
 #endif
@@ -31,9 +29,9 @@
 namespace mimopack {
 namespace MIMOPACK_ISA {
 
-/* The long searches of a call, in global memory: this, zero before the first launch, then
- * an entry for each vector of the call, then what the warps of the second launch share
- * (see long_search.h) */
+/* The long searches of a call, in global memory. This struct is zero before the first
+ * launch. After it come an entry for each vector of the call, and the places of the
+ * second launch's warps (see long_search.h). */
 struct alignas(16) long_searches {
     static constexpr int most_warps = 8192;
     struct entry {
@@ -51,10 +49,11 @@ struct alignas(16) long_searches {
     }
 };
 
-template <class T>
-constexpr bool exists = true;
+/* Whether there is a goal; otherwise its type is void. */
+template <class Goal>
+constexpr bool is_goal = true;
 template <>
-constexpr bool exists<void> = false;
+constexpr bool is_goal<void> = false;
 
 /* Read what other multiprocessors may have written. */
 template <class T>
@@ -63,7 +62,7 @@ MP_FN T current(const T& of)
     return *const_cast<const volatile T*>(&of);
 }
 
-/* Copy words to or from memory that other multiprocessors use, by a warp. */
+/* Copy words by a warp, to or from memory that other multiprocessors use. */
 MP_FN void copy_words(void* to, const void* from, int bytes)
 {
     for (int i = threadIdx.x % 32; i < bytes / 4; i += 32)
@@ -127,7 +126,8 @@ struct search_state {
  *   llrs(storage, tree, noise_var, prior, llr)
  *                      sets the LLRs of the thread's layer, in canonical order
  *   reach(state)       the metric from which on no node is of use, or the radius
- *   shared             the goal of a search that warps share, or void. It has also:
+ *   shared             the goal of the second launch, or void if there is none. It has
+ *                      also:
  *   join(storage, common)
  *                      begins in a warp that joins a search, before exchange(); common:
  *                      the storage in global memory that the search's warps share
@@ -135,7 +135,7 @@ struct search_state {
  *                      takes over what the other warps have found, as far as it limits
  *                      the search, and brings what this one has found
  *
- * SPARE: nodes that fit on a stack, apart from those of a thread that runs out of room */
+ * SPARE: nodes for which a stack has room beside the reserve of a single thread */
 template <int WIDTH, int MAX_NODES, class Goal, int SPARE = 16 * (1 << WIDTH) + 80>
 class team_search
 {
@@ -181,7 +181,7 @@ protected:
 public:
     /* Whether long searches are left to a second launch. A small budget ends them before. */
     static constexpr bool leaves_long =
-        exists<typename Goal::shared> &&
+        is_goal<typename Goal::shared> &&
         (!MAX_NODES || MAX_NODES > 2 * MIMOPACK_LONG_SEARCH);
 
     /* Detect the batch; return how many of this thread's vectors were erased. */

@@ -150,8 +150,10 @@ struct bit_hypotheses {
         const float needed = fminf(s.below[nt], clipped(now));
         if (needed <= now.radius || !(now.radius < infinity))
             return 0.0f;
+        /* Without clipping the last hypotheses are far outside. */
         const float growth = clips ? 1.5f : 3.0f;
-        return now.best < infinity ? fminf(needed, growth * now.radius) : 2.0f * now.radius;
+        return now.best < infinity ? fminf(needed, growth * now.radius)
+                                   : 2.0f * now.radius;
     }
 
     MP_FN static void
@@ -185,7 +187,7 @@ private:
             atomicMin(&hypothesis, __float_as_uint(metric));
     }
 
-    /* Lower a metric in global memory; return what it is then. */
+    /* Lower a metric in global memory; return its value then. */
     MP_FN static unsigned lower_common(unsigned& metric, unsigned own)
     {
         const unsigned other = current(metric);

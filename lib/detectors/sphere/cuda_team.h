@@ -91,8 +91,8 @@ struct nearest_leaf {
     }
 };
 
-/* The same for a search that warps share. Among leaves with equal metrics the best one is
- * that whose symbols are first, so that it does not depend on the order of the search. */
+/* The same for the second launch, where warps may share a search. Of leaves with equal
+ * metrics the best one is that with the least symbols, whichever is found first. */
 template <int WIDTH>
 struct shared_leaf : nearest_leaf<WIDTH> {
     using leaf = nearest_leaf<WIDTH>;
@@ -101,7 +101,7 @@ struct shared_leaf : nearest_leaf<WIDTH> {
     using typename leaf::tree;
 
     struct storage : leaf::storage {
-        float metric; /* infinity once exchange() has brought it */
+        float metric; /* infinity once exchange() has passed it on */
         unsigned lock;
 
         MP_FN bool improves(float of, const path& node, int symbol) const

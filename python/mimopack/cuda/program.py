@@ -36,10 +36,10 @@ _ARGUMENTS = Struct("=2Q I4x I4x 3Q f4x 3Q f4x 5Q")
 # the second launch.
 _Compiled = namedtuple("_Compiled",
                        "kernel function arena is_global blocks most_threads team whitens second")
-# A second launch, for searches that the first one leaves (lib/cuda/long_search.h): the kernel and
-# its handle; its number of blocks; the bytes of long_searches, and those of the blocks' places.
+# The second launch, for searches that the first one leaves (lib/cuda/long_search.h): the kernel and
+# its handle; the number of blocks; the bytes of long_searches, and of the places of all warps.
 _Second = namedtuple("_Second", "kernel function blocks header_bytes place_bytes")
-# Of an entry of long_searches, and most warps of a second launch
+# Bytes of an entry of long_searches; most warps of a second launch
 _ENTRY_BYTES, _MOST_WARPS = 8, 8192
 # Largest number of threads that a multiprocessor runs at a time.
 _RESIDENT_THREADS = 2048
@@ -106,10 +106,10 @@ class Program:
             blocks = self._blocks(function)
             second = None
             if header_bytes:
-                again = kernel(text, "detect_second", self.device)
+                search = kernel(text, "detect_second", self.device)
                 warps = self._threads // 32
-                most = min(self._processors * self._blocks(again.kernel.ptr), _MOST_WARPS // warps)
-                second = _Second(again, again.kernel.ptr, most, header_bytes,
+                most = min(self._processors * self._blocks(search.kernel.ptr), _MOST_WARPS // warps)
+                second = _Second(search, search.kernel.ptr, most, header_bytes,
                                  most * warps * place_bytes)
             is_global = arena > (0 if team > 1 else source.LARGEST_LOCAL_ARENA)
             self._compiled[variant] = _Compiled(
@@ -123,14 +123,14 @@ class Program:
 
     def launch(self, variant, n, per_channel, y, h, noise_var, common_noise_var, noise_cov, prior,
                out, int8_scale, hard, erased, truncated, stream):
-        """Launch the kernel on a stream of this GPU, which must be the current one.
+        """Launch the kernels on a stream of this GPU, which must be the current one.
 
         Args:
-            variant: :class:`Variant`, which selects the kernel.
+            variant: :class:`Variant`, which selects the program.
             n: number of vectors; each group of per_channel vectors shares a matrix.
             y, h, noise_var, noise_cov, prior, out, hard, erased, truncated: addresses on the GPU, 0
                 for an absent array. Addresses of complex numbers and of LLRs are multiples of 16.
-                The kernel adds the number of erased vectors to erased, and of truncated searches to
+                The kernels add the number of erased vectors to erased, and of truncated searches to
                 truncated, both uint64.
             common_noise_var: noise_var of all vectors, if the array is absent.
             int8_scale: number of int8 steps for an LLR of 1.
@@ -155,17 +155,18 @@ class Program:
                 blocks = min(blocks, max(1, self._room() // block_bytes))
                 scratch = cupy().cuda.alloc(blocks * block_bytes)
         later, second = None, compiled.second
+        launches = [(compiled.function, blocks)]
         if second:
             with stream:
                 later = cupy().cuda.alloc(second.header_bytes + _ENTRY_BYTES * n + 16
                                           + second.place_bytes)
             later.memset_async(0, second.header_bytes, stream)
+            launches.append((second.function, second.blocks))
         _ARGUMENTS.pack_into(
             self._values, 0, n, n // chunk, chunk, per_channel // chunk, y, h, noise_var,
             common_noise_var, noise_cov, prior, out, int8_scale, hard,
             scratch.ptr if scratch else 0, erased, truncated, later.ptr if later else 0)
-        for function, count in ((compiled.function, blocks),
-                                *([(second.function, second.blocks)] if second else [])):
+        for function, count in launches:
             cupy().cuda.driver.launchKernel(function, count, 1, 1, self._threads, 1, 1,
                                             0, stream.ptr, address(self._arguments), 0)
 

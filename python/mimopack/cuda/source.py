@@ -113,13 +113,14 @@ def is_small(plan):
 
 def program(plan, arena=None, has_prior=False, matrix_each=True, as_int8=False, num_hard=0,
             covariance=0):
-    """Return the text of a program with the kernel ``detect``, or with ``arena_size``.
+    """Return the text of a program with the kernels ``detect`` and ``detect_second``.
 
-    ``arena_size`` returns the number of floats that a thread of ``detect`` needs for its arrays.
+    Without ``arena``, the program has the kernel ``arena_size`` instead: it returns the number of
+    floats that a thread of ``detect`` needs for its arrays, and more sizes (lib/cuda/detect.h).
 
     Args:
         plan: ``Detector.plan()``.
-        arena: the number that ``arena_size`` returned; None for the program with ``arena_size``.
+        arena: the number that ``arena_size`` returned, or None.
         has_prior: whether a call has a-priori LLRs.
         num_hard: number of hard solutions in a call.
         matrix_each: whether each vector has its own matrix.
