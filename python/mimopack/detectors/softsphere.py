@@ -45,10 +45,10 @@ class SoftSphere(Detector):
 
     On a GPU a team of 8 or 16 threads searches one tree for all layers, without N-way's candidates.
     Its first radius comes from noise_var and llr_clip, and grows until all LLRs are final. A search
-    that ``max_nodes`` ends without a leaf completes its last nodes by slicing. Without
-    ``max_nodes``, warps that have no vector share long searches. Small trees have two to four
-    layers here, with M^(nt-1) up to 256, or up to 4096 without llr_clip. Without llr_clip and
-    max_nodes, a warp searches four layers of 64- or 256-QAM as the CPU does.
+    that ``max_nodes`` ends without a leaf completes its last nodes by slicing. Long searches go on
+    as for ``SD``. Small trees have two to four layers here, with M^(nt-1) up to 256, or up to 4096
+    without llr_clip. Without llr_clip and max_nodes, a warp searches four layers of 64- or 256-QAM
+    as the CPU does.
     """
 
     name = "softsphere"

@@ -143,8 +143,9 @@ class SD(_Sphere):
     the nt layers; with ``soft=True`` the team shares the list. Its first radius comes from
     noise_var; a value that is far from the noise's variance costs time, but does not change the
     result. Here ``max_nodes`` counts nodes whose children are computed. A search that it ends
-    without a leaf completes its last nodes by slicing. Without ``max_nodes`` and ``soft``, warps
-    that have no vector share long searches.
+    without a leaf completes its last nodes by slicing. Without ``soft``, a search of more than 200
+    nodes begins again in a warp of 32 threads, with its whole budget, unless ``max_nodes`` is at
+    most 400. Without ``max_nodes``, warps that have no vector share such searches.
     """
 
     name = "sd"
