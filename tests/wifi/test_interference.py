@@ -21,7 +21,7 @@ def decoded(samples, sent, **options):
     return sum(one.mpdus[0] in found for one in sent)
 
 
-def beside_tones(frame_format_of, antennas, level_db, carriers, streams=1, **options):
+def beside_tones(frame_format_of, antennas, level_db, carriers):
     """Return (frames decoded, frames sent), with a tone at each of the carriers for some frames."""
     count = total = 0
     for index, k in enumerate(carriers):
@@ -31,7 +31,7 @@ def beside_tones(frame_format_of, antennas, level_db, carriers, streams=1, **opt
         phases = np.exp(2j * np.pi * rng.random((antennas, 1)))
         tone = np.exp(2j * np.pi * k * SPACING / RATE * np.arange(samples.shape[1]))
         level = LEVEL * 10 ** (level_db / 20)
-        count += decoded(samples + level * phases * tone, sent, **options)
+        count += decoded(samples + level * phases * tone, sent)
         total += len(sent)
     return count, total
 

@@ -275,9 +275,9 @@ class PSD(_Sphere):
         self.levels, self.expansions = levels, expansions
         if self.team_size is None:
             self.team_size = team
-        self._check_rounds(side)
+        self._check_rounds()
 
-    def _check_rounds(self, side):
+    def _check_rounds(self):
         if len(self.expansions) != len(self.levels) - 1:
             raise ValueError(f"expansions: got {list(self.expansions)}, must have length "
                              f"{len(self.levels) - 1}, one number for each level but the last")
