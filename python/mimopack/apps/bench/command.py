@@ -101,8 +101,8 @@ _suite = heading("Suites")
         help="Suites antennas and gpu-antennas: measure only with N transmit and N receive "
              "antennas; may be given several times. Without a suite, use --num-tx and --num-rx.")
 @_suite("--peers", type=click.Path(exists=True, file_okay=False),
-        help="Folder bench/peers of the source tree: also time IT++ (suites cpu and codes) and "
-             "Sionna (suites cpu, gpu and gpu-arrays).")
+        help="Folder bench/peers of the source tree: also time IT++ and Sionna in the suites that "
+             "compare with them.")
 @_suite("--sionna-python", type=click.Path(exists=True, dir_okay=False),
         help="Python interpreter with Sionna. Default: the one that bench/peers/sionna-setup.sh "
              "installs.")
