@@ -218,10 +218,8 @@ Reader count(size_t Arguments::*member, size_t least, size_t most)
     };
 }
 
-Reader value(double Arguments::*member,
-             double least,
-             double most,
-             const std::string& allowed)
+Reader
+value(double Arguments::*member, double least, double most, const std::string& allowed)
 {
     return [=](Arguments& to, const std::string& key, const std::string& text) {
         to.*member = parse_number(key, text, least, most, allowed);
@@ -256,10 +254,9 @@ const std::map<std::string, Reader>& others()
           } },
         { "snr_db",
           [](Arguments& to, const std::string& key, const std::string& text) {
-              to.snr_db =
-                  text == "inf"
-                      ? HUGE_VAL
-                      : parse_number(key, text, -100, 200, "-100 to 200, or inf");
+              to.snr_db = text == "inf"
+                              ? HUGE_VAL
+                              : parse_number(key, text, -100, 200, "-100 to 200, or inf");
           } },
         { "level_db", value(&Arguments::level_db, -100, 100, "-100 to 100") },
         { "cfo_hz", value(&Arguments::cfo_hz, -1e8, 1e8, "-1e8 to 1e8 Hz") },

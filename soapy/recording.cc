@@ -208,14 +208,16 @@ const char* Recording::load(int64_t from, size_t count)
         d_held = 0;
         if (d_block.size() < count * d_frame)
             d_block.resize(count * d_frame);
-        // The file has this piece in at most two parts; a short recording repeats in the block.
+        // The file has this piece in at most two parts; a short recording repeats in the
+        // block.
         const size_t stored = std::min<int64_t>(count, d_samples);
         const int64_t start = from % d_samples;
         const size_t first = std::min<int64_t>(stored, d_samples - start);
         fill(start, 0, first);
         fill(0, first, stored - first);
         for (size_t done = stored; done < count; done += stored)
-            std::copy_n(d_block.data(), std::min(stored, count - done) * d_frame,
+            std::copy_n(d_block.data(),
+                        std::min(stored, count - done) * d_frame,
                         d_block.data() + done * d_frame);
         d_first = from;
         d_held = int64_t(count);

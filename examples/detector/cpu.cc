@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-#include "kernel.h"
 #include "cpu/driver.h"
 #include "cpu/module.h"
 #include "cpu/options.h"
 #include "cpu/simd.h"
+#include "kernel.h"
 
 namespace mimopack {
 namespace MIMOPACK_ISA {

@@ -31,11 +31,8 @@ class matched_filter
 public:
     using mask = decltype(F() < F());
 
-    MP_FN matched_filter(arena<F>& a,
-                         const constellation& points,
-                         int nt,
-                         int nr,
-                         float interference)
+    MP_FN matched_filter(
+        arena<F>& a, const constellation& points, int nt, int nr, float interference)
         : d_points(points),
           d_nt(nt),
           d_nr(nr),
@@ -64,7 +61,8 @@ public:
             const F strength = d_qr.norm2[i];
             F re(0.0f), im(0.0f);
             for (int r = 0; r < d_nr; ++r) {
-                const F h_re = d_h[2 * (r * d_nt + i)], h_im = d_h[2 * (r * d_nt + i) + 1];
+                const F h_re = d_h[2 * (r * d_nt + i)],
+                        h_im = d_h[2 * (r * d_nt + i) + 1];
                 re = fma(h_re, y[2 * r], fma(h_im, y[2 * r + 1], re));
                 im = fma(h_re, y[2 * r + 1], fnma(h_im, y[2 * r], im));
             }

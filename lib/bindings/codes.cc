@@ -55,7 +55,7 @@ public:
         return run(b, llr, messages, most, threads, posterior);
     }
 
-    /* Return decisions in place of LLRs; only of a decoder made by quasi_cyclic_decoder. */
+    /* Return decisions in place of LLRs; only of a quasi_cyclic_decoder's decoder. */
     py::tuple decide(const float_array& llr, int most, int threads) const
     {
         byte_array bits({ static_cast<std::size_t>(llr.shape(0)), d_num_bits });
@@ -285,8 +285,8 @@ class llr_recovery
 {
 public:
     /* sources: (times, blocks, bits of a block), where each bit's first, second, ...
-     * transmission is among the `sent` bits of all blocks: twice its place, plus 1 if it was
-     * sent inverted; negative if there is none. For the others, see recovery_plan. */
+     * transmission is among the `sent` bits of all blocks: twice its place, plus 1 if it
+     * was sent inverted; negative if there is none. For the others, see recovery_plan. */
     llr_recovery(const index_array& sources,
                  std::size_t sent,
                  std::size_t begin,
@@ -348,10 +348,10 @@ crc(const byte_array& bits, int length, std::uint32_t polynomial)
     return out;
 }
 
-/* Join the first `length` bits of the code blocks of n transport blocks, and check CRCs: a
- * pair of a CRC's length, 0 for none, and its polynomial. Return (n transport blocks with
- * their CRCs; n remainders, 0 for a correct CRC; for each code block: 1 if it was found or
- * has bits other than 0, plus 2 if its own CRC is correct). */
+/* Join the first `length` bits of the code blocks of n transport blocks, and check CRCs:
+ * a pair of a CRC's length, 0 for none, and its polynomial. Return (n transport blocks
+ * with their CRCs; n remainders, 0 for a correct CRC; for each code block: 1 if it was
+ * found or has bits other than 0, plus 2 if its own CRC is correct). */
 py::tuple join(const byte_array& bits,
                const py::array_t<bool, py::array::c_style>& found,
                std::size_t blocks,
@@ -368,7 +368,8 @@ py::tuple join(const byte_array& bits,
     byte_array out({ n, width }), flags({ n, blocks });
     py::array_t<std::uint32_t> remainders(vector_shape(n));
     const bit_crc of_whole(crc.first, crc.second),
-        of_block = block_crc.first ? bit_crc(block_crc.first, block_crc.second) : of_whole;
+        of_block =
+            block_crc.first ? bit_crc(block_crc.first, block_crc.second) : of_whole;
     const std::uint8_t* const from = bits.data();
     const bool* const known = found.data();
     std::uint8_t *const to = out.mutable_data(), *const flag = flags.mutable_data();
@@ -384,8 +385,8 @@ py::tuple join(const byte_array& bits,
                 std::copy(block, block + own, to + i * own);
                 const bool is_zero =
                     std::find(block, block + length, 1) == block + length;
-                flag[i] = (known[i] || !is_zero) +
-                          2 * (of_block.remainder(block, length) == 0);
+                flag[i] =
+                    (known[i] || !is_zero) + 2 * (of_block.remainder(block, length) == 0);
             }
 #pragma omp for
             for (std::size_t i = 0; i < n; ++i)

@@ -14,10 +14,9 @@
 
 namespace mimopack {
 
-#define MIMOPACK_DECLARE(isa)                                                  \
-    namespace isa {                                                            \
-    void multiply(                                                             \
-        const product_factor*, std::size_t, const product_rows&, float*, int); \
+#define MIMOPACK_DECLARE(isa)                                                            \
+    namespace isa {                                                                      \
+    void multiply(const product_factor*, std::size_t, const product_rows&, float*, int); \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
 #undef MIMOPACK_DECLARE
@@ -115,8 +114,8 @@ void interleave(const complex_array& values,
                 complex_array& out,
                 int threads)
 {
-    const std::size_t n = values.shape(0), width = values.shape(1), columns = first.size(),
-                      rows = n * count;
+    const std::size_t n = values.shape(0), width = values.shape(1),
+                      columns = first.size(), rows = n * count;
     const std::int32_t* const begin = first.data();
     for (std::size_t j = 0; j < columns; ++j)
         if (begin[j] < 0 || begin[j] + static_cast<std::size_t>(count) > width)

@@ -93,9 +93,8 @@ struct int16_group {
         steps[0] = steps_per_llr(llr, num_bits, most);
         steps[1] = steps_per_llr(high, num_bits, most);
         for (int i = 0; i < num_bits; ++i)
-            decoder.llr[i] = given[i] =
-                simd16(clamp(llr[i] * steps[0], simd(largest)),
-                       clamp(high[i] * steps[1], simd(largest)));
+            decoder.llr[i] = given[i] = simd16(clamp(llr[i] * steps[0], simd(largest)),
+                                               clamp(high[i] * steps[1], simd(largest)));
     }
 
     /* Add the difference of the decoder's a-posteriori LLRs and the given LLRs. */

@@ -31,7 +31,8 @@ public:
             }
     }
 
-    /* Return the remainder of the bits times D^length; its last bit is the last parity bit. */
+    /* Return the remainder of the bits times D^length; its last bit is the last parity
+     * bit. */
     std::uint32_t remainder(const std::uint8_t* bits, std::size_t count) const
     {
         /* Zeros before the first bit change nothing. */
@@ -67,7 +68,7 @@ private:
         std::uint64_t x;
         std::memcpy(&x, bits, 8);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-        /* The factor's terms bring bit 8 i to 63 - i. No two products fall on one place. */
+        /* The factor's terms bring bit 8 i to 63 - i; no two products share a place. */
         return x * 0x8040201008040201u >> 56;
 #else
         return x * 0x0102040810204080u >> 56;

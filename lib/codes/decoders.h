@@ -13,7 +13,7 @@ struct ldpc_plan {
     const int* columns;
     int iterations;
     float factor, offset;
-    bool min_star; /* see ldpc_rule */
+    bool min_star;   /* see ldpc_rule */
     bool early_stop; /* each codeword stops by itself */
 };
 
@@ -28,7 +28,7 @@ struct quasi_cyclic_plan {
     const int* shift;
     int iterations;
     float factor, offset;
-    bool min_star; /* see ldpc_rule */
+    bool min_star;   /* see ldpc_rule */
     bool early_stop; /* each codeword stops by itself */
 };
 

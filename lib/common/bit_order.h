@@ -10,7 +10,7 @@ namespace mimopack {
 namespace MIMOPACK_ISA {
 
 /* Move a layer's priors from the caller's labels to canonical bits. own: the layer's
- * constellation or grid_layer; prior: null for zeros. Return the sum of the magnitudes. */
+ * constellation or grid_layer; prior: null for zeros. Return the sum of magnitudes. */
 template <class F, class Own>
 MP_FN F order_layer_prior(const Own& own, const F* prior, F* canonical)
 {

@@ -11,10 +11,7 @@ namespace MIMOPACK_ISA {
 
 constexpr long long unlimited = 1ll << 60;
 
-MP_FN long long node_budget(int max_nodes)
-{
-    return max_nodes ? max_nodes : unlimited;
-}
+MP_FN long long node_budget(int max_nodes) { return max_nodes ? max_nodes : unlimited; }
 
 /* Call as truncated_by(kernel, 0): the member truncated(), or 0 if there is none. */
 template <class Kernel>

@@ -33,7 +33,7 @@
 #endif
 #define MP_CALLED __attribute__((noinline))
 #define MP_STEP MP_CALLED
-#ifdef __clang__ /* unroll(16) would unroll more than g++ does, in five times the time */
+#ifdef __clang__ /* unroll(16) would do more than g++ does, in five times the time */
 #define MP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define MP_UNROLL _Pragma("GCC unroll 16")
@@ -81,9 +81,9 @@ constexpr int max_points = 1024; /* of constellations that kernels know point by
 
 /* Describe a constellation to kernels. points[label] has the first max_points points. A
  * point of square QAM with Gray labels per axis is
- * scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square QAM compute
- * LLRs in the canonical order: real axis first, Gray bits from the most significant.
- * Label bit b is the canonical bit bit_source[b] with the sign bit_sign[b]. */
+ * scale * ((2 k_re - (side-1)) + 1j (2 k_im - (side-1))). Detectors for square QAM
+ * compute LLRs in the canonical order: real axis first, Gray bits from the most
+ * significant. Label bit b is canonical bit bit_source[b] with the sign bit_sign[b]. */
 struct grid_layer;
 struct constellation {
     int size;

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Symbols from bit LLRs, as costs -ln p and as moments, and max-log LLRs of symbols. Square QAM with Gray labels is handled per axis (levels 2k - (side-1), bits in
+/* Symbols from bit LLRs, as costs -ln p and as moments, and max-log LLRs of symbols.
+ * Square QAM with Gray labels is handled per axis (levels 2k - (side-1), bits in
  * canonical order), any other constellation per point. */
 #pragma once
 #include "common/elementary.h"
@@ -87,7 +88,7 @@ MP_FN void demap_axes(const F* x, F precision, float scale, F* llr)
     }
 }
 
-/* The same with a prior of 2*WIDTH lanes, or null, which gives what a prior of 0 gives. */
+/* The same with a prior of 2*WIDTH lanes; null has the effect of 0. */
 template <int WIDTH, class F>
 MP_FN void demap_axes(const F* x, F precision, float scale, F* llr, const F* prior)
 {

@@ -15,7 +15,7 @@ template <class F, int NR, int STORED = 0>
 struct noise_whitener {
     const extent<NR> nr;
     buffer<F, 2 * STORED * STORED> factor; /* R, then L, row-major; the lower triangle */
-    buffer<F, STORED> inverse;             /* 1 / L_ii; NaN if R is not positive definite */
+    buffer<F, STORED> inverse; /* 1 / L_ii; NaN if R is not positive definite */
 
     /* wanted: whether there is a covariance; without one, no memory is taken */
     MP_FN noise_whitener(arena<F>& a, int nr_, bool wanted)
@@ -51,7 +51,8 @@ struct noise_whitener {
                 pivot = fnma(re, re, fnma(im, im, pivot));
             }
             positive = positive & (F(least_noise) < variance) &
-                       (variance < F(largest_noise)) & (F(least_pivot * n) * variance < pivot);
+                       (variance < F(largest_noise)) &
+                       (F(least_pivot * n) * variance < pivot);
             inverse[i] = rsqrt(pivot);
         }
         inverse[0] = select(positive, inverse[0], F(not_a_number));

@@ -29,9 +29,9 @@ const detector_entry detectors[] = {
     { nullptr, nullptr },
 };
 
-const code_decoders decoders = {
-    decode_ldpc, decode_quasi_cyclic, decode_turbo, decode_convolutional, viterbi, recover
-};
+const code_decoders decoders = { decode_ldpc,  decode_quasi_cyclic,
+                                 decode_turbo, decode_convolutional,
+                                 viterbi,      recover };
 
 } // namespace
 

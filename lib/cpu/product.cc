@@ -28,8 +28,8 @@ void tile(const product_factor& b,
     MP_UNROLL
     for (int r = 0; r < rows; ++r)
         MP_UNROLL
-        for (int v = 0; v < vectors; ++v)
-            re[r][v] = im[r][v] = simd(0.0f);
+    for (int v = 0; v < vectors; ++v)
+        re[r][v] = im[r][v] = simd(0.0f);
     const float* factor = b.values + packed_place(b.depth, 0, first_column);
     for (std::size_t k = 0; k < b.depth; ++k, factor += 2 * product_columns) {
         const std::size_t source = 2 * static_cast<std::size_t>(b.sources[k]);

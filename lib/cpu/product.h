@@ -10,9 +10,10 @@ namespace mimopack {
 /* A right factor, in the order in which the product reads it */
 struct product_factor {
     std::size_t depth, columns;
-    const float* values;         /* see packed_place; zeros behind the last column */
-    const std::int32_t* sources; /* depth: the columns of the left factor that rows meet */
-    const std::int32_t* places;  /* columns: their places behind the start of a row */
+    const float* values; /* see packed_place; zeros behind the last column */
+    const std::int32_t*
+        sources;                /* depth: the columns of the left factor that rows meet */
+    const std::int32_t* places; /* columns: their places behind the start of a row */
 };
 
 /* Columns that are together in memory, a multiple of all lanes */
@@ -20,8 +21,7 @@ constexpr std::size_t product_columns = 32;
 
 /* Return the place in `values` of an element's real part. The imaginary part is
  * product_columns further on. */
-constexpr std::size_t
-packed_place(std::size_t depth, std::size_t row, std::size_t column)
+constexpr std::size_t packed_place(std::size_t depth, std::size_t row, std::size_t column)
 {
     const std::size_t tile = column / product_columns;
     return 2 * product_columns * (tile * depth + row) + column % product_columns;

@@ -34,8 +34,8 @@ struct axis_slice<2> {
     }
 };
 
-/* Set the Gray bits of an axis's level after the first, from its distance to 0. Each tells
- * the inner half of the remaining levels from the outer half. */
+/* Set the Gray bits of an axis's level after the first, from its distance to 0. Each
+ * tells the inner half of the remaining levels from the outer half. */
 template <int WIDTH>
 MP_FN void amplitude_bits(float away, bool* bit)
 {

@@ -20,13 +20,13 @@ struct batch {
     const float* noise_var; /* n, or null for a common one */
     float common_noise_var;
     const float* noise_cov; /* nr x nr complex, see program::covariance, or null */
-    const float* prior; /* n x nt*bits, or null */
+    const float* prior;     /* n x nt*bits, or null */
     void* llr;
     float int8_scale;
-    const unsigned char* hard; /* n x num_hard x nt*bits, or null */
+    const unsigned char* hard;     /* n x num_hard x nt*bits, or null */
     unsigned long long* truncated; /* gets the number of vectors whose search ended by
                                     * max_nodes */
-    long_searches* later; /* for a program with a second launch */
+    long_searches* later;          /* for a program with a second launch */
 
     static constexpr int nt = program::num_tx, nr = program::num_rx;
     static constexpr int num_llr = program::num_llr;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
 /* The channel of slots by linear MMSE estimation with a known profile: what
- * python/mimopack/nr/tracking.py does in NumPy. Arrays of complex numbers are C-contiguous.
- * cuBLAS is not used, because CuPy refuses to record it in a CUDA graph. */
+ * python/mimopack/nr/tracking.py does in NumPy. Arrays of complex numbers are
+ * C-contiguous. cuBLAS is not used, because CuPy refuses to record it in a CUDA graph. */
 #pragma once
 #include "common/config.h"
 #include "cuda/program.h"
@@ -58,11 +58,11 @@ MP_FN float sum_of_block(float x) { return sum_of_block(float2{ x, 0.0f }).x; }
 /* A slot: modes by antenna, and strengths of the modes */
 struct slot {
     int antennas, modes, elements;
-    int steps;      /* of the noise power */
-    float least;    /* noise power, relative to that of the DMRS */
-    float2* seen;   /* (antennas, modes) */
+    int steps;    /* of the noise power */
+    float least;  /* noise power, relative to that of the DMRS */
+    float2* seen; /* (antennas, modes) */
     const float* values;
-    float* power;   /* of each mode, over all antennas */
+    float* power; /* of each mode, over all antennas */
 
     /* Return the most likely noise power, if the DMRS have this power. */
     MP_FN float noise(float start, float total) const
@@ -90,7 +90,8 @@ struct slot {
 
     /* Set the lower triangle of the covariance of what the modes leave of the DMRS, and
      * return the number of elements less that of the gains. */
-    MP_FN float residual(const float2* energy, float noise, float total, double2* out) const
+    MP_FN float
+    residual(const float2* energy, float noise, float total, double2* out) const
     {
         float used = 0.0f;
         for (int m = threadIdx.x; m < modes; m += MIMOPACK_THREADS)
@@ -106,9 +107,9 @@ struct slot {
 #pragma unroll 4
             for (int m = threadIdx.x % 32; m < modes; m += 32) {
                 const float weight = 1.0f / (values[m] + noise);
-                const float2 product = scaled(
-                    times_conjugate(seen[i * modes + m], seen[j * modes + m]),
-                    weight * (2.0f - values[m] * weight));
+                const float2 product =
+                    scaled(times_conjugate(seen[i * modes + m], seen[j * modes + m]),
+                           weight * (2.0f - values[m] * weight));
                 sum.x += product.x;
                 sum.y += product.y;
             }
@@ -197,11 +198,13 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     const unsigned i = entry / antennas, j = entry % antennas;
     if (j > i)
         return;
-    const float2* const all = pilots + static_cast<unsigned long long>(blockIdx.x / square) *
-                                           antennas * elements;
+    const float2* const all =
+        pilots +
+        static_cast<unsigned long long>(blockIdx.x / square) * antennas * elements;
     float2 sum{ 0.0f, 0.0f };
     for (int e = threadIdx.x; e < elements; e += MIMOPACK_THREADS) {
-        const float2 product = times_conjugate(all[i * elements + e], all[j * elements + e]);
+        const float2 product =
+            times_conjugate(all[i * elements + e], all[j * elements + e]);
         sum.x += product.x;
         sum.y += product.y;
     }
@@ -246,8 +249,8 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         MP_UNROLL
         for (int i = 0; i < height; ++i)
             MP_UNROLL
-            for (int j = 0; j < width; ++j)
-                add_product(sum[i * width + j], pilot[i], own[j]);
+        for (int j = 0; j < width; ++j)
+            add_product(sum[i * width + j], pilot[i], own[j]);
     }
     MP_UNROLL
     for (int at = 0; at < height * width; ++at) {
@@ -311,8 +314,8 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
         MP_UNROLL
         for (int j = 0; j < at_once; ++j)
             MP_UNROLL
-            for (int i = 0; i < height; ++i)
-                add_product(sum[i], gains[i][least(m + j * warps, modes - 1)], wave[j]);
+        for (int i = 0; i < height; ++i)
+            add_product(sum[i], gains[i][least(m + j * warps, modes - 1)], wave[j]);
     }
     MP_UNROLL
     for (int i = 0; i < height; ++i)
@@ -394,15 +397,16 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     }
 }
 
-/* The mean power of each layer: h (slots, rows, layers) is added to (slots, layers), which
- * are 0 before; `parts` blocks of threads for each */
+/* The mean power of each layer: h (slots, rows, layers) is added to (slots, layers),
+ * which are 0 before; `parts` blocks of threads for each */
 extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     powers(const float2* __restrict__ h, int rows, int layers, int parts, float* out)
 {
     using namespace mimopack::MIMOPACK_ISA::estimate;
     const unsigned which = blockIdx.x / parts, part = blockIdx.x % parts;
     const float2* const own =
-        h + static_cast<unsigned long long>(which / layers) * rows * layers + which % layers;
+        h + static_cast<unsigned long long>(which / layers) * rows * layers +
+        which % layers;
     float sum = 0.0f;
 #pragma unroll 4
     for (int row = part * MIMOPACK_THREADS + threadIdx.x; row < rows;

@@ -78,7 +78,8 @@ extern "C" __global__ void __launch_bounds__(MIMOPACK_THREADS)
     __shared__ unsigned parts[2][32];
     const unsigned which = blockIdx.x / blocks;
     const int own = length - crc, first = blockIdx.x % blocks * own;
-    const float* const from = posterior + static_cast<unsigned long long>(blockIdx.x) * size;
+    const float* const from =
+        posterior + static_cast<unsigned long long>(blockIdx.x) * size;
     unsigned char* const to =
         bits + static_cast<unsigned long long>(which) * transport_bits;
     unsigned block = 0, whole = 0;

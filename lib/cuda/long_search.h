@@ -41,13 +41,13 @@ template <int WIDTH, int MAX_NODES, class Goal>
 class long_search : team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>()>
 {
     using teams = team_search<WIDTH, MAX_NODES, Goal, spare_nodes<WIDTH, Goal>()>;
-    using typename teams::path;
-    using typename teams::storage;
-    using typename teams::tree;
     using teams::bits;
     using teams::capacity;
     using teams::d_own;
     using teams::d_tree;
+    using typename teams::path;
+    using typename teams::storage;
+    using typename teams::tree;
 
     static constexpr int in_block = MIMOPACK_THREADS / 32;
     static constexpr bool shares = !MAX_NODES;

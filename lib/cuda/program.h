@@ -38,7 +38,7 @@ constexpr int num_hard = 0;
 constexpr bool prior_given = false, has_layers = false;
 constexpr bool has_prior = prior_given || has_layers, matrix_each = true;
 constexpr bool as_int8 = false;
-/* Whether the noise has a covariance: 0 no, 1 one for all vectors, 2 one for each matrix */
+/* Covariance of the noise: 0 none, 1 one for all vectors, 2 one for each matrix */
 constexpr int covariance = 0;
 /* Whether the a-priori LLRs are subtracted from the result */
 constexpr bool extrinsic = false;

@@ -179,7 +179,7 @@ protected:
     };
 
 public:
-    /* Whether long searches are left to a second launch. A small budget ends them before. */
+    /* Whether long searches are left to a second launch: not with a small budget */
     static constexpr bool leaves_long =
         is_goal<typename Goal::shared> &&
         (!MAX_NODES || MAX_NODES > 2 * MIMOPACK_LONG_SEARCH);
@@ -219,9 +219,7 @@ protected:
     unsigned d_truncated = 0;
 
     MP_FN team_search(storage* warp, int team)
-        : d_warp(warp),
-          d_own(warp[team]),
-          d_tree(d_own.system, threadIdx.x % threads)
+        : d_warp(warp), d_own(warp[team]), d_tree(d_own.system, threadIdx.x % threads)
     {
     }
 
@@ -250,11 +248,8 @@ protected:
 
     /* Set the system of a vector whose matrix is decomposed, and begin the goal. Return
      * whether the vector can be detected, as far as the thread's layer tells. */
-    MP_FN bool load(const batch& all,
-                    unsigned long long vector,
-                    lane noise,
-                    lane* known,
-                    lane* prior)
+    MP_FN bool load(
+        const batch& all, unsigned long long vector, lane noise, lane* known, lane* prior)
     {
         bool usable =
             d_tree.rotate(all.y + vector * (2 * tree::nr)) & batch::allowed(noise).m;
@@ -264,11 +259,8 @@ protected:
         return usable;
     }
 
-    MP_FN bool load_prior(const batch& all,
-                          unsigned long long vector,
-                          lane noise,
-                          lane* known,
-                          lane* prior)
+    MP_FN bool load_prior(
+        const batch& all, unsigned long long vector, lane noise, lane* known, lane* prior)
     {
         const int layer = d_tree.layer();
         const float* const own =
@@ -434,7 +426,7 @@ protected:
             rows = each.im.below(metric + each.re.least, limit);
         if (node.rows_done())
             rows &= each.im.nearer(node.rows_done());
-        unsigned columns = 0; /* of a row */
+        unsigned columns = 0;                  /* of a row */
         int row = 0, rest = 0, own_first = -1; /* place of the first child */
         float above = 0.0f;
 #pragma unroll 1

@@ -121,9 +121,10 @@ pmt_t to_pmt_dict(const py::dict& values,
             made = kinds ? typed(value, (*kinds)[name]) : to_pmt(value);
         } catch (const py::cast_error&) {
             throw py::value_error(
-                kinds ? py::str("{}: got {!r}, must be a {}")
-                            .format(name, value, (*kinds)[name].attr("__name__"))
-                      : py::str("{}: got {!r}, which no PMT can hold").format(name, value));
+                kinds
+                    ? py::str("{}: got {!r}, must be a {}")
+                          .format(name, value, (*kinds)[name].attr("__name__"))
+                    : py::str("{}: got {!r}, which no PMT can hold").format(name, value));
         }
         /* dict_add() would search all earlier entries for the name. */
         onto = pmt::acons(pmt::intern(name.cast<std::string>()), made, onto);

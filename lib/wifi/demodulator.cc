@@ -227,8 +227,7 @@ private:
         for (auto& start : d_starts)
             start += d_now->later;
         d_fields.resize(rows * windows * size);
-        spectra_at(
-            d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
+        spectra_at(d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
         for (std::int64_t r = 0; r < rows; ++r) {
             point* own = d_fields.data() + r * windows * size;
             if (d_f.greenfield)
@@ -259,7 +258,8 @@ private:
 
     /* Return the mean turn of channels from one of some subcarriers to the next one, in
      * radians for each subcarrier between them: what a delay does. */
-    float turn_of_delay(const point* channel, const std::vector<std::int64_t>& trained) const
+    float turn_of_delay(const point* channel,
+                        const std::vector<std::int64_t>& trained) const
     {
         const std::int64_t size = d_rows * d_f.streams;
         const std::int64_t* k = d_f.smoother->wanted_k;
@@ -273,8 +273,8 @@ private:
         return std::arg(sum) / static_cast<float>(apart);
     }
 
-    /* Draw the channel of subcarriers without training from those on both sides that train
-     * each stream, apart from the mean delay. */
+    /* Draw the channel of subcarriers without training from those on both sides that
+     * train each stream, apart from the mean delay. */
     void fill_gaps(point* channel) const
     {
         const std::int64_t size = d_rows * d_f.streams;
@@ -302,7 +302,8 @@ private:
             const auto turned = [&](std::int64_t from) {
                 return std::polar(1.0f, turn * static_cast<float>(k[c] - k[from]));
             };
-            const point of_low = (1 - share) * turned(low), of_high = share * turned(high);
+            const point of_low = (1 - share) * turned(low),
+                        of_high = share * turned(high);
             for (std::int64_t j = 0; j < size; ++j)
                 channel[c * size + j] = times(channel[low * size + j], of_low) +
                                         times(channel[high * size + j], of_high);
@@ -391,8 +392,7 @@ private:
         const std::int64_t rows = d_rows, size = d_f.trained;
         d_starts = { d_f.signal_b };
         d_fields.resize(rows * size);
-        spectra_at(
-            d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
+        spectra_at(d_starts, d_f.ltf_fft, d_f.ltf_bins, size, scaled(), d_fields.data());
         for (std::int64_t d = 0; d < d_f.data; ++d) {
             const std::int64_t k = d_f.trained_place[d_f.places[d]];
             float sum = 0;

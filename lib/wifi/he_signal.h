@@ -38,7 +38,7 @@ public:
      * -1, or j or -j */
     void follow(const wifi_signal_layout& layout, int t, const complex* sent);
 
-    /* Return the turn of the symbols since the L-LTF, in radians per sample at 20 MS/s. */
+    /* Return the symbols' turn since the L-LTF, in radians per sample at 20 MS/s. */
     double frequency() const { return d_slope / d_lever; }
 
     /* Add an antenna's outer subcarriers, whose channel the L-SIGs tell. x: the first

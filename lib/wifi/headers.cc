@@ -203,14 +203,15 @@ public:
                     const float* h =
                         d_smoothed.data() + 2 * (frame * d_all * d_h.rows +
                                                  (k * d_h.parts + part) * d_h.rows + row);
-                    signal.add(own + 2 * (part * carriers + outer + k), all, outer + k, h);
+                    signal.add(
+                        own + 2 * (part * carriers + outer + k), all, outer + k, h);
                 }
         }
         signal.follow_l_sig(d_h.layout);
         for (std::int64_t row = 0; row < d_h.rows; ++row)
             for (std::int64_t part = 0; part < d_h.parts; ++part)
-                signal.add_outer(x.data() + 2 * (row * wifi_he_symbols * all + part * carriers),
-                                 all);
+                signal.add_outer(
+                    x.data() + 2 * (row * wifi_he_symbols * all + part * carriers), all);
         for (int t = 0; t < wifi_he_symbols; ++t)
             limit(signal.symbols[t], carriers, 1, most_symbol, d_work.data());
     }

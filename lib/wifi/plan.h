@@ -101,10 +101,10 @@ struct wifi_preamble {
 
 /* Where signal fields have their bits */
 struct wifi_signal_layout {
-    const std::int64_t* data;   /* signal_bits: places among the legacy subcarriers */
-    const std::int64_t* pilots; /* 4: places among the legacy subcarriers */
-    const float* pilot_signs;   /* he_symbols x 4 */
-    const std::int64_t* order;  /* signal_bits: where a coded bit is sent */
+    const std::int64_t* data;     /* signal_bits: places among the legacy subcarriers */
+    const std::int64_t* pilots;   /* 4: places among the legacy subcarriers */
+    const float* pilot_signs;     /* he_symbols x 4 */
+    const std::int64_t* order;    /* signal_bits: where a coded bit is sent */
     const std::int64_t* he_order; /* he_bits: the same in an HE-SIG-A */
     const double* distance;       /* he_symbols: samples from the middle of the L-LTF */
 };
@@ -193,7 +193,7 @@ struct wifi_smoother {
     const std::int64_t *k, *wanted_k; /* their numbers, ascending */
     int density;                      /* subcarriers in 312.5 kHz */
     int apart; /* places from a subcarrier to the one that is 312.5 kHz above it */
-    const double* delay;              /* delays, ascending, as steps of one length */
+    const double* delay; /* delays, ascending, as steps of one length */
     /* The transform to delays, see _delay_transform in wifi/smoothing.py */
     std::int64_t points, block;
     const std::int64_t* place; /* points */
@@ -242,7 +242,7 @@ struct wifi_errors {
 /* The common properties of frames of one format. Windows and starts count samples at 20
  * MS/s from the FFT window of the L-LTF's first half on. */
 struct wifi_format {
-    int fft, scale; /* samples of a symbol; sample rate over 20 MS/s */
+    int fft, scale;          /* samples of a symbol; sample rate over 20 MS/s */
     int legacy_fft, ltf_fft; /* samples of half an L-LTF, and of a later training field */
     /* Subcarriers: of the L-LTF, of later training fields, with a channel, in use, and
      * with data */
@@ -264,21 +264,21 @@ struct wifi_format {
     double training_middle;         /* middle of the training fields */
     bool greenfield;                /* the first training field comes twice */
     const std::int64_t* ltf_starts; /* num_ltf, one more in greenfield frames */
-    /* Factors of the training fields over their number, conjugate: of each stream (streams
-     * x num_ltf complex), and where all streams send the same (num_ltf) */
+    /* Factors of the training fields over their number, conjugate: of each stream
+     * (streams x num_ltf complex), and where all streams send the same (num_ltf) */
     const float *mapping, *shared_mapping;
-    const std::uint8_t* shared; /* trained: 1 if all streams send the same; or null */
+    const std::uint8_t* shared;    /* trained: 1 if all streams send the same; or null */
     const float *turn, *untrained; /* trained x streams complex: what shifts and parts do;
                                       its conjugate times the training sequence */
     double share;                  /* noise of an estimate over that of a symbol */
     bool smoothing, short_gi;
     const wifi_smoother* smoother;
     const std::int64_t*
-        trained_here;      /* the smoother's among the trained carriers; null: all */
+        trained_here; /* the smoother's among the trained carriers; null: all */
     /* The same for frames whose data train too */
     const wifi_smoother* refined_smoother;
     const std::int64_t* refined_here;
-    std::int64_t signal_b; /* window of the VHT-SIG-B, or -1 */
+    std::int64_t signal_b;              /* window of the VHT-SIG-B, or -1 */
     const float* signal_b_signs;        /* streams */
     const std::int64_t* signal_b_order; /* data carriers of its bits, copy after copy */
     std::int64_t signal_b_coded,

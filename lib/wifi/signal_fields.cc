@@ -284,10 +284,7 @@ std::array<int, wifi_he_bits> he_data(const wifi_signal_layout& layout)
 
 } // namespace
 
-bool he_signal::follows(const wifi_signal& signal)
-{
-    return signal.kind & wifi_repeated;
-}
+bool he_signal::follows(const wifi_signal& signal) { return signal.kind & wifi_repeated; }
 
 void he_signal::clear()
 {

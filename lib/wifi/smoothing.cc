@@ -185,11 +185,8 @@ private:
     void turn_back(double delay, float* out)
     {
         const std::int64_t padded = wifi_padded(d_s.wanted);
-        turns(-per_delay(d_s) * delay,
-              d_s.wanted_k,
-              d_s.wanted,
-              d_re.data(),
-              d_im.data());
+        turns(
+            -per_delay(d_s) * delay, d_s.wanted_k, d_s.wanted, d_re.data(), d_im.data());
         for (std::int64_t c = 0; c < d_s.wanted; ++c)
             for (std::int64_t i = 0; i < d_size; i += 2, out += 2) {
                 const float a = d_out[i * padded + c], b = d_out[(i + 1) * padded + c];

@@ -196,7 +196,7 @@ void ldpc_frame_decoder::recover(const frame_llrs& from,
     const std::int64_t given = std::min(num_sent, before(from.symbols));
     scratch<float> in_order(num_sent);
     float* const sent = in_order.data();
-    /* A subcarrier's LLRs of all symbols lie together, so a few subcarriers come first. */
+    /* A subcarrier's LLRs of all symbols lie together: a few subcarriers come first. */
     constexpr std::int64_t most = 64;
     for (std::int64_t first = 0; first < d_sent; first += most) {
         const std::int64_t block = std::min(most, d_sent - first);
@@ -303,10 +303,11 @@ void arrangement::pair_channel(const float* h,
     std::fill_n(to, 2 * carriers * 2 * rows * columns, 0.0f);
     for (std::int64_t k = 0; k < carriers; ++k, to += 2 * 2 * rows * columns)
         for (std::int64_t r = 0; r < rows; ++r) {
-            const auto put = [&](std::int64_t row, std::int64_t column, float a, float b) {
-                to[2 * (row * columns + column)] = a;
-                to[2 * (row * columns + column) + 1] = b;
-            };
+            const auto put =
+                [&](std::int64_t row, std::int64_t column, float a, float b) {
+                    to[2 * (row * columns + column)] = a;
+                    to[2 * (row * columns + column) + 1] = b;
+                };
             const float* own = h + 2 * (k * rows + r) * sent;
             for (std::int64_t i = 0; i < streams; ++i) {
                 put(r, 2 * i, own[0], own[1]);
@@ -410,7 +411,9 @@ payload descramble(const std::uint8_t* from, std::int64_t given, const payload_s
     scratch<std::uint8_t> sequence(p.size + period);
     std::uint8_t* const x = sequence.data();
     for (std::int64_t i = 0; i < period; ++i)
-        x[i] = i >= seed_bits ? x[i - seed_bits] ^ x[i - tap] : i < given ? from[i] & 1 : 0;
+        x[i] = i >= seed_bits ? x[i - seed_bits] ^ x[i - tap]
+               : i < given    ? from[i] & 1
+                              : 0;
     for (std::int64_t i = period; i < p.size; i += period)
         std::copy_n(x, period, x + i);
     std::copy_n(from, std::min(given, p.end), to);
@@ -469,8 +472,10 @@ void bind_wifi_decoding(py::module_& m)
            int scrambler) {
             py::list out;
             for (py::ssize_t f = 0; f < bits.shape(0); ++f) {
-                const payload found = descramble(
-                    bits.data(f, 0), bits.shape(1), { size, end, length, aggregated, scrambler });
+                const payload found =
+                    descramble(bits.data(f, 0),
+                               bits.shape(1),
+                               { size, end, length, aggregated, scrambler });
                 out.append(py::make_tuple(found.as_tuple(), found.bits()));
             }
             return out;

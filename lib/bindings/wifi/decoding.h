@@ -112,7 +112,7 @@ struct arrangement {
     std::int64_t stbc;     /* space-time coded streams, the first ones */
     std::int64_t segments; /* parts of the band that have copies of their own */
     long_array place;      /* bits of all streams: see dual_carriers in interleaving.py */
-    float_array sign;      /* points x bits of all streams; empty: points have no copies */
+    float_array sign; /* points x bits of all streams; empty: points have no copies */
 
     bool plain() const { return !stbc && !sign.size(); }
     /* Vectors of a space-time block code: (y_0, y_1*) of pairs of symbols */
@@ -127,10 +127,8 @@ struct arrangement {
                       std::int64_t rows,
                       float* to) const;
     /* LLRs of pairs (carriers x pairs x bits of a pair) as those of symbols */
-    void unpair(const float* llr,
-                std::int64_t carriers,
-                std::int64_t pairs,
-                float* to) const;
+    void
+    unpair(const float* llr, std::int64_t carriers, std::int64_t pairs, float* to) const;
     /* Combine the LLRs of copies (carriers x symbols x bits): add them; of 16-QAM, find
      * the joint max-log LLRs. `to` may be `llr`. Return the number of points. */
     std::int64_t combine_copies(const float* llr,

@@ -302,15 +302,16 @@ public:
             double error = f.error[j] * static_cast<double>(f.symbols);
             for (const wifi_frame& part : f.parts)
                 error += part.error[j] * static_cast<double>(part.symbols);
-            evm[j] = decibels(error / static_cast<double>(std::max<std::int64_t>(
-                                          f.all_symbols, 1)));
+            evm[j] = decibels(
+                error / static_cast<double>(std::max<std::int64_t>(f.all_symbols, 1)));
         }
         const float unit = 1 / static_cast<float>(d_format.fft);
         complex_array channel({ d_format.trained, d_rows, d_format.streams });
         double_array noise(d_rows);
-        std::transform(f.channel, f.channel + 2 * channel.size(), floats(channel), [=](float x) {
-            return x * unit;
-        });
+        std::transform(f.channel,
+                       f.channel + 2 * channel.size(),
+                       floats(channel),
+                       [=](float x) { return x * unit; });
         for (std::int64_t r = 0; r < d_rows; ++r)
             noise.mutable_data()[r] = f.noise[r] * unit * unit;
         return py::make_tuple(decoded,
@@ -324,8 +325,8 @@ public:
     }
 
     /* Return a dictionary of the arrays of frame i, as the only frame, and "scrambled",
-     * its decoded bits or None. Frames that were decoded completely have none. Part 0 of a
-     * frame with midambles ends at the first one. */
+     * its decoded bits or None. Frames that were decoded completely have none. Part 0 of
+     * a frame with midambles ends at the first one. */
     py::dict arrays(std::size_t i, std::size_t part)
     {
         rethrow();
@@ -578,8 +579,8 @@ private:
     /* Detect frames [i, end), which have equal numbers of symbols, or one frame with
      * parts. */
     template <typename Use>
-    std::size_t
-    detect(std::size_t i, std::size_t end, const viterbi_batch& b, stopwatch& watch, Use use)
+    std::size_t detect(
+        std::size_t i, std::size_t end, const viterbi_batch& b, stopwatch& watch, Use use)
     {
         const arrangement& arranged = *d_chain.arranged;
         const std::int64_t symbols = d_frames[i].all_symbols, data = d_format.data;
@@ -612,11 +613,9 @@ private:
         for (std::size_t j = i; j < end; ++j) {
             float* own = llr.data() + (j - i) * of_frame;
             const std::int64_t points =
-                arranged.sign.size()
-                    ? arranged.combine_copies(own, data, symbols, own)
-                    : data;
-            use(d_frames[j],
-                frame_llrs{ own, points, symbols, bits, d_frames[j].last });
+                arranged.sign.size() ? arranged.combine_copies(own, data, symbols, own)
+                                     : data;
+            use(d_frames[j], frame_llrs{ own, points, symbols, bits, d_frames[j].last });
         }
         d_seconds[2] += watch.lap();
         return 0;
@@ -644,10 +643,8 @@ private:
     /* Detect frames with equal numbers of symbols, whose vectors and matrices follow each
      * other. Write LLRs: frames x carriers x symbols x bits. */
     template <typename Frame>
-    std::size_t detect_vectors(Frame* frames,
-                               std::size_t count,
-                               const viterbi_batch& b,
-                               float* llr)
+    std::size_t
+    detect_vectors(Frame* frames, std::size_t count, const viterbi_batch& b, float* llr)
     {
         const arrangement& arranged = *d_chain.arranged;
         const std::int64_t pair = arranged.stbc ? 2 : 1;
@@ -655,9 +652,9 @@ private:
                            vectors = frames->symbols / pair;
         const std::int64_t of_pair = d_chain.detector->shape().num_llr;
         const float *y = frames->vectors, *h = frames->whitened;
-        scratch<float> stacked(
-            pair > 1 ? 2 * matrices * d_rows * (frames->symbols + 4 * arranged.streams)
-                     : 0);
+        scratch<float> stacked(pair > 1 ? 2 * matrices * d_rows *
+                                              (frames->symbols + 4 * arranged.streams)
+                                        : 0);
         scratch<float> paired(pair > 1 ? matrices * vectors * of_pair : 0);
         if (pair > 1) {
             float* const to = stacked.data();

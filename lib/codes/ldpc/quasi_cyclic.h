@@ -4,8 +4,8 @@
  * integers of 16 bits. The checks of a block row have no bit in common, so a lane is a
  * check, and all data of a codeword stay in the caches.
  *
- * The bits of a block column lie one after the other, and its first bits follow once more.
- * So the bits of neighbouring checks are neighbours, whatever the block's shift. */
+ * The bits of a block column lie one after the other, and its first bits follow once
+ * more. So the bits of neighbouring checks are neighbours, whatever the block's shift. */
 #pragma once
 #include "codes/decoders.h"
 #include "common/aligned_memory.h"
@@ -34,8 +34,8 @@ public:
             d_blocks.push_back({ p.column[i] * d_step, i * d_step, p.shift[i] });
     }
 
-    /* Decode a codeword. Return whether it could be decoded: its LLRs are numbers, and some
-     * differ from 0. If not, all results are 0. */
+    /* Decode a codeword. Return whether it could be decoded: its LLRs are numbers, and
+     * some differ from 0. If not, all results are 0. */
     bool decode(const float* llr, bool& found, int& iterations)
     {
         found = false;
@@ -68,8 +68,8 @@ public:
 
 private:
     static constexpr int lanes = simd16::width;
-    /* Largest magnitudes: an a-posteriori value minus a message, plus a message, fits into a
-     * word. LLRs of a larger magnitude than `certain` are not part of the mean. */
+    /* Largest magnitudes: an a-posteriori value minus a message, plus a message, fits
+     * into a word. LLRs of a larger magnitude than `certain` are not part of the mean. */
     static constexpr float most_given = 4095, most_message = 8191, most_bit = 16383;
     static constexpr float certain = 1e15f, mean = 64;
 
@@ -234,7 +234,8 @@ private:
                 return max(scaled(magnitude, factor) - offset, zero);
             };
             of_least[n] = STAR ? second[n] : weaken(second[n]);
-            of_others[n] = STAR ? box_plus(second[n], least[n], offset) : weaken(least[n]);
+            of_others[n] =
+                STAR ? box_plus(second[n], least[n], offset) : weaken(least[n]);
         }
         for (int e = 0; e < degree; ++e) {
             const block b = blocks[e];

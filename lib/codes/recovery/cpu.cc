@@ -15,8 +15,7 @@ MP_FN simd given(const float* llr, const std::int32_t* source)
 {
     simd::word from;
     std::memcpy(&from, source, sizeof from);
-    const simd value =
-        (simd::get(llr, from >> 2).as_word() ^ from << 31).as_float();
+    const simd value = (simd::get(llr, from >> 2).as_word() ^ from << 31).as_float();
     return select(from.bit(1), simd(0.0f), value);
 }
 

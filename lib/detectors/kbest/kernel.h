@@ -154,7 +154,8 @@ private:
             if (WIDTH > 0)
                 axis_penalties<(WIDTH > 0 ? WIDTH : 1)>(&d_prior[i * WIDTH], cost);
             else
-                point_penalties(&d_prior[i * d_constellation.bits], d_constellation, cost);
+                point_penalties(
+                    &d_prior[i * d_constellation.bits], d_constellation, cost);
         }
     }
 

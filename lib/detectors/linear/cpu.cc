@@ -28,9 +28,8 @@ std::size_t run(const plan& p, const batch& b)
         if (!p.points.width)
             return run_size<0, 0, 0, MMSE>(p, b);
         if (p.num_tx == 1 && !p.points.layers)
-            return by_width<6>(p, [&](auto width) {
-                return run_size<1, 0, width.value, MMSE>(p, b);
-            });
+            return by_width<6>(
+                p, [&](auto width) { return run_size<1, 0, width.value, MMSE>(p, b); });
         return by_size_and_width<6>(p, [&](auto nt, auto nr, auto width) {
             return run_size<nt.value, nr.value, width.value, MMSE>(p, b);
         });

@@ -30,9 +30,9 @@ std::size_t run_with(const plan& p, const batch& b, column_order order)
     return with_options<nway_options>(p, [&](const nway_options& o) {
         const int passes = order == column_order::rotate ? o.num_passes : p.num_tx;
         return by_width<6>(p, [&](auto width) {
-            /* Two layers have a faster search (see search_top), but with 4096-QAM it would
-             * take long to compile. With 64-QAM, four layers are 1.2 times as fast as in
-             * the general build. */
+            /* Two layers have a faster search (see search_top), but with 4096-QAM it
+             * would take long to compile. With 64-QAM, four layers are 1.2 times as fast
+             * as in the general build. */
             if (!p.points.layers) {
                 if constexpr (width.value <= 5)
                     if (p.num_tx == 2)

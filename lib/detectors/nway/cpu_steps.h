@@ -7,11 +7,11 @@
 #include "cpu/simd.h"
 #include "detectors/nway/greedy_search.h"
 
-#define MP_GREEDY_STEPS_OF_WIDTH(PREFIX, WIDTH)                                         \
-    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::search<true>(int);           \
-    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::search<false>(int);          \
-    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::collect(int);                \
-    PREFIX template void candidate_sums<simd, 0, WIDTH>::add(                           \
+#define MP_GREEDY_STEPS_OF_WIDTH(PREFIX, WIDTH)                                \
+    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::search<true>(int);  \
+    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::search<false>(int); \
+    PREFIX template void greedy_search<simd, 0, 0, WIDTH>::collect(int);       \
+    PREFIX template void candidate_sums<simd, 0, WIDTH>::add(                  \
         int, const simd*, const simd*, simd);
 
 #define MP_GREEDY_STEPS(PREFIX)         \

@@ -236,8 +236,7 @@ private:
     /* Set low[k] to the distance of the best candidate with level k on an axis of the top
      * layer, or to more if none of the axis's bits needs it. part, across: distances that
      * the levels of this axis and of the other one add. */
-    MP_FN void
-    search_levels(int pass, int axis, const F* part, const F* across, F* low)
+    MP_FN void search_levels(int pass, int axis, const F* part, const F* across, F* low)
     {
         constexpr int tried = 3;
         const F* const c = this->c(pass);
@@ -406,8 +405,8 @@ private:
             F chosen = symbols[0];
             MP_UNROLL_BY(side > 16 ? 4 : side * side)
             for (int candidate = 1; candidate < side * side; ++candidate)
-                chosen =
-                    select(best < d_distance[candidate], chosen, symbols[candidate * top]);
+                chosen = select(
+                    best < d_distance[candidate], chosen, symbols[candidate * top]);
             symbol_minima<F, WIDTH> minima;
             minima.clear();
             minima.add(side * side, symbols, top, &d_distance[0], best, chosen.as_word());

@@ -158,8 +158,8 @@ private:
     int d_lanes = F::width, d_counted = 0;
     unsigned* d_nodes[F::width];
     F d_bound;
-    F d_visited; /* nodes, if there is a budget */
-    F d_ended;   /* 1 if the budget has ended the search, else 0 */
+    F d_visited;            /* nodes, if there is a budget */
+    F d_ended;              /* 1 if the budget has ended the search, else 0 */
     buffer<F, 0> d_k;       /* symbols of the best leaf, or of the leaves to list */
     F d_reach;              /* a leaf farther than this from the best is of no use */
     int d_filled;           /* places of the list that are in use in any lane */

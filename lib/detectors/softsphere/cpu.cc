@@ -43,8 +43,7 @@ std::size_t run_softsphere(const plan& p, const batch& b)
             parents *= p.points.size;
         if (parents <= small)
             return run_sliced(p, b, o.llr_clip, false);
-        return by_width(p,
-                        [&](auto width) { return run_width<width.value>(p, b, o); });
+        return by_width(p, [&](auto width) { return run_width<width.value>(p, b, o); });
     });
 }
 

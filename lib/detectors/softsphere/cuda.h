@@ -24,9 +24,8 @@ MP_FN auto make_softsphere(arena<lane>& a)
      * prior; with one the slices are 1.7 times as fast. */
     if constexpr (soft_team_fits && !program::has_layers && !o.max_nodes)
         return team_soft_search<NT, NR, WIDTH>(a, program::points, o.llr_clip);
-    else if constexpr (team_slices_fit &&
-                       parents(program::num_tx) <=
-                           (clips && !program::has_prior ? 256 : 4096))
+    else if constexpr (team_slices_fit && parents(program::num_tx) <=
+                                              (clips && !program::has_prior ? 256 : 4096))
         return team_sliced_search<NT, NR, WIDTH, max_log>(
             a, program::points, o.llr_clip, false);
     else

@@ -79,11 +79,8 @@ public:
     static constexpr int bits = 2 * WIDTH;
 
     /* nt >= 3 */
-    MP_FN softsphere(arena<F>& a,
-                     const constellation& c,
-                     int nt,
-                     int nr,
-                     const softsphere_options& o)
+    MP_FN softsphere(
+        arena<F>& a, const constellation& c, int nt, int nr, const softsphere_options& o)
         : d_nt(nt),
           d_nr(nr),
           d_scale(c.scale),
@@ -201,9 +198,10 @@ private:
         int left[F::width];
         for (int v = 0; v < d_live; ++v) {
             d_budget[v].left += share;
-            left[v] = usable[v] ? d_search.search(
-                                      problem(v, shift, known), nodes(v), d_budget[v])
-                                : 0;
+            left[v] =
+                usable[v]
+                    ? d_search.search(problem(v, shift, known), nodes(v), d_budget[v])
+                    : 0;
         }
         for (int v = 0; v < d_live; ++v)
             if (left[v])
@@ -249,9 +247,8 @@ private:
         /* The search need not find a candidate for the other value of a known bit. */
         const auto seed = [&](int b, int value) {
             const F own = nearest[2 * b + value];
-            return d_knows && value
-                       ? select(prior[b] < F(known_bit), nearest[2 * b], own)
-                       : own;
+            return d_knows && value ? select(prior[b] < F(known_bit), nearest[2 * b], own)
+                                    : own;
         };
         const F root = rsqrt(noise_var);
         const F unit = root * root;

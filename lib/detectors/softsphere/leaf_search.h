@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two last levels of a tree search: a node tries every symbol of level 1, which are the
- * elements of lanes, and slices level 0. */
+/* The two last levels of a tree search: a node tries every symbol of level 1, which are
+ * the elements of lanes, and slices level 0. */
 #pragma once
 #include "detectors/exhaustive/sliced.h"
 #include "detectors/softsphere/tree_storage.h"

@@ -22,8 +22,8 @@ struct listed_leaves {
     static constexpr float clip = Options(program::options()).llr_clip;
 
     struct storage {
-        float reach;  /* a leaf farther than this from the best one is of no use */
-        float radius; /* with which the list was made */
+        float reach;      /* a leaf farther than this from the best one is of no use */
+        float radius;     /* with which the list was made */
         float list[size]; /* the leaves' metrics, rising; infinity where there is none */
         float nearest[nt][bits][2]; /* least metric of the leaves with a bit's value */
     };
@@ -165,8 +165,8 @@ private:
 
     /* Note the bits of a thread's leaf, unless its metric is infinity. The threads of the
      * search share the levels. from: the thread, in the warp */
-    MP_FN static void note(
-        const search_state& now, storage& s, float metric, int from, path node, int last)
+    MP_FN static void
+    note(const search_state& now, storage& s, float metric, int from, path node, int last)
     {
         MP_UNROLL
         for (int w = 0; w < path::words; ++w)

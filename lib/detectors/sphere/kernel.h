@@ -180,7 +180,7 @@ MP_FN search_end search_depth_first(const scalar_tree<WIDTH>& t,
     int done[max_levels] = {}; /* visited children of the present node of each level */
     float bound = zero_forcing_radius ? t.zero_forcing(best) : outside;
     const long long first_leaf = zero_forcing_radius ? 0 : t.size,
-                             most = budget < first_leaf ? first_leaf : budget;
+                    most = budget < first_leaf ? first_leaf : budget;
     long long visited = 0;
     int l = t.size - 1;
     t.children(l, path, 0.0f, child[l]);
