@@ -114,15 +114,6 @@ private:
 
     MP_FN static unsigned thread() { return threadIdx.x % 32; }
 
-    /* Order what all threads of the warp do before this and after it, for all
-     * multiprocessors. A shuffle alone orders nothing. */
-    MP_FN static void order_memory()
-    {
-        __syncwarp();
-        __threadfence();
-        __syncwarp();
-    }
-
     MP_FN place& place_of(unsigned warp) const
     {
         const auto end = reinterpret_cast<unsigned long long>(d_common.list() + d_all.n);
@@ -180,13 +171,16 @@ private:
     {
         place& common = place_of(d_owner);
         Goal::exchange(now, d_own.goal, common.goal);
-        order_memory();
+        __threadfence();
+        __syncwarp();
         unsigned workers = 0;
-        if (thread() == 0)
+        if (thread() == 0) {
+            __threadfence();
             workers = atomicAdd(&common.workers, ~0u);
+        }
         if (__shfl_sync(~0u, workers, 0) != 1)
             return false;
-        order_memory();
+        __threadfence();
         copy_words(&d_own.goal, &common.goal, sizeof common.goal);
         if (thread() == 0)
             atomicAdd(&common.workers, 1u);
@@ -225,7 +219,7 @@ private:
         }
         while (__shfl_sync(~0u, current(mail), 0) != round)
             __nanosleep(100); /* an earlier request still has the mail */
-        order_memory();
+        __threadfence();
         if (thread() == 0) {
             atomicAdd(&common.workers, 1u);
             to.from = d_owner;
@@ -251,9 +245,12 @@ private:
                 d_own.put(i, metric, node);
             __syncwarp();
         }
-        order_memory();
-        if (thread() == 0)
+        __threadfence();
+        __syncwarp();
+        if (thread() == 0) {
+            __threadfence();
             *const_cast<volatile unsigned*>(&mail) = round + 1;
+        }
     }
 
     /* Ask for nodes of another warp, and wait; return whether there are any. */
@@ -274,7 +271,7 @@ private:
                 break;
             __nanosleep(500);
         }
-        order_memory();
+        __threadfence();
         const place& from = place_of(number % d_warps);
         d_owner = current(from.from);
         place& common = place_of(d_owner);
@@ -292,9 +289,11 @@ private:
         }
         const float noise_var = d_all.load_noise(d_vector).v;
         now = { 0, 32, size, 0, current(from.radius), infinity, noise_var, false, false };
-        order_memory();
-        if (thread() == 0)
+        __syncwarp();
+        if (thread() == 0) {
+            __threadfence();
             *const_cast<volatile unsigned*>(&mail) = round + 2;
+        }
         Goal::exchange(now, d_own.goal, common.goal);
         return true;
     }
@@ -315,7 +314,7 @@ private:
             finished = atomicAdd(&d_common.finished, 1u) + 1;
         if (__shfl_sync(~0u, finished, 0) != d_common.count)
             return;
-        order_memory(); /* after what receive() has written to the mail */
+        __threadfence(); /* after what receive() has written to the mail */
         for (unsigned i = thread(); i < d_warps; i += 32)
             *const_cast<volatile unsigned*>(&d_common.mail[i]) = ended;
     }
