@@ -348,7 +348,7 @@ def test_slots_of_zeros_are_lost():
 
 
 def test_results_that_are_kept_do_not_change():
-    """Large results take the memory of earlier ones, of which nothing is kept."""
+    """A large result gets the memory of an earlier one only after the caller has dropped that."""
     rng, slots = np.random.default_rng(5), [0, 1]
     config = pusch(carrier=nr.Carrier(n_size_grid=106), num_layers=4, mcs=nr.Mcs(index=20))
     receiver = nr.PuschReceiver(config, num_rx=4, detector="mmse", iterations=1)
