@@ -86,6 +86,24 @@ def test_graphs(name, device):
     assert used == [False, True, False, True, True, True, True, True]
 
 
+@pytest.mark.parametrize("device", [False, True], ids=["host", "device"])
+def test_values_that_are_not_finite(device):
+    """A slot with one is refused also where a graph would decode it, and nothing is learned."""
+    import cupy
+
+    pair, bits, received = learned(np.random.default_rng(6), ONE)
+    place = cupy.asarray if device else np.asarray
+    for slot in (8, 9, 10):
+        pair.gpu.process(place(received[slot:slot + 1]), [slot])
+    for value in (np.nan, np.inf):
+        wrong = received[11:12].copy()
+        wrong[0, 3, 5, 7] = value
+        with pytest.raises(ValueError, match="not finite in slot 11, antenna 3"):
+            pair.gpu.process(place(wrong), [11])
+    _, by_graph = pair.receive(received[12:13], [12], bits)
+    assert by_graph
+
+
 def test_graphs_of_a_part_of_the_grid():
     """The first and last PRBs are others', and DMRS symbols carry data too."""
     carrier = dataclasses.replace(CARRIER, n_size_grid=20)

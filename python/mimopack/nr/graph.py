@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Constant, is_device_array
 from ..backends import is_gpu_error
+from ..cuda import estimation
 from ..cuda.device import Recording, address, cupy, current, pinned_empty
 from ..cuda.transfer import upload
 from .slot import ReceivedSlot
@@ -45,7 +46,7 @@ class FirstPass:
 
         There is no graph before the profile is learned, nor when it has to be learned again, nor if
         ports that share resource elements have different sequences. If the noise of a slot jumps,
-        the graph's result does not count.
+        or a value is not finite, the graph's result does not count.
 
         Args:
             grid: (slots, nr, symbols, subcarriers) complex, on the host or on a GPU.
@@ -59,9 +60,11 @@ class FirstPass:
         if not is_device_array(grid):
             grid = np.ascontiguousarray(grid, np.complex64)
         found = self._replay(grid, self._layout.in_frame(slots), rv, profile, *settings)
-        if found is None or not self._tracker.accepts(found[0][0]):
+        if found is None:
             return None
-        (_, powers, *decoded), soft = found
+        (total, noise, powers, *decoded), soft = found
+        if not np.isfinite(total).all() or not self._tracker.accepts(noise):
+            return None
         work = [ReceivedSlot(number, own) for number, own in zip(
             slots.tolist(), powers, strict=True)]
         for index, decoder in enumerate(self._decoders):
@@ -87,7 +90,8 @@ class FirstPass:
             grid[..., self._layout.band], slots, self._frame_sequences().beside(grid))
         llr, by_subcarrier = self._detect(*self._layout.vectors(
             Channels(received, h, error, noise, [])))
-        read, kept = [noise, layer_powers(h) / noise[:, None]], []
+        total = estimation.powers(grid.reshape(len(grid), -1, 1))    # is finite if all values are
+        read, kept = [total, noise, layer_powers(h) / noise[:, None]], []
         for decoder in self._decoders:
             *decoded, soft = decoder.coder.queue(llr.reshape(len(llr), -1), rv,
                                                  decoder.word.orders[by_subcarrier])

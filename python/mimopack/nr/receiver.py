@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core, detectors
 from ..arrays import is_device_array, on_host
 from ..checks import integer, integers, shown
+from ..cuda import estimation
 from ..cuda.device import cupy
 from .config import PdschConfig, PuschConfig, read_users
 from .decoding import BlockDecoder
@@ -109,6 +110,7 @@ class _Receiver:
             if work is None and not is_device_array(grid):
                 grid = cupy().asarray(grid)
         if work is None:
+            self._require_finite(grid, slots)
             work = self._in_passes(begin, grid, slots, channel, noise_var, rv, earlier)
         else:
             begin = self._spent("graph", begin)
@@ -188,7 +190,9 @@ class _Receiver:
         Returns:
             (list of :class:`ReceivedSlot`, their :class:`Channels`).
         """
-        return self._estimated(*self._checked(grid, slots), channel, noise_var)
+        grid, slots = self._checked(grid, slots)
+        self._require_finite(grid, slots)
+        return self._estimated(grid, slots, channel, noise_var)
 
     def _checked(self, grid, slots):
         """Return grids (slots, nr, symbols, subcarriers) and the numbers of their slots."""
@@ -208,13 +212,18 @@ class _Receiver:
         slots = integers("slots", slots, 1, 0, 2**31 - 1)
         if len(slots) != len(grid):
             raise ValueError(f"slots: got {len(slots)}, must be {len(grid)}, one for each grid")
-        # Powers are computed faster than it is checked whether each value is finite.
-        if not is_device_array(grid) and not np.isfinite(
-                _core.powers(grid.reshape(-1, grid[0, 0].size), 1, self._threads)).all():
+        return grid, slots
+
+    def _require_finite(self, grid, slots):
+        if is_device_array(grid):
+            total = estimation.powers(grid.reshape(len(grid), -1, 1)).get()
+        else:    # Powers are computed faster than it is checked whether each value is finite.
+            total = _core.powers(grid.reshape(-1, grid[0, 0].size), 1, self._threads)
+        if not np.isfinite(total).all():
+            grid = on_host(grid)
             for row, antenna, *_ in np.argwhere(~np.isfinite(grid))[:1]:
                 raise ValueError(f"grid: got a value that is not finite in slot {slots[row]}, "
                                  f"antenna {antenna}")
-        return grid, slots
 
     def _estimated(self, grid, slots, channel, noise_var):
         """Do what :meth:`estimate` does with checked grids and slots."""
