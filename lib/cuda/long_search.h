@@ -114,6 +114,15 @@ private:
 
     MP_FN static unsigned thread() { return threadIdx.x % 32; }
 
+    /* Order what all threads of the warp do before this and after it, for all
+     * multiprocessors. A shuffle alone orders nothing. */
+    MP_FN static void order_memory()
+    {
+        __syncwarp();
+        __threadfence();
+        __syncwarp();
+    }
+
     MP_FN place& place_of(unsigned warp) const
     {
         const auto end = reinterpret_cast<unsigned long long>(d_common.list() + d_all.n);
@@ -171,16 +180,13 @@ private:
     {
         place& common = place_of(d_owner);
         Goal::exchange(now, d_own.goal, common.goal);
-        __threadfence();
-        __syncwarp();
+        order_memory();
         unsigned workers = 0;
-        if (thread() == 0) {
-            __threadfence();
+        if (thread() == 0)
             workers = atomicAdd(&common.workers, ~0u);
-        }
         if (__shfl_sync(~0u, workers, 0) != 1)
             return false;
-        __threadfence();
+        order_memory();
         copy_words(&d_own.goal, &common.goal, sizeof common.goal);
         if (thread() == 0)
             atomicAdd(&common.workers, 1u);
@@ -219,7 +225,7 @@ private:
         }
         while (__shfl_sync(~0u, current(mail), 0) != round)
             __nanosleep(100); /* an earlier request still has the mail */
-        __threadfence();
+        order_memory();
         if (thread() == 0) {
             atomicAdd(&common.workers, 1u);
             to.from = d_owner;
@@ -245,12 +251,9 @@ private:
                 d_own.put(i, metric, node);
             __syncwarp();
         }
-        __threadfence();
-        __syncwarp();
-        if (thread() == 0) {
-            __threadfence();
+        order_memory();
+        if (thread() == 0)
             *const_cast<volatile unsigned*>(&mail) = round + 1;
-        }
     }
 
     /* Ask for nodes of another warp, and wait; return whether there are any. */
@@ -271,7 +274,7 @@ private:
                 break;
             __nanosleep(500);
         }
-        __threadfence();
+        order_memory();
         const place& from = place_of(number % d_warps);
         d_owner = current(from.from);
         place& common = place_of(d_owner);
@@ -289,11 +292,9 @@ private:
         }
         const float noise_var = d_all.load_noise(d_vector).v;
         now = { 0, 32, size, 0, current(from.radius), infinity, noise_var, false, false };
-        __syncwarp();
-        if (thread() == 0) {
-            __threadfence();
+        order_memory();
+        if (thread() == 0)
             *const_cast<volatile unsigned*>(&mail) = round + 2;
-        }
         Goal::exchange(now, d_own.goal, common.goal);
         return true;
     }
@@ -314,7 +315,7 @@ private:
             finished = atomicAdd(&d_common.finished, 1u) + 1;
         if (__shfl_sync(~0u, finished, 0) != d_common.count)
             return;
-        __threadfence(); /* after what receive() has written to the mail */
+        order_memory(); /* after what receive() has written to the mail */
         for (unsigned i = thread(); i < d_warps; i += 32)
             *const_cast<volatile unsigned*>(&d_common.mail[i]) = ended;
     }
