@@ -240,6 +240,20 @@ def test_wrong_noise_cov_is_refused():
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("name", ["psd", "softsphere"])
+def test_long_searches_on_a_gpu(name):
+    """At this SNR most searches are long: a second launch makes them."""
+    y, h, noise_var, _ = problem(4000, 6, 6, "qam16", 8)
+    size = {"num_tx": 6, "num_rx": 6, "noise_var": noise_var}
+    expected, _ = play(make(name, backend="cpu", **size), y, h)
+    block = make(name, backend="cuda", **size)
+    llr, _ = play(block, y, h)
+    wrong = np.abs(llr - expected).max(axis=1) > 1e-3 * np.abs(expected).max(axis=1)
+    assert wrong.mean() < 1e-3 and block.last_backend() == "cuda"
+    assert block.erasures() == block.failures() == 0
+
+
+@pytest.mark.gpu
 def test_noise_cov_on_a_gpu():
     """Covariances for all items of a call, and for each item."""
     y, h, noise_var, _ = problem(4000, 4, 4, "qam16", 20)
