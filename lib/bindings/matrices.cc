@@ -17,6 +17,7 @@ namespace mimopack {
 #define MIMOPACK_DECLARE(isa)                                                            \
     namespace isa {                                                                      \
     void multiply(const product_factor*, std::size_t, const product_rows&, float*, int); \
+    void gram(std::size_t, std::size_t, std::size_t, const float*, float*, int);         \
     }
 MIMOPACK_BUILDS(MIMOPACK_DECLARE)
 #undef MIMOPACK_DECLARE
@@ -27,14 +28,32 @@ using complex_array = py::array_t<std::complex<float>, py::array::c_style>;
 using index_array = py::array_t<std::int32_t, py::array::c_style>;
 using long_array = py::array_t<std::int64_t, py::array::c_style>;
 
-product_function best_product()
+/* The functions for this machine's instruction set */
+struct product_functions {
+    product_function multiply;
+    gram_function gram;
+};
+
+const product_functions& best_build()
 {
-    const std::string best = find_build("auto").name;
-    product_function found = nullptr;
-#define MIMOPACK_CHOOSE(isa) found = best == #isa ? isa::multiply : found;
-    MIMOPACK_BUILDS(MIMOPACK_CHOOSE)
+    static const product_functions best = [] {
+        const std::string name = find_build("auto").name;
+        product_functions found{};
+#define MIMOPACK_CHOOSE(isa) \
+    found = name == #isa ? product_functions{ isa::multiply, isa::gram } : found;
+        MIMOPACK_BUILDS(MIMOPACK_CHOOSE)
 #undef MIMOPACK_CHOOSE
-    return found;
+        return found;
+    }();
+    return best;
+}
+
+/* Return the number of threads for work on so many floats, of which `least` are worth a
+ * thread. */
+int team_for(std::size_t floats, std::size_t least, int threads)
+{
+    return static_cast<int>(std::clamp<std::size_t>(
+        floats / least, 1, static_cast<std::size_t>(team_size(threads))));
 }
 
 /* Return the end of the range that indices need. */
@@ -55,7 +74,9 @@ public:
 
     /* parts: matrix, sources and places */
     explicit matrix_product(std::vector<part> parts)
-        : d_multiply(best_product()), d_parts(std::move(parts)), d_values(d_parts.size())
+        : d_multiply(best_build().multiply),
+          d_parts(std::move(parts)),
+          d_values(d_parts.size())
     {
         for (std::size_t p = 0; p < d_parts.size(); ++p) {
             const auto& [matrix, sources, places] = d_parts[p];
@@ -132,6 +153,53 @@ void interleave(const complex_array& values,
             to[row * columns + j] = from[row / count * width + row % count + begin[j]];
 }
 
+/* Return (n, rows, places): the elements of received (n, rows, width) at the places,
+ * times the sequences (n, places). */
+complex_array pilots(const complex_array& received,
+                     const index_array& places,
+                     const complex_array& sequences,
+                     int threads)
+{
+    const std::size_t n = received.shape(0), rows = received.shape(1),
+                      width = received.shape(2), count = places.size();
+    const std::int32_t* const at = places.data();
+    if (static_cast<std::size_t>(sequences.size()) != n * count ||
+        end_of(at, count) > width)
+        throw std::invalid_argument("pilots: inconsistent shapes");
+    complex_array out({ n, rows, count });
+    const float *const from = reinterpret_cast<const float*>(received.data()),
+                       *const sent = reinterpret_cast<const float*>(sequences.data());
+    float* const to = reinterpret_cast<float*>(out.mutable_data());
+    const int team = team_for(2 * out.size(), 1 << 15, threads);
+    const py::gil_scoped_release release;
+#pragma omp parallel for num_threads(team) if (team > 1)
+    for (std::size_t row = 0; row < n * rows; ++row) {
+        const float *const own = from + 2 * row * width, *const factors =
+                                                             sent +
+                                                             2 * (row / rows) * count;
+        float* const result = to + 2 * row * count;
+        for (std::size_t i = 0; i < count; ++i) {
+            const float re = own[2 * at[i]], im = own[2 * at[i] + 1];
+            result[2 * i] = re * factors[2 * i] - im * factors[2 * i + 1];
+            result[2 * i + 1] = re * factors[2 * i + 1] + im * factors[2 * i];
+        }
+    }
+    return out;
+}
+
+/* Return y y^H (n, rows, rows) of matrices y (n, rows, columns). */
+complex_array gram(const complex_array& y, int threads)
+{
+    const std::size_t n = y.shape(0), rows = y.shape(1), columns = y.shape(2);
+    complex_array out({ n, rows, rows });
+    const float* const from = reinterpret_cast<const float*>(y.data());
+    float* const to = reinterpret_cast<float*>(out.mutable_data());
+    const int team = team_for(rows * y.size(), 1 << 15, threads);
+    const py::gil_scoped_release release;
+    best_build().gram(n, rows, columns, from, to, team);
+    return out;
+}
+
 /* Return (n, period): column j is the sum of the powers of values j, j + period, ... of a
  * row (n, width). */
 float_array powers(const complex_array& values, std::size_t period, int threads)
@@ -141,9 +209,7 @@ float_array powers(const complex_array& values, std::size_t period, int threads)
     float_array out({ n, period });
     const float* const from = reinterpret_cast<const float*>(values.data());
     float* const to = out.mutable_data();
-    const std::size_t least = 1 << 19; /* floats that are worth a thread */
-    const int team = static_cast<int>(std::clamp<std::size_t>(
-        n * width / least, 1, static_cast<std::size_t>(team_size(threads))));
+    const int team = team_for(n * width, 1 << 19, threads);
     const py::gil_scoped_release release;
 #pragma omp parallel for num_threads(team) if (team > 1)
     for (std::size_t row = 0; row < n; ++row) {
@@ -182,6 +248,13 @@ void bind_matrices(py::module_& m)
           py::arg("count"),
           py::arg("out").noconvert(),
           py::arg("threads"));
+    m.def("pilots",
+          &pilots,
+          py::arg("received").noconvert(),
+          py::arg("places").noconvert(),
+          py::arg("sequences").noconvert(),
+          py::arg("threads"));
+    m.def("gram", &gram, py::arg("y").noconvert(), py::arg("threads"));
     m.def("powers",
           &powers,
           py::arg("values").noconvert(),

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The gr-mimopack authors
  * SPDX-License-Identifier: GPL-3.0-or-later */
-/* Products of matrices of complex numbers, with constant right factors */
+/* Products of matrices of complex numbers */
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +40,13 @@ using product_function = void (*)(const product_factor* factors,
                                   const product_rows&,
                                   float* result,
                                   int threads);
+
+/* y y^H of each of n matrices y (rows, columns): (n, rows, rows) */
+using gram_function = void (*)(std::size_t n,
+                               std::size_t rows,
+                               std::size_t columns,
+                               const float* y,
+                               float* result,
+                               int threads);
 
 } // namespace mimopack

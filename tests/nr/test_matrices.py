@@ -47,6 +47,27 @@ def test_powers(threads):
                                (np.abs(values)**2).reshape(7, -1, 3).sum(axis=1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("columns", [0, 1, 1224])
+def test_gram(columns, threads):
+    y = random(40, 4, columns)
+    np.testing.assert_allclose(_core.gram(y, threads), y @ y.conj().swapaxes(1, 2),
+                               atol=1e-6 * max(columns, 1))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_pilots(threads):
+    received, sequences = random(40, 4, 1000), random(40, 600)
+    places = rng.permutation(1000)[:600].astype(np.int32)
+    np.testing.assert_allclose(_core.pilots(received, places, sequences, threads),
+                               received[..., places] * sequences[:, None], atol=1e-5)
+    for bad in [(received[..., :places.max()].copy(), places, sequences),
+                (received, places - 1 - places.min(), sequences),
+                (received, places[1:], sequences)]:
+        with pytest.raises(ValueError, match="inconsistent shapes|negative"):
+            _core.pilots(*bad, threads)
+
+
 def test_interleaved_columns():
     values, first = random(3, 50), np.array([7, 0, 41, 8], np.int32)
     out = np.empty((3, 9, 4), np.complex64)

@@ -90,7 +90,7 @@ class FirstPass:
             grid[..., self._layout.band], slots, self._frame_sequences().beside(grid))
         llr, by_subcarrier = self._detect(*self._layout.vectors(
             Channels(received, h, error, noise, [])))
-        total = estimation.powers(grid.reshape(len(grid), -1, 1))    # is finite if all values are
+        total = estimation.powers(grid.reshape(-1, grid.shape[-1], 1))    # finite if all values are
         read, kept = [total, noise, layer_powers(h) / noise[:, None]], []
         for decoder in self._decoders:
             *decoded, soft = decoder.coder.queue(llr.reshape(len(llr), -1), rv,

@@ -96,10 +96,13 @@ class ProfileFilter:
         self._spread = Constant(np.concatenate(spread).astype(np.float32))
         self._left_out = Constant(np.asarray(left_out, np.float32))
         self._count = len(place)
-        self._analysis, self._synthesis = self._host_products(pilots.shape[1])
+        self._analysis, self._synthesis, self._errors = self._host_products(pilots.shape[1])
 
     def _host_products(self, antennas):
-        """Return the two matrices of all parts as products for the host, with results in order."""
+        """Return the products for the host: both matrices of all parts, and the error of the modes.
+
+        Real numbers of the error come in pairs, as complex ones.
+        """
         places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
         there, back, first = [], [], 0
         for part in self._parts:
@@ -108,7 +111,10 @@ class ProfileFilter:
             there.append((np.ascontiguousarray(analysis.T), elements, modes))
             back.append((synthesis, modes, (places + ports).ravel().astype(np.int32)))
             first += len(modes)
-        return _core.Product(there), _core.Product(back)
+        spread = self._spread.values.view(np.complex64).reshape(
+            first, self._left_out.values.size // 2)
+        error = spread, *(np.arange(size, dtype=np.int32) for size in spread.shape)
+        return _core.Product(there), _core.Product(back), _core.Product([error])
 
     def estimate(self, pilots):
         """Estimate the channel of slots; on a GPU, only queue the work.
@@ -127,8 +133,8 @@ class ProfileFilter:
         slots, antennas, _ = pilots.shape
         rows, modes = slots * antennas, self.modes
         seen = np.empty((slots, antennas, modes), np.complex64)
-        flat = np.ascontiguousarray(pilots.reshape(rows, -1), np.complex64)
-        self._analysis.run(flat, np.arange(rows) * modes, seen, threads=self._threads)
+        self._analysis.run(pilots.reshape(rows, -1), np.arange(rows) * modes, seen,
+                           threads=self._threads)
         noise, shrunk, share, factors = self._gains(seen, pilots)
         waves = np.empty((slots, *self._shape[:2], antennas, self._shape[2]), np.complex64)
         starts = np.add.outer(np.arange(slots) * waves[0].size,
@@ -138,9 +144,12 @@ class ProfileFilter:
         if not self._is_constant:
             waves = np.tensordot(self._basis.values, waves, axes=(1, 1)).swapaxes(0, 1)
             waves = waves * self._turn.values
-        left_out, spread = self._left_out.values, self._spread.values
-        error = share @ spread.reshape(len(spread), left_out.size)
-        return waves, error.reshape(slots, *left_out.shape) + left_out, noise, factors
+        left_out = self._left_out.values
+        error = np.empty((slots, *left_out.shape), np.float32)
+        self._errors.run(share.astype(np.complex64), np.arange(slots) * (left_out.size // 2),
+                         error.view(np.complex64), threads=self._threads)
+        error += left_out
+        return waves, error, noise, factors
 
     def _on_gpu(self, pilots):
         """Queue :meth:`estimate` on a GPU."""
@@ -165,7 +174,7 @@ class ProfileFilter:
     def _gains(self, seen, pilots):
         """Return the noise power of slots, the modes' mean and relative error, and the factors."""
         values = self._values.values
-        energy = pilots @ pilots.conj().swapaxes(1, 2)
+        energy = _core.gram(pilots, self._threads)
         noise, shrunk = self._shrunk(seen, energy)
         cross = shrunk @ seen.conj().swapaxes(1, 2)
         left = (energy - cross - cross.conj().swapaxes(1, 2)

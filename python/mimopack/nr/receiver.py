@@ -216,7 +216,7 @@ class _Receiver:
 
     def _require_finite(self, grid, slots):
         if is_device_array(grid):
-            total = estimation.powers(grid.reshape(len(grid), -1, 1)).get()
+            total = estimation.powers(grid.reshape(-1, grid.shape[-1], 1)).get()
         else:    # Powers are computed faster than it is checked whether each value is finite.
             total = _core.powers(grid.reshape(-1, grid[0, 0].size), 1, self._threads)
         if not np.isfinite(total).all():

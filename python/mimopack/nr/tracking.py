@@ -192,10 +192,11 @@ class Tracker:
         return np.stack([sequence.values for sequence in sequences])
 
     def _pilots(self, received, sequences):
-        places = self._places.beside(received)
-        pilots = received.reshape(*received.shape[:2], -1).take(places, axis=2)
-        pilots *= sequences[:, None]
-        return pilots
+        received = received.reshape(*received.shape[:2], -1)
+        if is_device_array(received):
+            return received.take(self._places.beside(received), axis=2) * sequences[:, None]
+        return _core.pilots(np.ascontiguousarray(received, np.complex64),
+                            self._places.values, sequences, self._threads)
 
     def _latest(self, pilots):
         """Return the last slots of those before and these, on the host."""
@@ -255,7 +256,8 @@ class Tracker:
             sequence = np.where(mask, first / np.where(mask, np.abs(first), 1), 0).conj()
             common = known * sequence
             if self._known is None:
-                self._known, self._places = common, Constant(np.flatnonzero(mask))
+                self._known, self._places = common, Constant(
+                    np.flatnonzero(mask).astype(np.int32))
             same = np.allclose(common, self._known, atol=1e-5)
             self._sequences[slot] = Constant(sequence[mask].astype(np.complex64)) if same else None
         return self._sequences[slot]
