@@ -5,10 +5,12 @@
 Arrays are C-contiguous CuPy arrays on the same GPU, complex64, float32 or int32.
 """
 
+from functools import partial
+
 import numpy as np
 
 from . import source
-from .device import cupy, current, kernel
+from .device import cupy, current, kernel, side_by_side
 
 # Of a block of threads, as in lib/cuda/channel_estimate.h
 _ROWS, _MODES, _ANTENNAS, _COLUMNS = 8, 2, 8, 32
@@ -32,12 +34,14 @@ def project(pilots, groups, modes):
         modes: number of modes of all groups.
     """
     slots, antennas, elements = pilots.shape
-    out, first = _empty(pilots, (slots, antennas, modes), np.complex64), 0
+    out, first, work = _empty(pilots, (slots, antennas, modes), np.complex64), 0, []
     for places, analysis in groups:
         own, rows = len(analysis), slots * antennas
-        _run("project", pilots, -(-rows // _ROWS) * -(-own // _MODES), pilots, rows, elements,
-             places, len(places), analysis, own, first, modes, out)
+        work.append(partial(
+            _run, "project", pilots, -(-rows // _ROWS) * -(-own // _MODES), pilots, rows, elements,
+            places, len(places), analysis, own, first, modes, out))
         first += own
+    side_by_side(*work)
     return out
 
 
@@ -73,15 +77,17 @@ def synthesise(mean, groups, places, ports):
         places, ports: numbers of places and ports.
     """
     slots, antennas, modes = mean.shape
-    out, first = _empty(mean, (slots, places, antennas, ports), np.complex64), 0
+    out, first, work = _empty(mean, (slots, places, antennas, ports), np.complex64), 0, []
     for names, synthesis in groups:
         own, columns = synthesis.shape
         if not own:    # nothing but noise
             out[..., names] = 0
             continue
-        _run("synthesise", mean, slots * -(-antennas // _ANTENNAS) * -(-columns // _COLUMNS), mean,
-             antennas, first, modes, synthesis, own, columns, names, len(names), ports, out)
+        work.append(partial(
+            _run, "synthesise", mean, slots * -(-antennas // _ANTENNAS) * -(-columns // _COLUMNS),
+            mean, antennas, first, modes, synthesis, own, columns, names, len(names), ports, out))
         first += own
+    side_by_side(*work)
     return out
 
 

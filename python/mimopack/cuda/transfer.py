@@ -258,27 +258,34 @@ class _Slot:
             self._here = pinned_empty(size, np.uint8)
 
 
-def upload(array, threads=0, there=None):
+def pinned(array, threads=0):
+    """Return a C-contiguous host array, or its copy in pinned memory if it is elsewhere.
+
+    Args:
+        threads: number of CPU threads that copy; 0 takes all cores.
+    """
+    if not array.size or is_pinned(address(array), array.nbytes):
+        return array
+    here = pinned_empty(array.shape, array.dtype)
+    copy(here.reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8), threads)
+    return here
+
+
+def upload(array, threads=0):
     """Copy a host array to the current GPU, on the current stream.
 
     Args:
-        array: C-contiguous host array.
-        threads: number of CPU threads that copy to pinned memory; 0 takes all cores.
-        there: CuPy array that receives it; allocated if None.
+        array, threads: see :func:`pinned`.
 
     Returns:
-        (the CuPy array, pinned memory). The caller keeps the pinned memory until the stream has
-        read it.
+        (CuPy array, pinned memory). The caller keeps the pinned memory until the stream has read
+        it.
     """
-    module, here = cupy(), array
-    if array.size and not is_pinned(address(array), array.nbytes):
-        here = pinned_empty(array.shape, array.dtype)
-        copy(here.reshape(-1).view(np.uint8), array.reshape(-1).view(np.uint8), threads)
-    there = module.empty(array.shape, array.dtype) if there is None else there
+    here, there = pinned(array, threads), cupy().empty(array.shape, array.dtype)
     if array.size:
-        module.cuda.runtime.memcpyAsync(
-            there.data.ptr, address(here), array.nbytes,
-            module.cuda.runtime.memcpyHostToDevice, module.cuda.get_current_stream().ptr)
+        runtime = cupy().cuda.runtime
+        runtime.memcpyAsync(there.data.ptr, address(here), array.nbytes,
+                            runtime.memcpyHostToDevice, cupy().cuda.get_current_stream().ptr)
     return there, here
 
 

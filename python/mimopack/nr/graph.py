@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A receiver's first pass on a GPU as a CUDA graph, from grids to bits."""
 
+import math
 import warnings
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from ..arrays import Constant, is_device_array
 from ..backends import is_gpu_error
 from ..cuda import estimation
-from ..cuda.device import Recording, address, cupy, current, pinned_empty
-from ..cuda.transfer import upload
+from ..cuda.device import Recording, address, cupy, current, pinned_empty, side_by_side
+from ..cuda.transfer import pinned
 from .slot import ReceivedSlot
 from .tracking import Channels, layer_powers
 
@@ -19,6 +20,7 @@ from .tracking import Channels, layer_powers
 MOST_RECORDED = 32
 # Number of recordings kept, for batches of different sizes
 KEPT = 8
+_EXTERNAL = 1    # cudaEventWaitExternal: the event is recorded outside of the graph
 
 
 class FirstPass:
@@ -49,7 +51,7 @@ class FirstPass:
         or a value is not finite, the graph's result does not count.
 
         Args:
-            grid: (slots, nr, symbols, subcarriers) complex, on the host or on a GPU.
+            grid: (slots, nr, symbols, subcarriers) complex; complex64 and C-contiguous on the host.
             slots: (slots,) their numbers.
             rv: redundancy version, see :class:`TransportCoder`.
             settings: the detector's, on which the result depends.
@@ -57,18 +59,17 @@ class FirstPass:
         profile = self._tracker.profile
         if profile is None or self._frame_sequences() is None:
             return None
-        if not is_device_array(grid):
-            grid = np.ascontiguousarray(grid, np.complex64)
         found = self._replay(grid, self._layout.in_frame(slots), rv, profile, *settings)
         if found is None:
             return None
         (total, noise, powers, *decoded), soft = found
-        if not np.isfinite(total).all() or not self._tracker.accepts(noise):
+        if not math.isfinite(total.max()) or not self._tracker.accepts(noise):
             return None
         work = [ReceivedSlot(number, own) for number, own in zip(
             slots.tolist(), powers, strict=True)]
         for index, decoder in enumerate(self._decoders):
-            bits, *checks = decoded[3 * index:3 * index + 3]
+            packed, *checks = decoded[3 * index:3 * index + 3]
+            bits = np.unpackbits(packed).reshape(len(work), -1)
             crc_ok = decoder.coder.checks(*checks)[0].tolist()
             decoder.keep(work, bits, crc_ok, soft[index], 1)
         return work
@@ -80,22 +81,35 @@ class FirstPass:
             self._sequences = found if found is None else Constant(found)
         return self._sequences
 
-    def _queue(self, grid, slots, rv):
+    def _queue(self, dmrs, grid, slots, rv, await_grid):
         """Queue the pass of slots, whose numbers in the frame are given, without waiting.
+
+        Args:
+            dmrs: grids whose symbols with DMRS are there.
+            grid, slots, rv: see :meth:`run`.
+            await_grid: function that is called before ``grid`` is read.
 
         Returns:
             Two lists of CuPy arrays: those that the host reads, and those that stay on the GPU.
         """
-        h, error, noise, received = self._tracker.queue(
-            grid[..., self._layout.band], slots, self._frame_sequences().beside(grid))
-        llr, by_subcarrier = self._detect(*self._layout.vectors(
-            Channels(received, h, error, noise, [])))
-        total = estimation.powers(grid.reshape(-1, grid.shape[-1], 1))    # finite if all values are
-        read, kept = [total, noise, layer_powers(h) / noise[:, None]], []
+        band = self._layout.band
+        h, error, noise, factors = self._tracker.queue(
+            dmrs[..., band], slots, self._frame_sequences().beside(grid))
+        await_grid()
+
+        def detect():
+            received = estimation.whitened(factors, grid[..., band])
+            return self._detect(*self._layout.vectors(Channels(received, h, error, noise, [])))
+
+        (llr, by_subcarrier), powers, total = side_by_side(
+            detect, lambda: layer_powers(h) / noise[:, None],
+            # They are finite if all values are.
+            lambda: estimation.powers(grid.reshape(-1, grid.shape[-1], 1)))
+        read, kept = [total, noise, powers], []
         for decoder in self._decoders:
-            *decoded, soft = decoder.coder.queue(llr.reshape(len(llr), -1), rv,
-                                                 decoder.word.orders[by_subcarrier])
-            read += decoded
+            bits, *checks, soft = decoder.coder.queue(llr.reshape(len(llr), -1), rv,
+                                                      decoder.word.orders[by_subcarrier])
+            read += [cupy().packbits(bits), *checks]
             kept.append(soft)
         return read, kept
 
@@ -114,7 +128,8 @@ class FirstPass:
             recording = self._recorded.pop(key, None)
             try:
                 if recording is None:
-                    recording = _Slots(self._queue, grid, rv, self._threads)
+                    recording = _Slots(self._queue, grid, rv, self._threads,
+                                       self._layout.resources.dmrs_symbols.tolist())
             except Exception as error:    # if the GPU has failed, the next call raises again
                 # CuPy refuses to record some work, such as that of cuBLAS.
                 if not is_gpu_error(error) and not isinstance(error, NotImplementedError):
@@ -130,42 +145,69 @@ class FirstPass:
 
 
 class _Slots:
-    """The recording for a number of slots, with the arrays that it reads and writes."""
+    """The recording for a number of slots, with the arrays that it reads and writes.
 
-    def __init__(self, queue, grid, rv, threads):
-        self._threads, self._host = threads, None
-        self._grid = cupy().zeros(grid.shape, np.complex64)
+    The channel is estimated from symbols with DMRS, which are copied first, while the grids follow
+    on another stream.
+    """
+
+    def __init__(self, queue, grid, rv, threads, dmrs_symbols):
+        self._threads, self._dmrs_symbols, self._host = threads, dmrs_symbols, None
+        self._dmrs, self._grid = (cupy().zeros(grid.shape, np.complex64) for _ in range(2))
         self._slots = cupy().zeros(len(grid), np.int32)
-        self._fill(grid, np.zeros(len(grid)))
-        # Memory that is kept between calls, such as that of constants, must not be the recording's.
-        queue(self._grid, self._slots, rv)
-        cupy().cuda.get_current_stream().synchronize()
+        self._numbers = pinned_empty(len(grid), np.int32)
+        self._numbers[:] = 0
+        self._grid_stream = cupy().cuda.Stream(non_blocking=True)
+        self._grid_ready = cupy().cuda.Event(disable_timing=True)
 
         def whole():
-            read, kept = queue(self._grid, self._slots, rv)
+            runtime, stream = cupy().cuda.runtime, cupy().cuda.get_current_stream().ptr
+            flag = _EXTERNAL if runtime.streamIsCapturing(stream) else 0
+            runtime.memcpyAsync(self._slots.data.ptr, address(self._numbers), self._slots.nbytes,
+                                runtime.memcpyHostToDevice, stream)
+            read, kept = queue(
+                self._dmrs, self._grid, self._slots, rv,
+                lambda: runtime.streamWaitEvent(stream, self._grid_ready.ptr, flag))
             if self._host is None:
                 self._host = [pinned_empty(array.shape, array.dtype) for array in read]
-            runtime, stream = cupy().cuda.runtime, cupy().cuda.get_current_stream().ptr
             for host, array in zip(self._host, read, strict=True):
                 runtime.memcpyAsync(address(host), array.data.ptr, array.nbytes,
                                     runtime.memcpyDeviceToHost, stream)
             return kept
 
+        main = cupy().cuda.get_current_stream()
+        main.synchronize()    # the other stream does not wait for it
+        filled = self._fill(grid)
+        # Memory that is kept between calls, such as that of constants, must not be the recording's.
+        whole()
+        main.synchronize()
+        del filled
         self._recording = Recording(whole)
-        queue(self._grid, self._slots, rv)    # detector and decoder drop the recording's arrays
+        whole()    # detector and decoder drop the recording's arrays
+        main.synchronize()
 
-    def _fill(self, grid, slots):
+    def _fill(self, grid):
         """Queue the copies of a batch; return what must live until they are done."""
-        kept = upload(slots.astype(np.int32), 1, self._slots)
         if is_device_array(grid):
-            self._grid[...] = grid
-            return kept
-        return kept, upload(grid, self._threads, self._grid)
+            self._dmrs[...] = self._grid[...] = grid
+            self._grid_ready.record()
+            return None
+        runtime, here = cupy().cuda.runtime, pinned(grid, self._threads)
+        to_gpu, stream = runtime.memcpyHostToDevice, cupy().cuda.get_current_stream().ptr
+        at, there = address(here), self._dmrs.data.ptr
+        pitch, step = grid.strides[1:3]
+        for first in (symbol * step for symbol in self._dmrs_symbols):
+            runtime.memcpy2DAsync(there + first, pitch, at + first, pitch, step,
+                                  len(grid) * grid.shape[1], to_gpu, stream)
+        runtime.memcpyAsync(self._grid.data.ptr, at, grid.nbytes, to_gpu, self._grid_stream.ptr)
+        self._grid_ready.record(self._grid_stream)
+        return here
 
     def play(self, grid, slots):
-        kept = self._fill(grid, slots)
+        filled = self._fill(grid)
+        self._numbers[:] = slots
         self._recording.play()
         arrays = [array.copy() for array in self._recording.result]
         cupy().cuda.get_current_stream().synchronize()
-        del kept
+        del filled
         return [host.copy() for host in self._host], arrays

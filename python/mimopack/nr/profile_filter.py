@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from ..arrays import Constant, is_device_array
 from ..cuda import estimation
+from ..cuda.device import side_by_side
 from .estimation import SlotModel, estimate_motion, time_basis
 from .noise import noise_forms
 
@@ -156,19 +157,22 @@ class ProfileFilter:
         ports, elements, analysis, synthesis = zip(*(
             [one.beside(pilots) for one in part] for part in self._parts), strict=True)
         values, (components, subcarriers, layers) = self._values.beside(pilots), self._shape
-        mean = estimation.project(pilots, list(zip(elements, analysis, strict=True)), len(values))
+        left_out, spread = self._left_out.beside(pilots), self._spread.beside(pilots)
+        mean, energy = side_by_side(
+            lambda: estimation.project(pilots, list(zip(elements, analysis, strict=True)),
+                                       len(values)),
+            lambda: estimation.energies(pilots))
         noise, share, factors = estimation.gains(
-            mean, estimation.energies(pilots), values, self._count, NOISE_STEPS, _PRECISION,
-            self.noise)
-        waves = estimation.synthesise(mean, list(zip(ports, synthesis, strict=True)),
-                                      components * subcarriers, layers)
+            mean, energy, values, self._count, NOISE_STEPS, _PRECISION, self.noise)
+        waves, error = side_by_side(
+            lambda: estimation.synthesise(mean, list(zip(ports, synthesis, strict=True)),
+                                          components * subcarriers, layers),
+            lambda: estimation.errors(share, spread, left_out))
         waves = waves.reshape(len(pilots), components, subcarriers, -1, layers)
         if not self._is_constant:
             basis = self._basis.beside(pilots)
             waves = sum(basis[:, index, None, None, None] * waves[:, index, None]
                         for index in range(components)) * self._turn.beside(pilots)
-        left_out = self._left_out.beside(pilots)
-        error = estimation.errors(share, self._spread.beside(pilots), left_out)
         return waves, error.reshape(len(pilots), *left_out.shape), noise, factors
 
     def _gains(self, seen, pilots):

@@ -7,6 +7,7 @@ hardly changes in a second. A :class:`ProfileFilter` learns it from several slot
 :class:`Tracker` decides when to learn.
 """
 
+import statistics
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,7 +156,7 @@ class Tracker:
 
     def _count(self, noise):
         """Count slots with these noise powers."""
-        self._age, self._noise = self._age + len(noise), float(np.median(noise))
+        self._age, self._noise = self._age + len(noise), statistics.median(noise.tolist())
         self._mean += min(1.0, len(noise) / AVERAGED) * (self._noise - self._mean)
         self._least = min(self._least, self._mean)
 
@@ -167,11 +168,9 @@ class Tracker:
             sequences: :meth:`sequences` of the frame.
 
         Returns:
-            (h, error_var, noise_var, received symbols, whitened).
+            (h, error_var, noise_var, factors), see :meth:`ProfileFilter.estimate`.
         """
-        pilots = self._pilots(received, sequences.take(slots, axis=0))
-        *found, factors = self._filter.estimate(pilots)
-        return *found, _multiplied(factors, received)
+        return self._filter.estimate(self._pilots(received, sequences.take(slots, axis=0)))
 
     def accepts(self, noise):
         """Return whether estimates of :meth:`queue` with such noise hold; if so, count them."""
