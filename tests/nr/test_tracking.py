@@ -74,6 +74,15 @@ def test_slots_are_estimated_as_well_as_alone(alone, offset):
     assert expected == pytest.approx(error(estimates, h), rel=0.2)
 
 
+def test_an_odd_number_of_subcarriers():
+    rng, of = np.random.default_rng(1), receiver()
+    h, received = simulate(rng, of.known_symbols, 16)
+    estimates = Tracker(lambda slot: of.known_symbols(slot)[..., :-1], np.zeros(2, int),
+                        PREFIX).estimate(received[..., :-1], np.arange(16)).estimates
+    expected = np.mean([estimate.error_var for estimate in estimates]) / NOISE_VAR
+    assert expected == pytest.approx(error(estimates, h[:, :, :-1]), rel=0.2)
+
+
 def test_slots_one_by_one_are_alone_only_at_the_beginning(alone):
     rng, of = np.random.default_rng(2), receiver()
     h, received = simulate(rng, of.known_symbols, 12)

@@ -102,7 +102,7 @@ class ProfileFilter:
     def _host_products(self, antennas):
         """Return the products for the host: both matrices of all parts, and the error of the modes.
 
-        Real numbers of the error come in pairs, as complex ones.
+        Real numbers of the error come in pairs, as complex ones, the last with a zero if it is odd.
         """
         places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
         there, back, first = [], [], 0
@@ -112,9 +112,11 @@ class ProfileFilter:
             there.append((np.ascontiguousarray(analysis.T), elements, modes))
             back.append((synthesis, modes, (places + ports).ravel().astype(np.int32)))
             first += len(modes)
-        spread = self._spread.values.view(np.complex64).reshape(
-            first, self._left_out.values.size // 2)
-        error = spread, *(np.arange(size, dtype=np.int32) for size in spread.shape)
+        size = self._left_out.values.size
+        spread = np.zeros((first, size + size % 2), np.float32)
+        spread[:, :size] = self._spread.values.reshape(first, size)
+        spread = spread.view(np.complex64)
+        error = spread, *(np.arange(count, dtype=np.int32) for count in spread.shape)
         return _core.Product(there), _core.Product(back), _core.Product([error])
 
     def estimate(self, pilots):
@@ -146,10 +148,11 @@ class ProfileFilter:
             waves = np.tensordot(self._basis.values, waves, axes=(1, 1)).swapaxes(0, 1)
             waves = waves * self._turn.values
         left_out = self._left_out.values
-        error = np.empty((slots, *left_out.shape), np.float32)
-        self._errors.run(share.astype(np.complex64), np.arange(slots) * (left_out.size // 2),
-                         error.view(np.complex64), threads=self._threads)
-        error += left_out
+        pairs = -(-left_out.size // 2)
+        error = np.empty((slots, pairs), np.complex64)
+        self._errors.run(share.astype(np.complex64), np.arange(slots) * pairs, error,
+                         threads=self._threads)
+        error = error.view(np.float32)[:, :left_out.size].reshape(slots, *left_out.shape) + left_out
         return waves, error, noise, factors
 
     def _on_gpu(self, pilots):
