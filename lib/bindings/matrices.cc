@@ -61,7 +61,7 @@ template <class T>
 std::size_t end_of(const T* indices, std::size_t count)
 {
     if (std::any_of(indices, indices + count, [](T index) { return index < 0; }))
-        throw std::invalid_argument("product: an index is negative");
+        throw std::invalid_argument("an index is negative");
     return count ? *std::max_element(indices, indices + count) + 1 : 0;
 }
 
@@ -167,21 +167,20 @@ complex_array pilots(const complex_array& received,
         end_of(at, count) > width)
         throw std::invalid_argument("pilots: inconsistent shapes");
     complex_array out({ n, rows, count });
-    const float *const from = reinterpret_cast<const float*>(received.data()),
-                       *const sent = reinterpret_cast<const float*>(sequences.data());
+    const float* const from = reinterpret_cast<const float*>(received.data());
+    const float* const factors = reinterpret_cast<const float*>(sequences.data());
     float* const to = reinterpret_cast<float*>(out.mutable_data());
     const int team = team_for(2 * out.size(), 1 << 15, threads);
     const py::gil_scoped_release release;
 #pragma omp parallel for num_threads(team) if (team > 1)
     for (std::size_t row = 0; row < n * rows; ++row) {
-        const float *const own = from + 2 * row * width, *const factors =
-                                                             sent +
-                                                             2 * (row / rows) * count;
+        const float* const own = from + 2 * row * width;
+        const float* const factor = factors + 2 * (row / rows) * count;
         float* const result = to + 2 * row * count;
         for (std::size_t i = 0; i < count; ++i) {
             const float re = own[2 * at[i]], im = own[2 * at[i] + 1];
-            result[2 * i] = re * factors[2 * i] - im * factors[2 * i + 1];
-            result[2 * i + 1] = re * factors[2 * i + 1] + im * factors[2 * i];
+            result[2 * i] = re * factor[2 * i] - im * factor[2 * i + 1];
+            result[2 * i + 1] = re * factor[2 * i + 1] + im * factor[2 * i];
         }
     }
     return out;

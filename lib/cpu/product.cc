@@ -82,30 +82,31 @@ void multiply(const product_factor* factors,
 }
 
 void gram(std::size_t n,
-          std::size_t rows,
-          std::size_t columns,
+          std::size_t height,
+          std::size_t width,
           const float* y,
           float* result,
           int threads)
 {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (std::size_t which = 0; which < n; ++which) {
-        const float* const own = y + 2 * which * rows * columns;
-        float* const to = result + 2 * which * rows * rows;
-        for (std::size_t i = 0; i < rows; ++i)
+        const float* const own = y + 2 * which * height * width;
+        float* const to = result + 2 * which * height * height;
+        for (std::size_t i = 0; i < height; ++i)
             for (std::size_t j = 0; j <= i; ++j) {
-                const float *const a = own + 2 * i * columns, *const b =
-                                                                  own + 2 * j * columns;
+                const float* const a = own + 2 * i * width;
+                const float* const b = own + 2 * j * width;
                 float re = 0.0f, im = 0.0f;
 #pragma omp simd reduction(+ : re, im)
-                for (std::size_t k = 0; k < columns; ++k) {
+                for (std::size_t k = 0; k < width; ++k) {
                     re += a[2 * k] * b[2 * k] + a[2 * k + 1] * b[2 * k + 1];
                     im += a[2 * k + 1] * b[2 * k] - a[2 * k] * b[2 * k + 1];
                 }
-                float *const lower = to + 2 * (i * rows + j), *const upper =
-                                                                  to + 2 * (j * rows + i);
-                upper[0] = lower[0] = re;
+                float* const upper = to + 2 * (j * height + i);
+                upper[0] = re;
                 upper[1] = -im;
+                float* const lower = to + 2 * (i * height + j);
+                lower[0] = re;
                 lower[1] = i == j ? 0.0f : im;
             }
     }

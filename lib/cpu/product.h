@@ -41,10 +41,10 @@ using product_function = void (*)(const product_factor* factors,
                                   float* result,
                                   int threads);
 
-/* y y^H of each of n matrices y (rows, columns): (n, rows, rows) */
+/* y y^H of each of n matrices y (height, width): (n, height, height) */
 using gram_function = void (*)(std::size_t n,
-                               std::size_t rows,
-                               std::size_t columns,
+                               std::size_t height,
+                               std::size_t width,
                                const float* y,
                                float* result,
                                int threads);

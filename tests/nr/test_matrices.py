@@ -34,9 +34,9 @@ def test_product_stays_inside_its_arrays():
     starts, out = np.arange(2) * 3, random(2, 3)
     for bad in [(random(2, 2), starts, out), (random(3, 3), starts, out),
                 (random(2, 3), starts + 1, out), (random(2, 3), starts - 1, out)]:
-        with pytest.raises(ValueError, match="product"):
+        with pytest.raises(ValueError, match="inconsistent shapes|negative"):
             product.run(*bad, threads=1)
-    with pytest.raises(ValueError, match="product"):
+    with pytest.raises(ValueError, match="negative"):
         _core.Product([(random(3, 3), index - 1, index)])
 
 

@@ -149,6 +149,29 @@ def test_another_profile():
     assert used[1] and not used[2] and used[-1]
 
 
+def test_noise_comes_first():
+    """The profile of noise has no modes."""
+    rng = np.random.default_rng(8)
+    bits, grids = sent(rng, ONE, range(20))
+    received, pair = through(rng, grids, 4, 0.02, 0.0), Pair(ONE)
+    received[:12] = noisy(rng, np.zeros((12, *received.shape[1:])), 0.02)
+    used = [pair.receive(received[first:last], np.arange(first, last), bits)[1]
+            for first, last in ((0, 8), (8, 9), (9, 10), (10, 11), (11, 12), (12, 20))]
+    assert used == [False, False, True, True, True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.complex128, np.float32])
+def test_other_types_on_a_gpu(dtype):
+    """Nothing beyond a grid is read, whatever its values are."""
+    import cupy
+
+    bits, grids = sent(np.random.default_rng(9), ONE, range(2))
+    grid = through(np.random.default_rng(9), grids, 4, 0.02, 0.0).real.astype(dtype)
+    expected, found = (nr.PuschReceiver(ONE, 4, iterations=1).process(place(grid))
+                       for place in (np.asarray, cupy.asarray))
+    compare(found, expected, bits)
+
+
 def test_harq_without_a_graph():
     rng, slots = np.random.default_rng(7), [8, 9]
     pair, bits, received = learned(rng, ONE, versions=(0, 2))

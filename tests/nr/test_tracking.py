@@ -180,6 +180,7 @@ def without_gpu(monkeypatch, program):
     monkeypatch.setattr(estimation, "_run", launch)
     monkeypatch.setattr(estimation, "_empty",
                         lambda like, shape, dtype: np.full(shape, np.nan, dtype))
+    monkeypatch.setattr(estimation, "_zeros", lambda like, shape, dtype: np.zeros(shape, dtype))
     monkeypatch.setattr(estimation, "cupy", lambda: np)
 
 

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The gr-mimopack authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GPUs: detection, compilation of kernels, CUDA graphs, and pinned host memory."""
+"""GPUs: detection, compilation of kernels, and pinned host memory."""
 
 import ctypes
 import sys
-import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -125,82 +124,6 @@ class Count:
                                 self._stream.ptr)
             self._stream.synchronize()
         return int(value[0])
-
-
-class Recording:
-    """Work on the current GPU as a CUDA graph, with memory of its own.
-
-    Args:
-        queue: function that queues the work on the current stream and never waits for the GPU. It
-            is called twice before it is recorded, so that all is compiled and allocated. Arrays
-            that it reads from outside must be ready.
-
-    Attributes:
-        result: what ``queue`` returned while it was recorded; each ``play`` writes these arrays.
-    """
-
-    def __init__(self, queue):
-        module = cupy()
-        self._pool = module.cuda.MemoryPool()    # the graph keeps using its memory
-        self._branches = []
-        stream = module.cuda.Stream(non_blocking=True)
-        with module.cuda.using_allocator(self._pool.malloc), stream:
-            for _ in range(2):
-                self._run(queue)
-            stream.begin_capture()
-            try:
-                self.result = self._run(queue)
-            except BaseException:
-                with suppress(Exception):    # end_capture() raises because capturing failed
-                    stream.end_capture()
-                raise
-            self._graph = stream.end_capture()
-            stream.synchronize()
-
-    def _run(self, queue):
-        self._unused, _now.recording = iter(self._branches), self
-        try:
-            return queue()
-        finally:
-            _now.recording = None
-
-    def branch(self):
-        """Return a stream for a branch of the graph, the same one in each run."""
-        stream = next(self._unused, None)
-        if stream is None:
-            stream = cupy().cuda.Stream(non_blocking=True)
-            self._branches.append(stream)
-        return stream
-
-    def play(self):
-        """Queue the work on the current stream."""
-        self._graph.launch(cupy().cuda.get_current_stream())
-
-
-_now = threading.local()    # recording: the Recording in progress in this thread
-
-
-def side_by_side(*functions):
-    """Call functions whose work on the GPU is independent; return a list of their results.
-
-    In a :class:`Recording`, they become branches of the graph. The caller must hold the arrays
-    that they read until this function returns.
-    """
-    recording = getattr(_now, "recording", None)
-    if recording is None:
-        return [function() for function in functions]
-    first, *others = functions
-    stream = cupy().cuda.get_current_stream()
-    fork, results, joins = stream.record(), [], []
-    for function in others:
-        with recording.branch() as branch:
-            branch.wait_event(fork)
-            results.append(function())
-            joins.append(branch.record())
-    results.insert(0, first())
-    for join in joins:
-        stream.wait_event(join)
-    return results
 
 
 def pinned_empty(shape, dtype):

@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from . import source
-from .device import cupy, current, kernel, side_by_side
+from .device import cupy, current, kernel
+from .graphs import side_by_side
 
 # Of a block of threads, as in lib/cuda/channel_estimate.h
 _ROWS, _MODES, _ANTENNAS, _COLUMNS = 8, 2, 8, 32
@@ -112,8 +113,7 @@ def whitened(factors, received):
 def powers(h):
     """Return the mean power of each layer, (slots, layers), of h (slots, ..., layers)."""
     slots, layers = len(h), h.shape[-1]
-    out = _empty(h, (slots, layers), np.float32)
-    out[...] = 0
+    out = _zeros(h, (slots, layers), np.float32)
     _run("powers", h, slots * layers * _PARTS, cupy().ascontiguousarray(h), h[0].size // layers,
          layers, _PARTS, out)
     return out
@@ -122,6 +122,11 @@ def powers(h):
 def _empty(like, shape, dtype):
     with current(like.device.id):
         return cupy().empty(shape, dtype)
+
+
+def _zeros(like, shape, dtype):
+    with current(like.device.id):
+        return cupy().zeros(shape, dtype)
 
 
 def _run(name, like, blocks, *arguments):

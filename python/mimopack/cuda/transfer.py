@@ -259,7 +259,9 @@ class _Slot:
 
 
 def pinned(array, threads=0):
-    """Return a C-contiguous host array, or its copy in pinned memory if it is elsewhere.
+    """Return a C-contiguous host array if it is pinned, otherwise a copy in pinned memory.
+
+    Small arrays are always copied.
 
     Args:
         threads: number of CPU threads that copy; 0 takes all cores.

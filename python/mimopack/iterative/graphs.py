@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Record the GPU work for a batch once and replay it for later batches (CUDA graphs)."""
 
-import warnings
-
 import numpy as np
 
-from ..backends import is_gpu_error
-from ..cuda.device import Recording, cupy
+from ..cuda.device import cupy
+from ..cuda.graphs import Recording, Recordings
 from .batch import Batch
 
 # Largest batch, in codewords, that is recorded. For larger batches the GPU needs longer than the
@@ -15,8 +13,7 @@ from .batch import Batch
 MOST_CODEWORDS = 512
 # Sizes of recordings, in codewords: 1, 2, 4, ... up to STEP, then multiples of STEP.
 STEP = 64
-# Number of recordings kept; each has its own memory.
-KEPT = 16
+KEPT = 16    # number of recordings
 
 
 class Graphs:
@@ -30,15 +27,14 @@ class Graphs:
 
     def __init__(self, layout, filler):
         self._layout, self._filler = layout, filler
-        self._recorded = {}
-        self._refused = False
+        self._recorded = Recordings(KEPT)
 
     def takes(self, n, matrices):
         """Return whether a batch of n codewords with this number of matrices can be replayed.
 
         No two codewords may share a matrix.
         """
-        return (not self._refused and 0 < n <= MOST_CODEWORDS and matrices > 0
+        return (not self._recorded.are_off and 0 < n <= MOST_CODEWORDS and matrices > 0
                 and matrices % n == 0 and self._layout.vectors % (matrices // n) == 0)
 
     def receive(self, passes, batch, n, *settings):
@@ -65,27 +61,18 @@ class Graphs:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP
             key = (batch.y.device.id, size, batch.y.shape[1:], batch.h.shape[1:],
                    len(batch.h) // n, batch.noise_cov is None, *settings)
-            recording = self._recorded.pop(key, None)
-            if recording:
-                self._recorded[key] = recording    # the most recently used one is deleted last
-                return recording.play(batch)
+            def record():
+                return _Recording(lambda whole: passes(whole, *settings[0]), batch,
+                                  self._layout.vectors, n, size, self._filler)
+
+            if key in self._recorded:
+                return self._recorded.get(key, record).play(batch)
             # This call allocates all memory that is kept between calls, outside the recording's own
             # pool.
             result = passes(batch, *settings[0])
             cupy().cuda.get_current_stream().synchronize()
-            try:
-                recording = _Recording(lambda whole: passes(whole, *settings[0]), batch,
-                                       self._layout.vectors, n, size, self._filler)
-            except Exception as error:    # if the GPU has failed, the next call raises again
-                if not is_gpu_error(error):
-                    raise
-                self._refused = True
-                warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",
-                              RuntimeWarning, stacklevel=4)
+            if self._recorded.get(key, record) is None:
                 return result
-            while len(self._recorded) >= KEPT:
-                self._recorded.pop(next(iter(self._recorded)))
-            self._recorded[key] = recording
             return passes(batch, *settings[0])    # the decoder drops the recording's arrays
 
 

@@ -3,14 +3,13 @@
 """A receiver's first pass on a GPU as a CUDA graph, from grids to bits."""
 
 import math
-import warnings
 
 import numpy as np
 
 from ..arrays import Constant, is_device_array
-from ..backends import is_gpu_error
 from ..cuda import estimation
-from ..cuda.device import Recording, address, cupy, current, pinned_empty, side_by_side
+from ..cuda.device import address, cupy, current, pinned_empty
+from ..cuda.graphs import Recording, Recordings, side_by_side
 from ..cuda.transfer import pinned
 from .slot import ReceivedSlot
 from .tracking import Channels, layer_powers
@@ -41,7 +40,7 @@ class FirstPass:
     def __init__(self, layout, tracker, decoders, detect, threads):
         self._layout, self._tracker, self._decoders = layout, tracker, decoders
         self._detect, self._threads, self._sequences = detect, threads, None
-        self._recorded, self._seen, self._profile, self._refused = {}, set(), None, False
+        self._recorded, self._seen, self._profile = Recordings(KEPT), set(), None
 
     def run(self, grid, slots, rv, *settings):
         """Return a list of :class:`ReceivedSlot` with blocks; None if no graph holds for the slots.
@@ -103,7 +102,7 @@ class FirstPass:
 
         (llr, by_subcarrier), powers, total = side_by_side(
             detect, lambda: layer_powers(h) / noise[:, None],
-            # They are finite if all values are.
+            # Not finite if a value is not, or if its power overflows; a pass without a graph tells.
             lambda: estimation.powers(grid.reshape(-1, grid.shape[-1], 1)))
         read, kept = [total, noise, powers], []
         for decoder in self._decoders:
@@ -115,33 +114,21 @@ class FirstPass:
 
     def _replay(self, grid, slots, rv, profile, *settings):
         """Return the lists of :meth:`_queue`: NumPy arrays, and copies; None without a graph."""
-        if self._refused or not 0 < len(grid) <= MOST_RECORDED:
+        if self._recorded.are_off or not 0 < len(grid) <= MOST_RECORDED:
             return None
         if profile is not self._profile:
-            self._recorded, self._profile = {}, profile
+            self._recorded.clear()
+            self._profile = profile
         gpu = grid.device.id if is_device_array(grid) else 0
         key = gpu, len(grid), rv, *settings
         if key not in self._seen:
             self._seen.add(key)
             return None
         with current(gpu):
-            recording = self._recorded.pop(key, None)
-            try:
-                if recording is None:
-                    recording = _Slots(self._queue, grid, rv, self._threads,
-                                       self._layout.resources.dmrs_symbols.tolist())
-            except Exception as error:    # if the GPU has failed, the next call raises again
-                # CuPy refuses to record some work, such as that of cuBLAS.
-                if not is_gpu_error(error) and not isinstance(error, NotImplementedError):
-                    raise
-                self._refused = True
-                warnings.warn(f"CUDA graphs are off because recording failed: {error!r}",
-                              RuntimeWarning, stacklevel=4)
-                return None
-            while len(self._recorded) >= KEPT:
-                self._recorded.pop(next(iter(self._recorded)))
-            self._recorded[key] = recording    # the most recently used one is deleted last
-            return recording.play(grid, slots)
+            recording = self._recorded.get(key, lambda: _Slots(
+                self._queue, grid, rv, self._threads,
+                self._layout.resources.dmrs_symbols.tolist()))
+            return recording and recording.play(grid, slots)
 
 
 class _Slots:
@@ -155,16 +142,16 @@ class _Slots:
         self._threads, self._dmrs_symbols, self._host = threads, dmrs_symbols, None
         self._dmrs, self._grid = (cupy().zeros(grid.shape, np.complex64) for _ in range(2))
         self._slots = cupy().zeros(len(grid), np.int32)
-        self._numbers = pinned_empty(len(grid), np.int32)
-        self._numbers[:] = 0
+        self._slots_on_host = pinned_empty(len(grid), np.int32)
+        self._slots_on_host[:] = 0
         self._grid_stream = cupy().cuda.Stream(non_blocking=True)
         self._grid_ready = cupy().cuda.Event(disable_timing=True)
 
-        def whole():
+        def queue_all():
             runtime, stream = cupy().cuda.runtime, cupy().cuda.get_current_stream().ptr
             flag = _EXTERNAL if runtime.streamIsCapturing(stream) else 0
-            runtime.memcpyAsync(self._slots.data.ptr, address(self._numbers), self._slots.nbytes,
-                                runtime.memcpyHostToDevice, stream)
+            runtime.memcpyAsync(self._slots.data.ptr, address(self._slots_on_host),
+                                self._slots.nbytes, runtime.memcpyHostToDevice, stream)
             read, kept = queue(
                 self._dmrs, self._grid, self._slots, rv,
                 lambda: runtime.streamWaitEvent(stream, self._grid_ready.ptr, flag))
@@ -176,14 +163,18 @@ class _Slots:
             return kept
 
         main = cupy().cuda.get_current_stream()
-        main.synchronize()    # the other stream does not wait for it
+        main.synchronize()    # the other stream does not wait until the arrays above are zero
         filled = self._fill(grid)
-        # Memory that is kept between calls, such as that of constants, must not be the recording's.
-        whole()
-        main.synchronize()
+        try:
+            # Memory that is kept between calls, such as that of constants, must not be the
+            # recording's.
+            queue_all()
+        finally:
+            self._grid_stream.synchronize()
+            main.synchronize()
         del filled
-        self._recording = Recording(whole)
-        whole()    # detector and decoder drop the recording's arrays
+        self._recording = Recording(queue_all)
+        queue_all()    # detector and decoder drop the recording's arrays
         main.synchronize()
 
     def _fill(self, grid):
@@ -196,8 +187,8 @@ class _Slots:
         to_gpu, stream = runtime.memcpyHostToDevice, cupy().cuda.get_current_stream().ptr
         at, there = address(here), self._dmrs.data.ptr
         pitch, step = grid.strides[1:3]
-        for first in (symbol * step for symbol in self._dmrs_symbols):
-            runtime.memcpy2DAsync(there + first, pitch, at + first, pitch, step,
+        for offset in (symbol * step for symbol in self._dmrs_symbols):
+            runtime.memcpy2DAsync(there + offset, pitch, at + offset, pitch, step,
                                   len(grid) * grid.shape[1], to_gpu, stream)
         runtime.memcpyAsync(self._grid.data.ptr, at, grid.nbytes, to_gpu, self._grid_stream.ptr)
         self._grid_ready.record(self._grid_stream)
@@ -205,7 +196,7 @@ class _Slots:
 
     def play(self, grid, slots):
         filled = self._fill(grid)
-        self._numbers[:] = slots
+        self._slots_on_host[:] = slots
         self._recording.play()
         arrays = [array.copy() for array in self._recording.result]
         cupy().cuda.get_current_stream().synchronize()

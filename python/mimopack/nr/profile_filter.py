@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core
 from ..arrays import Constant, is_device_array
 from ..cuda import estimation
-from ..cuda.device import side_by_side
+from ..cuda.graphs import side_by_side
 from .estimation import SlotModel, estimate_motion, time_basis
 from .noise import noise_forms
 
@@ -102,7 +102,7 @@ class ProfileFilter:
     def _host_products(self, antennas):
         """Return the products for the host: both matrices of all parts, and the error of the modes.
 
-        Real numbers of the error come in pairs, as complex ones, the last with a zero if it is odd.
+        A complex column of the errors' matrix holds two real ones; the last may hold one and zeros.
         """
         places = np.arange(self._shape[0] * self._shape[1])[:, None] * antennas * self._shape[2]
         there, back, first = [], [], 0
@@ -115,15 +115,15 @@ class ProfileFilter:
         size = self._left_out.values.size
         spread = np.zeros((first, size + size % 2), np.float32)
         spread[:, :size] = self._spread.values.reshape(first, size)
-        spread = spread.view(np.complex64)
-        error = spread, *(np.arange(count, dtype=np.int32) for count in spread.shape)
-        return _core.Product(there), _core.Product(back), _core.Product([error])
+        modes, pairs = (np.arange(count, dtype=np.int32) for count in (first, -(-size // 2)))
+        errors = _core.Product([(spread.view(np.complex64), modes, pairs)])
+        return _core.Product(there), _core.Product(back), errors
 
     def estimate(self, pilots):
         """Estimate the channel of slots; on a GPU, only queue the work.
 
         Args:
-            pilots: see above.
+            pilots: see above; complex64, C-contiguous.
 
         Returns:
             (h, error_var, noise_var, factors): the first three as in :class:`ChannelEstimate`, for

@@ -198,8 +198,7 @@ class _Receiver:
         """Return grids (slots, nr, symbols, subcarriers) and the numbers of their slots."""
         if is_device_array(grid) and (self._layout.spreads or self._layout.has_ptrs):
             grid = grid.get()
-        elif not is_device_array(grid):
-            grid = np.ascontiguousarray(grid, np.complex64)
+        grid = (cupy() if is_device_array(grid) else np).ascontiguousarray(grid, np.complex64)
         carrier = self.configs[0].carrier
         shape = (self.num_rx, carrier.symbols_per_slot, carrier.num_subcarriers)
         if grid.shape[-3:] != shape:
