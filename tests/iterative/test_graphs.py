@@ -50,7 +50,7 @@ class TestGraphs:
             if first is None:
                 first, kept = found, found.posterior.get()
         np.testing.assert_array_equal(first.posterior.get(), kept)
-        assert len(made[1]._graphs._recorded) == 3    # for 8, 1 and 16 codewords
+        assert len(made[1]._graphs._recorded._kept) == 3    # for 8, 1 and 16 codewords
 
     def test_what_is_useless(self):
         made = self.make()
@@ -77,7 +77,7 @@ class TestGraphs:
         found = made[1].receive(*map(self.xp.asarray, (y, h)), noise_cov=self.xp.asarray(each[:1]))
         np.testing.assert_array_equal(found.posterior.get(), expected.posterior.get())
         assert found.erasures == expected.erasures == 0
-        assert len(made[1]._graphs._recorded) == 2
+        assert len(made[1]._graphs._recorded._kept) == 2
 
     def test_history_and_passes(self):
         made = self.make("nway", coding.get("turbo_matched:208:648").decoder(backend="cuda"))
