@@ -61,6 +61,7 @@ class Graphs:
             size = 1 << (n - 1).bit_length() if n <= STEP else -(-n // STEP) * STEP
             key = (batch.y.device.id, size, batch.y.shape[1:], batch.h.shape[1:],
                    len(batch.h) // n, batch.noise_cov is None, *settings)
+
             def record():
                 return _Recording(lambda whole: passes(whole, *settings[0]), batch,
                                   self._layout.vectors, n, size, self._filler)
