@@ -5,6 +5,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 bench/nr_interference.py [--slots 500]
         [--output FILE.json]
+    bench/nr_interference.py --draw FILE.json    # writes docs/images/nr_interference.png
 
 One interferer is received by 8 antennas with 10 dB more power than noise. It sends random QPSK on
 all resource elements, also on those with DMRS. Its channel is independent of the user's, and has
@@ -22,14 +23,17 @@ have the same blocks, channels, noise and interference. All receivers detect wit
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
 from gnuradio.mimopack import nr
+from gnuradio.mimopack.apps import style
 from gnuradio.mimopack.apps.machine import describe
 from gnuradio.mimopack.channel import power_delay_profile
 from gnuradio.mimopack.text import json_rows
 
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "nr_interference.png"
 ANTENNAS, INTERFERER_DB, SLOT, SPACING_HZ, PREFIX = 8, 10.0, 3, 30e3, 144 / 2048
 INTERFERENCE = 10 ** (INTERFERER_DB / 10)    # its power; that of noise is 1
 # name: (layers, profile, SNRs in dB with whitening, SNRs in dB without)
@@ -109,12 +113,42 @@ def measure(name, slots):
     return rows
 
 
+def draw(results, path):
+    """Draw the share of lost blocks over SNR, a panel for each case."""
+    with style.plt.rc_context(style.STYLE):
+        figure, panels = style.plt.subplots(2, 2, figsize=(9, 6.8), sharex=True, sharey=True)
+        for axes, name in zip(panels.flat, CASES, strict=True):
+            for row in (row for row in results["results"] if row["case"] == name):
+                whitens, estimates = row["noise"] == "whitened", row["channel"] == "estimated"
+                lost = np.array(row["lost"]) / row["blocks"]
+                axes.plot(row["snr_db"], np.where(lost, lost, np.nan),
+                          "o-" if estimates else "--", ms=3.5,
+                          color=style.BLUE if whitens else style.ORANGE,
+                          label=f"{'whitened' if whitens else 'as white noise'}, "
+                                f"{row['channel']} channel")
+            axes.set(yscale="log", ylim=(2e-3, 1.2), title=name)
+        for axes in panels[1]:
+            axes.set_xlabel("SNR of a layer on one antenna, dB")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("lost transport blocks")
+        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="lower center", ncols=2,
+                      frameon=False)
+        figure.suptitle(f"16-QAM, MMSE, {results['antennas']} antennas, an interferer "
+                        f"{results['interferer_db']:g} dB over noise (simulated)", fontsize=10)
+        figure.tight_layout(rect=(0, 0.07, 1, 1))
+    print(f"written: {style.save(figure, path)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--slots", type=int, default=500)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--draw", type=Path, help="results to draw instead of measuring")
     arguments = parser.parse_args()
+    if arguments.draw:
+        draw(json.loads(arguments.draw.read_text(encoding="utf-8")), PICTURE)
+        return
     rows = [row for name in CASES for row in measure(name, arguments.slots)]
     if arguments.output:
         result = {"what": "transport blocks that a PUSCH receiver loses with an interferer",
