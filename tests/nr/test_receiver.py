@@ -47,6 +47,28 @@ def test_blocks_arrive(name):
             :block.bits.size], block.bits)
 
 
+def test_an_extended_prefix():
+    """Enough slots for a common profile, and no carrier offset."""
+    rng, slots = np.random.default_rng(2), list(range(6))
+    config = pusch(carrier=replace(CARRIER, cyclic_prefix="extended", subcarrier_spacing_khz=60),
+                   symbol_allocation=(0, 12))
+    bits, grids = sent(rng, [config], slots)
+    blocks = nr.PuschReceiver(config, num_rx=4).process(through(rng, grids, 4, 0.003), slots)
+    assert all(np.array_equal(block.bits, own) for block, own in zip(blocks, bits[0], strict=True))
+
+
+def test_two_detectors_on_the_same_slots():
+    rng, config = np.random.default_rng(3), pusch(num_layers=2)
+    bits, grids = sent(rng, [config], [0, 1])
+    receiver = nr.PuschReceiver(config, 4, detector=None)
+    slots, channels = receiver.estimate(through(rng, grids, 4, 0.003), [0, 1])
+    detector = detectors.create("mmse", num_tx=2, num_rx=4, constellation=config.constellation)
+    llr = detector.detect(*receiver.vectors(slots, channels))
+    for factor, decoded in ((1, True), (0, False), (1, True)):
+        blocks = receiver.decode(factor * llr, slots)
+        assert [block.crc_ok for block in blocks] == [decoded] * 2
+
+
 def test_pdsch_of_two_codewords_interleaved_prbs():
     rng, slots = np.random.default_rng(4), [1, 2]
     config = nr.PdschConfig(

@@ -269,7 +269,9 @@ def time_basis(doppler, symbols):
     """
     values, vectors = np.linalg.eigh(_correlation(doppler, np.arange(symbols)))
     kept = values > _LEAST_EIGENVALUE * symbols
-    return vectors[:, kept] * np.sqrt(values[kept])
+    basis = vectors[:, kept] * np.sqrt(values[kept])
+    # Eigenvectors have any sign. That of a constant channel must be 1: nothing multiplies by it.
+    return basis * np.where(basis.sum(axis=0) < 0, -1, 1)
 
 
 def _correlation(doppler, times):

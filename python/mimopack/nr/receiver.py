@@ -286,6 +286,7 @@ class _Receiver:
         wanted = len(slots), self.num_vectors, self.bits_per_vector
         if llr.shape[:1] != wanted[:1] or llr.size != math.prod(wanted):
             raise ValueError(f"llr: got shape {llr.shape}, must be {wanted}")
+        slots = [ReceivedSlot(slot.number, slot.powers) for slot in slots]
         for decoder in self._decoders:
             decoder.decode(slots, llr, 1)
         return self._blocks(slots)
