@@ -89,6 +89,20 @@ def test_users_that_are_lost_get_a_hint(tmp_path):
     assert "No transport block of user 1 was decoded. Check n_rnti" in result.output
 
 
+def test_the_hint_knows_whether_the_dmrs_are_there(tmp_path):
+    settings, other = json.loads(CONFIG.read_text()), tmp_path / "nr.json"
+    for user in settings["users"]:
+        user["n_rnti"] += 9
+    other.write_text(json.dumps(settings))
+    result = invoke("nr", PATH, "--config", other)
+    assert (result.exit_code, "but the DMRS were found" in result.output) == (1, True)
+
+
+def test_another_number_of_antennas_is_refused():
+    result = invoke("nr", PATH, "--config", CONFIG, "--channels", 4)
+    assert (result.exit_code, "its metadata say 2 channels" in result.output) == (2, True)
+
+
 @pytest.mark.parametrize(("options", "first"), [((), 4), (("--start", "900"), 7)])
 def test_a_wrong_slot_number_counts_only_with_a_start(tmp_path, options, first):
     result = invoke("nr", PATH, "--config", CONFIG, "--slot", "7", *options)

@@ -36,6 +36,13 @@ _input = heading("Input")
 _decoding = heading("Detection and decoding")
 _output = heading("Output")
 _LEAST_SNR_DB = 10 * np.log10(LEAST_SNR)    # of a block whose layers show no power
+_HEARD = ("No transport block was decoded, but the DMRS were found. Check in the file of --config: "
+          "n_rnti, n_id (of the users), mcs, rv and lbrm.")
+_NOT_HEARD = (
+    "No transport block was decoded. Check in the file of --config: n_rnti, n_id, mcs, dmrs; "
+    "n_cell_id, n_size_grid, subcarrier_spacing_khz and carrier_frequency_hz of carrier; "
+    "prb_start, num_prb, symbol_allocation and num_layers of pusch or pdsch. Check also the number "
+    "of antennas, and the sample rate.")
 _TOLERANCE = 1e-4    # relative error of a sample rate that a radio's clock could not give exactly
 
 
@@ -46,7 +53,10 @@ class _Refusal(click.ClickException):
 def _check_detector(text):
     """Raise ValueError for a text that is no detector with parameters, nor "auto"."""
     if text != AUTO:
-        registry.look_up(text)
+        try:
+            registry.look_up(text)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {AUTO}") from None
 
 
 @click.command("nr", cls=HeadedCommand)
@@ -135,10 +145,8 @@ def nr_command(context, path, config_path, slot, start, rate, channels, datatype
     decoded = {block.user for block in blocks if block.crc_ok}
     lost = {block.user for block in blocks} - decoded
     if not decoded:
-        click.echo("No transport block was decoded. Check in the file of --config: n_rnti, mcs, "
-                   "dmrs; n_cell_id, n_size_grid, subcarrier_spacing_khz and carrier_frequency_hz "
-                   "of carrier; prb_start, num_prb, symbol_allocation and num_layers of pusch or "
-                   "pdsch. Check also the number of antennas, and the sample rate.", err=True)
+        click.echo(_HEARD if np.median([block.snr_db for block in blocks]) > 0 else _NOT_HEARD,
+                   err=True)
     elif lost:
         click.echo(f"No transport block of user {', '.join(map(str, sorted(lost)))} was decoded. "
                    "Check n_rnti, n_id, mcs, dmrs_ports and num_layers of this user, or try "
@@ -164,9 +172,13 @@ def _decode(path, settings, users, slot, start, rate, channels, datatype, allow_
                              f"slot of {path}")
         return _receiver(users, grid.shape[1], options).process(grid, numbers)
     domain, carrier = _time_domain(settings), users[0].carrier
+    antennas = channels or domain.get("num_antennas")
     reader = recording.open_recording(
-        path, datatype, channels or domain.get("num_antennas"),
-        rate or domain.get("sample_rate_hz"), None, allow_outside)
+        path, datatype, antennas, rate or domain.get("sample_rate_hz"), None, allow_outside)
+    declared = getattr(reader, "global_info", {}).get("core:num_channels", antennas)
+    if antennas not in (None, declared):
+        raise ValueError(f"{path}: got {antennas} from --channels or time_domain.num_antennas, but "
+                         f"its metadata say {declared} channels")
     step = SMALLEST_FFT * 1e3 * carrier.subcarrier_spacing_khz
     if reader.sample_rate is None:
         raise ValueError(f"{path}: the sample rate is unknown: give --rate, or "
