@@ -47,6 +47,9 @@ class ChannelEstimator:
         if pilots.ndim != 3 or not np.isfinite(pilots).all() or not pilots.any(axis=(1, 2)).all():
             raise ValueError(f"pilots: got shape {pilots.shape}, must be (layers, symbols, "
                              "carriers), finite, with a pilot of each layer")
+        if np.linalg.matrix_rank(pilots.reshape(len(pilots), -1)) < len(pilots):
+            raise ValueError("pilots: got layers whose pilots do not tell them apart, must be "
+                             "linearly independent")
         known = pilots.any(axis=0)
         self.data = ~known if data is None else np.asarray(data, bool)
         if self.data.shape != known.shape or not self.data.any() or (self.data & known).any():

@@ -197,6 +197,7 @@ def test_only_the_elements_with_data_leave():
 
 @pytest.mark.parametrize("make_block, said", [
     (lambda: mimopack.ofdm_channel_estimator(PILOTS), "pilots: got 15 carriers, must be 64"),
+    (lambda: ofdm.ChannelEstimator(PILOTS[:1].repeat(2, axis=0)), "must be linearly independent"),
     (lambda: mimopack.ofdm_channel_estimator(PILOTS[0]), r"pilots: got shape \(7, 15\), must be"),
     (lambda: mimopack.ofdm_channel_estimator(PILOTS, NR, FFT, BINS, data=[1]), "data: got shape"),
     (lambda: mimopack.ofdm_channel_estimator(0 * PILOTS, NR, FFT, BINS), "a pilot of each layer"),
