@@ -47,11 +47,14 @@ def test_blocks_arrive(name):
             :block.bits.size], block.bits)
 
 
-def test_an_extended_prefix():
+@pytest.mark.parametrize("config_type", [1, 2])
+@pytest.mark.parametrize("num_layers", [1, 4])
+def test_an_extended_prefix(num_layers, config_type):
     """Enough slots for a common profile, and no carrier offset."""
     rng, slots = np.random.default_rng(2), list(range(6))
     config = pusch(carrier=replace(CARRIER, cyclic_prefix="extended", subcarrier_spacing_khz=60),
-                   symbol_allocation=(0, 12))
+                   symbol_allocation=(0, 12), num_layers=num_layers,
+                   dmrs={"config_type": config_type})
     bits, grids = sent(rng, [config], slots)
     blocks = nr.PuschReceiver(config, num_rx=4).process(through(rng, grids, 4, 0.003), slots)
     assert all(np.array_equal(block.bits, own) for block, own in zip(blocks, bits[0], strict=True))

@@ -10,6 +10,7 @@ from .. import _core, constellation
 from ..arrays import Constant, ReusedMemory, array_module
 from .config import read_users
 from .dmrs import dmrs_sequence, dmrs_symbols
+from .estimation import FIRST_DELAY, LAST_DELAY
 from .parts import MODULATIONS
 from .precoding import pi2_turn
 from .resources import resources
@@ -35,6 +36,17 @@ def users_together(config, kind):
         raise ValueError("config: got users with and without transform precoding, must be the "
                          "same for all")
     return configs
+
+
+def _longest_delay(configs):
+    """Return the longest delay of the cyclic prefix that DMRS tell from others, in OFDM symbols."""
+    prefix = 0.25 if configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048
+    # Subcarriers between DMRS of a port, for both codes in frequency of a CDM group if it has both
+    spacing, groups = (2, 2) if configs[0].dmrs.config_type == 1 else (3, 3)
+    codes = {(port // 2 % groups, port % 2) for each in configs for port in each.dmrs_ports}
+    if len({group for group, _ in codes}) < len(codes):
+        spacing *= 2
+    return min(prefix, 1 / ((LAST_DELAY - FIRST_DELAY) * spacing))
 
 
 class PlacedCodeword:
@@ -93,7 +105,8 @@ class SlotLayout:
         band: slice of the grid from the first to the last allocated subcarrier.
         data: symbol and subcarrier, counted in the band, of each vector: two int arrays.
         owners: (layers,) index of each layer's user.
-        prefix: length of the cyclic prefix, in OFDM symbols without prefix.
+        prefix: longest delay that the cyclic prefix allows and DMRS show, in OFDM symbols without
+            prefix.
         words: list of each :class:`PlacedCodeword`, by user.
         num_layers, num_vectors, bits_per_vector, vector_size: see :class:`PuschReceiver`.
     """
@@ -109,7 +122,7 @@ class SlotLayout:
         self.band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
         self.data = places.data_symbols, places.data_subcarriers - self.band.start
         self.owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
-        self.prefix = 0.25 if configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048
+        self.prefix = _longest_delay(configs)
         self.words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
             for number, codeword in enumerate(codewords(config)):
