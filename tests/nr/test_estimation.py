@@ -96,6 +96,17 @@ def test_unknowns_are_solved_apart_as_together(linked, parts):
         assert part == pytest.approx(covariance[np.ix_(own, own)], abs=1e-9)
 
 
+def test_pilots_of_unequal_number():
+    """Two adjacent symbols count as one instant, with twice the pilots of the other."""
+    rng, known = np.random.default_rng(4), np.zeros((1, 21, 120), complex)
+    known[0, [0, 1, 4]] = rng.choice([1, -1], (3, 120))
+    h = np.exp(-2j * np.pi * np.outer(np.arange(120), [0.001, 0.06, 0.12])) @ normal(rng, 3)
+    received = known * h + np.sqrt(NOISE_VAR) * normal(rng, *known.shape)
+    found = estimate_channel(received, known, np.abs(known[0]), prefix=0.2)
+    assert found.doppler == 0 and found.cfo == 0
+    assert found.h[..., 0, 0] == pytest.approx(np.tile(h, (21, 1)), abs=0.2)
+
+
 def test_the_correlation_in_time_is_that_of_jakes():
     scipy = pytest.importorskip("scipy.special")
     basis, lags = time_basis(0.02, 14), np.subtract.outer(np.arange(14), np.arange(14))

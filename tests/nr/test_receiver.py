@@ -60,6 +60,21 @@ def test_an_extended_prefix(num_layers, config_type):
     assert all(np.array_equal(block.bits, own) for block, own in zip(blocks, bits[0], strict=True))
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_hardly_more_pilots_than_delays(alone):
+    """Four layers in four PRBs far apart, DMRS type 2: the noise must not vanish."""
+    rng, slots = np.random.default_rng(6), list(range(6))
+    config = pusch(prb_set=(0, 1, 9, 10), num_layers=4, mcs=nr.Mcs(index=11),
+                   dmrs={"config_type": 2})
+    bits, grids = sent(rng, [config], slots)
+    h = rng.normal(size=(6, 6, 4, 2)) @ [1, 1j] / np.sqrt(2)
+    received = noisy(rng, np.einsum("nrp,npsk->nrsk", h, grids), 0.0006)
+    receiver = nr.PuschReceiver(config, 6, iterations=1)
+    blocks = ([receiver.process(received[slot:slot + 1], [slot])[0] for slot in slots] if alone
+              else receiver.process(received, slots))
+    assert all(np.array_equal(block.bits, own) for block, own in zip(blocks, bits[0], strict=True))
+
+
 def test_two_detectors_on_the_same_slots():
     rng, config = np.random.default_rng(3), pusch(num_layers=2)
     bits, grids = sent(rng, [config], [0, 1])

@@ -40,6 +40,10 @@ _LEAST_EIGENVALUE = 1e-3    # of the correlation in time, relative to the sum of
 _LEAST_HEARD = 1.3
 _LEAST_GAMMA = 1e-3    # of a user's strongest delay, relative to LEAST_POWER
 _TINY = 1e-12
+# Least number of known symbols that the gains leave to the noise, relative to all, and least noise
+# power, relative to the received one: far below, the matrices of so many gains are not inverted
+# precisely.
+_LEAST_FREE, _LEAST_NOISE = 1e-4, 1e-7
 LEAST_NOISE = 1e-30    # power, of a slot of zeros
 
 
@@ -200,7 +204,7 @@ class SlotModel:
         power = self.energy / (self.elements * self.antennas)
         fixed = noise is not None
         if not fixed:
-            noise = 0.01 * power
+            noise = 0.1 * power
         if gamma is None:
             gamma = np.where(self._heard, power * self.elements / self.gain / self.num_delays, 0)
         for user in np.arange(0, self.num_profile, self.num_delays):    # none without any delay
@@ -216,8 +220,8 @@ class SlotModel:
             if not fixed:
                 rest = self.energy - 2 * np.sum(mean.conj() * self.projection[kept]).real + sum(
                     np.sum(mean[own].conj() * (gram @ mean[own])).real for own, _, gram in blocks)
-                noise = max(rest / (self.antennas * max(self.elements - degrees.sum(), 1)),
-                            1e-9 * power)
+                free = max(self.elements - degrees.sum(), _LEAST_FREE * self.elements)
+                noise = max(rest / (self.antennas * free), _LEAST_NOISE * power)
             strongest = np.argmax(gamma)    # stays even if there is nothing but noise
             gamma[gamma * self.gain < LEAST_POWER * noise] = 0
             gamma[strongest] = max(gamma[strongest], _LEAST_GAMMA * noise / self.gain)
@@ -324,29 +328,31 @@ def estimate_motion(received, known, weight, users, prefix):
 
 
 def _modes(model, own, gamma, noise, instants):
-    """Return observations (modes, instants, nr) with covariance s R + I, and s (modes,).
+    """Return observations (modes, instants, nr) with covariance sqrt(S) R sqrt(S) + I, and S.
 
-    R is the correlation between instants, s the SNR of a mode: the eigenvectors of the model's
-    matrix, the same for all instants.
+    R is the correlation between instants, S (modes, instants) the SNR of modes: the eigenvectors of
+    the model's matrix, which is the same for all instants but for a factor, their pilots' energy.
     """
     first = own[model.component[own] == 0]
     scale = np.sqrt(gamma[model.profile[first]] / noise)
-    size = model.num_delays
-    gram = sum(model.gram(first + shift * size) for shift in range(instants)) / instants
-    values, vectors = np.linalg.eigh(scale[:, None] * gram * scale)
+    places = [first + shift * model.num_delays for shift in range(instants)]
+    grams = np.stack([model.gram(each) for each in places])
+    energies = np.trace(grams, axis1=1, axis2=2).real
+    values, vectors = np.linalg.eigh(scale[:, None] * grams.mean(axis=0) * scale)
     used = values > 0.1
+    snr = values[used, None] * energies / energies.mean()
     seen = np.stack([vectors[:, used].conj().T @ (
-        scale[:, None] * model.projection[first + shift * size]) for shift in range(instants)],
-        axis=1) / np.sqrt(noise * values[used])[:, None, None]
-    return seen, values[used]
+        scale[:, None] * model.projection[each]) for each in places], axis=1)
+    return seen / np.sqrt(noise * np.maximum(snr, _TINY))[..., None], snr
 
 
-def _likelihoods(seen, values, times, offsets):
+def _likelihoods(seen, snr, times, offsets):
     """Return the log-likelihood of (Doppler frequency, carrier offset)."""
     turned = np.exp(-2j * np.pi * np.outer(offsets, times))
     table = np.empty((len(_DOPPLERS), len(offsets)))
+    strength = np.sqrt(snr[:, :, None] * snr[:, None])
     for row, doppler in zip(table, _DOPPLERS, strict=True):
-        covariance = values[:, None, None] * _correlation(doppler, times) + np.eye(len(times))
+        covariance = strength * _correlation(doppler, times) + np.eye(len(times))
         inverse = np.linalg.inv(covariance)
         # sum over modes and antennas of x^H C^-1 x, with x turned back by the offset
         weighted = np.einsum("mir,mij,mjr->ij", seen.conj(), inverse, seen)
