@@ -75,6 +75,17 @@ def test_hardly_more_pilots_than_delays(alone):
     assert all(np.array_equal(block.bits, own) for block, own in zip(blocks, bits[0], strict=True))
 
 
+def test_two_prbs_do_not_look_like_motion():
+    rng, slots = np.random.default_rng(8), list(range(12))
+    config = pusch(num_prb=2, num_layers=2, mapping_type="B", mcs=nr.Mcs(index=13),
+                   dmrs={"config_type": 2})
+    bits, grids = sent(rng, [config], slots)
+    h = rng.normal(size=(12, 4, 2, 2)) @ [1, 1j] / np.sqrt(2)
+    received = noisy(rng, np.einsum("nrp,npsk->nrsk", h, grids), 0.003)
+    blocks = nr.PuschReceiver(config, 4, iterations=1).process(received, slots)
+    assert sum(block.crc_ok for block in blocks) >= 11
+
+
 def test_two_detectors_on_the_same_slots():
     rng, config = np.random.default_rng(3), pusch(num_layers=2)
     bits, grids = sent(rng, [config], [0, 1])

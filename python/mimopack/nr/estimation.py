@@ -310,6 +310,9 @@ def estimate_motion(received, known, weight, users, prefix):
         apart[instant, index] = 1
     model = SlotModel(received, known, weight, apart, users, prefix)
     gamma, noise, kept = model.learn()
+    # Where gains fit most of the noise too, likelihoods differ by chance.
+    free = max(model.elements - model.solve(gamma, noise, kept)[2].sum(), 1.0)
+    least_gain = _LEAST_GAIN * max(1.0, 0.5 * model.elements / free)
     limit = 0.5 / np.diff(times).min()
     candidates = np.linspace(-limit, limit, 4 * int(np.ptp(times) / np.diff(times).min() * 16) + 1)
     likelihood = np.zeros(len(_DOPPLERS))
@@ -319,12 +322,12 @@ def estimate_motion(received, known, weight, users, prefix):
         table = _likelihoods(*modes, times, candidates)
         best = np.unravel_index(np.argmax(table), table.shape)
         zero = len(candidates) // 2
-        if table[best] < table[:, zero].max() + _LEAST_GAIN:
+        if table[best] < table[:, zero].max() + least_gain:
             best = best[0], zero
         offsets[users == user] = _peak(candidates, table[best[0]], best[1])
         likelihood += table[:, best[1]]
     choice = int(np.argmax(likelihood))
-    return offsets, _DOPPLERS[choice] if likelihood[choice] > likelihood[0] + _LEAST_GAIN else 0.0
+    return offsets, _DOPPLERS[choice] if likelihood[choice] > likelihood[0] + least_gain else 0.0
 
 
 def _modes(model, own, gamma, noise, instants):
