@@ -35,6 +35,8 @@ STEPS = 15    # of the power-delay profile; the error does not change after abou
 _DOPPLERS = (0.0, 0.003, 0.006, 0.012, 0.024, 0.048)
 # Gain in log-likelihood that a carrier offset and a Doppler spread must bring
 _LEAST_GAIN = 6.0
+# Part of the known symbols that the gains must leave to the noise, so that motion can be told
+_LEAST_REST = 0.1
 _LEAST_EIGENVALUE = 1e-3    # of the correlation in time, relative to the sum of all
 # Power at a delay over that of noise, with which the search for the profile begins
 _LEAST_HEARD = 1.3
@@ -310,9 +312,9 @@ def estimate_motion(received, known, weight, users, prefix):
         apart[instant, index] = 1
     model = SlotModel(received, known, weight, apart, users, prefix)
     gamma, noise, kept = model.learn()
-    # Where gains fit most of the noise too, likelihoods differ by chance.
-    free = max(model.elements - model.solve(gamma, noise, kept)[2].sum(), 1.0)
-    least_gain = _LEAST_GAIN * max(1.0, 0.5 * model.elements / free)
+    # Gains that fit most of the noise, too, seem to change.
+    if model.solve(gamma, noise, kept)[2].sum() > (1 - _LEAST_REST) * model.elements:
+        return offsets, 0.0
     limit = 0.5 / np.diff(times).min()
     candidates = np.linspace(-limit, limit, 4 * int(np.ptp(times) / np.diff(times).min() * 16) + 1)
     likelihood = np.zeros(len(_DOPPLERS))
@@ -322,12 +324,12 @@ def estimate_motion(received, known, weight, users, prefix):
         table = _likelihoods(*modes, times, candidates)
         best = np.unravel_index(np.argmax(table), table.shape)
         zero = len(candidates) // 2
-        if table[best] < table[:, zero].max() + least_gain:
+        if table[best] < table[:, zero].max() + _LEAST_GAIN:
             best = best[0], zero
         offsets[users == user] = _peak(candidates, table[best[0]], best[1])
         likelihood += table[:, best[1]]
     choice = int(np.argmax(likelihood))
-    return offsets, _DOPPLERS[choice] if likelihood[choice] > likelihood[0] + least_gain else 0.0
+    return offsets, _DOPPLERS[choice] if likelihood[choice] > likelihood[0] + _LEAST_GAIN else 0.0
 
 
 def _modes(model, own, gamma, noise, instants):
