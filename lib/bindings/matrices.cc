@@ -48,8 +48,7 @@ const product_functions& best_build()
     return best;
 }
 
-/* Return the number of threads for work on so many floats, of which `least` are worth a
- * thread. */
+/* Return how many threads share the work: each gets `least` floats or more. */
 int team_for(std::size_t floats, std::size_t least, int threads)
 {
     return static_cast<int>(std::clamp<std::size_t>(

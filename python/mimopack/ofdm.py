@@ -5,7 +5,7 @@
 import numpy as np
 
 from .checks import array, integer, positive
-from .nr.estimation import FIRST_DELAY, LAST_DELAY
+from .nr.estimation import longest_delay
 from .nr.tracking import Tracker
 
 _LONGEST_PREFIX = 0.6    # the window of delays, which is a little wider, must not exceed a symbol
@@ -59,9 +59,8 @@ class ChannelEstimator:
         if positive("prefix", prefix) > _LONGEST_PREFIX:
             raise ValueError(f"prefix: got {prefix}, allowed are numbers up to {_LONGEST_PREFIX}, "
                              "in OFDM symbols, not samples")
-        window = LAST_DELAY - FIRST_DELAY
-        prefix = min(prefix, 1 / (window * _spacing(pilots)))
-        self._tracker = Tracker(lambda slot: pilots, np.zeros(self.num_tx, int), prefix,
+        self._tracker = Tracker(lambda slot: pilots, np.zeros(self.num_tx, int),
+                                longest_delay(prefix, _spacing(pilots)),
                                 integer("threads", threads, 0, 1024))
 
     def restart(self):

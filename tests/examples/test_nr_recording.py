@@ -98,6 +98,13 @@ def test_the_hint_knows_whether_the_dmrs_are_there(tmp_path):
     assert (result.exit_code, "but the DMRS were found" in result.output) == (1, True)
 
 
+@pytest.mark.parametrize(("spec", "allowed"), [
+    ("nvay", "allowed are auto, zf, "), ("kbest:kk=8", "allowed are k, llr_clip, device, isa\n")])
+def test_a_wrong_detector_is_refused(spec, allowed):
+    result = invoke("nr", PATH, "--config", CONFIG, "--detector", spec)
+    assert (result.exit_code, allowed in result.output) == (2, True), result.output
+
+
 def test_another_number_of_antennas_is_refused():
     result = invoke("nr", PATH, "--config", CONFIG, "--channels", 4)
     assert (result.exit_code, "its metadata say 2 channels" in result.output) == (2, True)

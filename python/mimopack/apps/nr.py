@@ -53,10 +53,8 @@ class _Refusal(click.ClickException):
 def _check_detector(text):
     """Raise ValueError for a text that is no detector with parameters, nor "auto"."""
     if text != AUTO:
-        try:
-            registry.look_up(text)
-        except ValueError as error:
-            raise ValueError(f"{error}, or {AUTO}") from None
+        registry.find(text.partition(":")[0], also=(AUTO,))
+        registry.look_up(text)
 
 
 @click.command("nr", cls=HeadedCommand)

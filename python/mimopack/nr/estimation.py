@@ -250,6 +250,17 @@ class SlotModel:
         return h, error
 
 
+def longest_delay(prefix, spacing):
+    """Return the longest delay, up to ``prefix``, that pilots tell from others, in OFDM symbols.
+
+    Args:
+        prefix: length of the cyclic prefix, in OFDM symbols without prefix.
+        spacing: subcarriers from one pilot of a port to the next one, times the number of ports
+            that share them.
+    """
+    return min(prefix, 1 / ((LAST_DELAY - FIRST_DELAY) * spacing))
+
+
 def _above_noise(power, names):
     """Return at which delays of each user there may be power: bool (users, count)."""
     powers = np.stack([power[names == user].sum(axis=0) for user in range(names.max() + 1)])
@@ -348,7 +359,7 @@ def _modes(model, own, gamma, noise, instants):
     snr = values[used, None] * energies / energies.mean()
     seen = np.stack([vectors[:, used].conj().T @ (
         scale[:, None] * model.projection[each]) for each in places], axis=1)
-    return seen / np.sqrt(noise * np.maximum(snr, _TINY))[..., None], snr
+    return seen / np.sqrt(noise * snr)[..., None], snr
 
 
 def _likelihoods(seen, snr, times, offsets):

@@ -163,7 +163,7 @@ class _Slots:
             return kept
 
         main = cupy().cuda.get_current_stream()
-        main.synchronize()    # the other stream does not wait until the arrays above are zero
+        main.synchronize()    # zeroes the arrays above, before another stream writes to them
         filled = self._fill(grid)
         try:
             # Memory that is kept between calls, such as that of constants, must not be the

@@ -9,8 +9,8 @@ import numpy as np
 from .. import _core, constellation
 from ..arrays import Constant, ReusedMemory, array_module
 from .config import read_users
-from .dmrs import dmrs_sequence, dmrs_symbols
-from .estimation import FIRST_DELAY, LAST_DELAY
+from .dmrs import dmrs_sequence, dmrs_symbols, port_weights
+from .estimation import longest_delay
 from .parts import MODULATIONS
 from .precoding import pi2_turn
 from .resources import resources
@@ -38,15 +38,16 @@ def users_together(config, kind):
     return configs
 
 
-def _longest_delay(configs):
-    """Return the longest delay of the cyclic prefix that DMRS tell from others, in OFDM symbols."""
-    prefix = 0.25 if configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048
-    # Subcarriers between DMRS of a port, for both codes in frequency of a CDM group if it has both
-    spacing, groups = (2, 2) if configs[0].dmrs.config_type == 1 else (3, 3)
-    codes = {(port // 2 % groups, port % 2) for each in configs for port in each.dmrs_ports}
-    if len({group for group, _ in codes}) < len(codes):
-        spacing *= 2
-    return min(prefix, 1 / ((LAST_DELAY - FIRST_DELAY) * spacing))
+def _spacing(configs):
+    """Return the subcarriers from one DMRS of a port to the next, twice that if a CDM group shares.
+
+    Ports that codes in time separate do not count as sharing.
+    """
+    config_type = configs[0].dmrs.config_type
+    weights = [port_weights(config_type, port) for each in configs for port in each.dmrs_ports]
+    codes = {(each.cdm_group, each.w_f) for each in weights}
+    shares = len({group for group, _ in codes}) < len(codes)
+    return (config_type + 1) * (1 + shares)    # of type 2, on average
 
 
 class PlacedCodeword:
@@ -105,8 +106,7 @@ class SlotLayout:
         band: slice of the grid from the first to the last allocated subcarrier.
         data: symbol and subcarrier, counted in the band, of each vector: two int arrays.
         owners: (layers,) index of each layer's user.
-        prefix: longest delay that the cyclic prefix allows and DMRS show, in OFDM symbols without
-            prefix.
+        prefix: see :func:`longest_delay`.
         words: list of each :class:`PlacedCodeword`, by user.
         num_layers, num_vectors, bits_per_vector, vector_size: see :class:`PuschReceiver`.
     """
@@ -122,7 +122,9 @@ class SlotLayout:
         self.band = slice(places.subcarriers[0], places.subcarriers[-1] + 1)
         self.data = places.data_symbols, places.data_subcarriers - self.band.start
         self.owners = np.repeat(np.arange(len(configs)), [each.num_layers for each in configs])
-        self.prefix = _longest_delay(configs)
+        self.prefix = longest_delay(
+            0.25 if configs[0].carrier.cyclic_prefix == "extended" else 144 / 2048,
+            _spacing(configs))
         self.words, layer, bit = [], 0, 0
         for user, config in enumerate(configs):
             for number, codeword in enumerate(codewords(config)):

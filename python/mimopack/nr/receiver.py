@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from .. import _core, detectors
-from ..arrays import is_device_array, on_host
+from ..arrays import array_module, is_device_array, on_host
 from ..checks import integer, integers, shown
 from ..cuda import estimation
 from ..cuda.device import cupy
@@ -198,7 +198,7 @@ class _Receiver:
         """Return grids (slots, nr, symbols, subcarriers) and the numbers of their slots."""
         if is_device_array(grid) and (self._layout.spreads or self._layout.has_ptrs):
             grid = grid.get()
-        grid = (cupy() if is_device_array(grid) else np).ascontiguousarray(grid, np.complex64)
+        grid = array_module(grid).ascontiguousarray(grid, np.complex64)
         carrier = self.configs[0].carrier
         shape = (self.num_rx, carrier.symbols_per_slot, carrier.num_subcarriers)
         if grid.shape[-3:] != shape:
